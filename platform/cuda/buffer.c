@@ -26,15 +26,15 @@ static mts_status register_host(mts_cu_device *device, const void *host, size_t 
                         "%zu bytes at %p, or a page of them, are in use by the device '%s' already", size,
                         host, device->base.info.name);
     }
-    mts_status code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuMemHostRegister", error);
-    if (code == MTS_STATUS_DEVICE) {
+    mts_status status = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuMemHostRegister", error);
+    if (status == MTS_STATUS_DEVICE) {
         return mts_fail(
             error, MTS_STATUS_UNSUPPORTED,
             "%zu bytes at %p cannot be used by the device '%s': cuMemHostRegister failed with %s (%d)", size,
             host, device->base.info.name, mts_cu_library_error_name(cu, result), result);
     }
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     buffer->registered = memory;
     result = cu->cuMemHostGetDevicePointer_v2(&buffer->address, memory, 0);
@@ -58,19 +58,19 @@ mts_status mts_cu_buffer_create(mts_device *base, const mts_memory *memory, size
     if (!buffer) {
         return mts_fail_memory(error);
     }
-    mts_status code = mts_cu_enter(device, error);
-    if (code == MTS_STATUS_OK) {
-        code = memory ? register_host(device, memory->host, size, buffer, error)
-                      : mts_cu_check(device, device->cu.cuMemAlloc_v2(&buffer->address, size),
-                                     MTS_CU_CALL_CREATE, "cuMemAlloc", error);
-        if (code != MTS_STATUS_OK) {
+    mts_status status = mts_cu_enter(device, error);
+    if (status == MTS_STATUS_OK) {
+        status = memory ? register_host(device, memory->host, size, buffer, error)
+                        : mts_cu_check(device, device->cu.cuMemAlloc_v2(&buffer->address, size),
+                                       MTS_CU_CALL_CREATE, "cuMemAlloc", error);
+        if (status != MTS_STATUS_OK) {
             buffer_free(device, buffer);
         }
         mts_cu_leave(device);
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         mts_alloc_free(base->allocator, buffer);
-        return code;
+        return status;
     }
     *out = &buffer->base;
     return MTS_STATUS_OK;
@@ -101,20 +101,20 @@ static mts_status stage_take(mts_cu_device *device, mts_cu_stage **out, mts_erro
     if (!stage->in_use) {
         return MTS_STATUS_OK;
     }
-    const mts_status code = mts_cu_check(device, device->cu.cuEventSynchronize(stage->passed),
-                                         MTS_CU_CALL_WAIT, "cuEventSynchronize", error);
-    stage->in_use = code != MTS_STATUS_OK;
-    return code;
+    const mts_status status = mts_cu_check(device, device->cu.cuEventSynchronize(stage->passed),
+                                           MTS_CU_CALL_WAIT, "cuEventSynchronize", error);
+    stage->in_use = status != MTS_STATUS_OK;
+    return status;
 }
 
 /* A copy in flight whose event could not be recorded must not lose its memory. */
 static mts_status stage_enqueued(mts_cu_device *device, mts_cu_stage *stage, mts_error *error)
 {
-    const mts_status code = mts_cu_check(device, device->cu.cuEventRecord(stage->passed, device->stream),
-                                         MTS_CU_CALL_CREATE, "cuEventRecord", error);
-    if (code != MTS_STATUS_OK) {
+    const mts_status status = mts_cu_check(device, device->cu.cuEventRecord(stage->passed, device->stream),
+                                           MTS_CU_CALL_CREATE, "cuEventRecord", error);
+    if (status != MTS_STATUS_OK) {
         (void)mts_cu_finish(device, NULL);
-        return code;
+        return status;
     }
     stage->in_use = true;
     device->next_stage = (device->next_stage + 1) % MTS_CU_STAGES;
@@ -125,27 +125,27 @@ static mts_status write_chunk(mts_cu_device *device, CUdeviceptr to, const void 
                               mts_error *error)
 {
     mts_cu_stage *stage = NULL;
-    mts_status code = stage_take(device, &stage, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = stage_take(device, &stage, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     memcpy(stage->memory, data, size);
     const CUresult result = device->cu.cuMemcpyHtoDAsync_v2(to, stage->memory, size, device->stream);
-    code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuMemcpyHtoDAsync", error);
-    return code == MTS_STATUS_OK ? stage_enqueued(device, stage, error) : code;
+    status = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuMemcpyHtoDAsync", error);
+    return status == MTS_STATUS_OK ? stage_enqueued(device, stage, error) : status;
 }
 
 static mts_status write_staged(mts_cu_device *device, CUdeviceptr to, const void *data, size_t size,
                                mts_error *error)
 {
     const unsigned char *bytes = data;
-    mts_status code = MTS_STATUS_OK;
-    for (size_t done = 0; done < size && code == MTS_STATUS_OK;) {
+    mts_status status = MTS_STATUS_OK;
+    for (size_t done = 0; done < size && status == MTS_STATUS_OK;) {
         const size_t chunk = size - done < MTS_CU_STAGE_BYTES ? size - done : MTS_CU_STAGE_BYTES;
-        code = write_chunk(device, to + done, bytes + done, chunk, error);
+        status = write_chunk(device, to + done, bytes + done, chunk, error);
         done += chunk;
     }
-    return code;
+    return status;
 }
 
 mts_status mts_cu_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset, const void *data,
@@ -153,15 +153,15 @@ mts_status mts_cu_buffer_write(mts_device *base, mts_buffer *buffer, size_t offs
 {
     mts_cu_device *device = (mts_cu_device *)base;
     const CUdeviceptr to = buffer_of(buffer)->address + offset;
-    mts_status code = mts_cu_enter(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_cu_enter(device, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
-    code = async ? mts_cu_check(device, device->cu.cuMemcpyHtoDAsync_v2(to, data, size, device->stream),
-                                MTS_CU_CALL_CREATE, "cuMemcpyHtoDAsync", error)
-                 : write_staged(device, to, data, size, error);
+    status = async ? mts_cu_check(device, device->cu.cuMemcpyHtoDAsync_v2(to, data, size, device->stream),
+                                  MTS_CU_CALL_CREATE, "cuMemcpyHtoDAsync", error)
+                   : write_staged(device, to, data, size, error);
     mts_cu_leave(device);
-    return code;
+    return status;
 }
 
 mts_status mts_cu_buffer_read_async(mts_device *base, mts_buffer *buffer, size_t offset, void *data,
@@ -169,32 +169,32 @@ mts_status mts_cu_buffer_read_async(mts_device *base, mts_buffer *buffer, size_t
 {
     mts_cu_device *device = (mts_cu_device *)base;
     const CUdeviceptr from = buffer_of(buffer)->address + offset;
-    mts_status code = mts_cu_enter(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_cu_enter(device, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     /* pageable memory: the driver waits */
-    code = mts_cu_check(device, device->cu.cuMemcpyDtoHAsync_v2(data, from, size, device->stream),
-                        MTS_CU_CALL_WAIT, "cuMemcpyDtoHAsync", error);
+    status = mts_cu_check(device, device->cu.cuMemcpyDtoHAsync_v2(data, from, size, device->stream),
+                          MTS_CU_CALL_WAIT, "cuMemcpyDtoHAsync", error);
     mts_cu_leave(device);
-    return code;
+    return status;
 }
 
 static mts_status read_chunk(mts_cu_device *device, CUdeviceptr from, void *data, size_t size,
                              mts_error *error)
 {
     mts_cu_stage *stage = NULL;
-    mts_status code = stage_take(device, &stage, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = stage_take(device, &stage, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     const CUresult result = device->cu.cuMemcpyDtoHAsync_v2(stage->memory, from, size, device->stream);
-    code = mts_cu_check(device, result, MTS_CU_CALL_WAIT, "cuMemcpyDtoHAsync", error);
-    MTS_TRY(code, mts_cu_finish(device, error));
-    if (code == MTS_STATUS_OK) {
+    status = mts_cu_check(device, result, MTS_CU_CALL_WAIT, "cuMemcpyDtoHAsync", error);
+    MTS_TRY(status, mts_cu_finish(device, error));
+    if (status == MTS_STATUS_OK) {
         memcpy(data, stage->memory, size);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_cu_buffer_read(mts_device *base, mts_buffer *buffer, size_t offset, void *data, size_t size,
@@ -203,53 +203,53 @@ mts_status mts_cu_buffer_read(mts_device *base, mts_buffer *buffer, size_t offse
     mts_cu_device *device = (mts_cu_device *)base;
     unsigned char *bytes = data;
     const CUdeviceptr from = buffer_of(buffer)->address + offset;
-    mts_status code = mts_cu_enter(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_cu_enter(device, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
-    for (size_t done = 0; done < size && code == MTS_STATUS_OK;) {
+    for (size_t done = 0; done < size && status == MTS_STATUS_OK;) {
         const size_t chunk = size - done < MTS_CU_STAGE_BYTES ? size - done : MTS_CU_STAGE_BYTES;
-        code = read_chunk(device, from + done, bytes + done, chunk, error);
+        status = read_chunk(device, from + done, bytes + done, chunk, error);
         done += chunk;
     }
     mts_cu_leave(device);
-    return code;
+    return status;
 }
 
 mts_status mts_cu_buffer_fill(mts_device *base, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
                               mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
-    mts_status code = mts_cu_enter(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_cu_enter(device, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     const CUresult result = device->cu.cuMemsetD32Async(buffer_of(buffer)->address + offset, word,
                                                         size / sizeof word, device->stream);
-    code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuMemsetD32Async", error);
+    status = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuMemsetD32Async", error);
     mts_cu_leave(device);
-    return code;
+    return status;
 }
 
 mts_status mts_cu_stages_make(mts_cu_device *device, mts_error *error)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; i < MTS_CU_STAGES && code == MTS_STATUS_OK; i++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; i < MTS_CU_STAGES && status == MTS_STATUS_OK; i++) {
         mts_cu_stage *stage = &device->stages[i];
         CUresult result = device->cu.cuMemHostAlloc(&stage->memory, MTS_CU_STAGE_BYTES, 0);
         if (result != CUDA_SUCCESS) {
             stage->memory = NULL;
         }
-        code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuMemHostAlloc", error);
-        if (code == MTS_STATUS_OK) {
+        status = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuMemHostAlloc", error);
+        if (status == MTS_STATUS_OK) {
             result = device->cu.cuEventCreate(&stage->passed, CU_EVENT_DISABLE_TIMING);
-            code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuEventCreate", error);
+            status = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuEventCreate", error);
         }
-        if (code != MTS_STATUS_OK) {
+        if (status != MTS_STATUS_OK) {
             stage->passed = NULL;
         }
     }
-    return code;
+    return status;
 }
 
 void mts_cu_stages_release(mts_cu_device *device)
@@ -271,16 +271,16 @@ mts_status mts_cu_host_create(mts_device *base, size_t size, void **out, mts_err
     mts_cu_device *device = (mts_cu_device *)base;
     const bool full = base->full;
     void *memory = NULL;
-    mts_status code = mts_cu_enter(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_cu_enter(device, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
-    code = mts_cu_check(device, device->cu.cuMemHostAlloc(&memory, size, 0), MTS_CU_CALL_CREATE,
-                        "cuMemHostAlloc", error);
+    status = mts_cu_check(device, device->cu.cuMemHostAlloc(&memory, size, 0), MTS_CU_CALL_CREATE,
+                          "cuMemHostAlloc", error);
     mts_cu_leave(device);
     base->full = full; /* it is not the device's memory that there is none of */
-    *out = code == MTS_STATUS_OK ? memory : NULL;
-    return code;
+    *out = status == MTS_STATUS_OK ? memory : NULL;
+    return status;
 }
 
 void mts_cu_host_destroy(mts_device *base, void *memory)

@@ -94,9 +94,9 @@ bool mts_cu_cache_load(mts_cu_builder *builder, bool text, const char *key, mts_
     mts_os_cache_file file = {.file = NULL};
     *image = (mts_cu_image){.data = NULL};
     const mts_os_cache files = files_of(builder, text);
-    const mts_status code = mts_os_cache_load(&files, key, &file);
-    const bool found = code == MTS_STATUS_OK && take_body(builder, text, &file, image);
-    builder->made.cache.rejected += mts_os_cache_rejects(code) || (code == MTS_STATUS_OK && !found);
+    const mts_status status = mts_os_cache_load(&files, key, &file);
+    const bool found = status == MTS_STATUS_OK && take_body(builder, text, &file, image);
+    builder->made.cache.rejected += mts_os_cache_rejects(status) || (status == MTS_STATUS_OK && !found);
     mts_os_cache_release(&files, &file);
     return found;
 }
@@ -105,15 +105,15 @@ mts_status mts_cu_cache_store(mts_cu_builder *builder, const char *key, const mt
 {
     const mts_os_cache files = files_of(builder, image->is_text);
     mts_os_cache_file file = {.file = NULL};
-    mts_status code = mts_os_cache_make(&files, key, image->size, &file);
-    if (code == MTS_STATUS_OK) {
+    mts_status status = mts_os_cache_make(&files, key, image->size, &file);
+    if (status == MTS_STATUS_OK) {
         memcpy(file.body, image->data, image->size);
-        code = mts_os_cache_store(&files, &file);
+        status = mts_os_cache_store(&files, &file);
     } else {
         mts_log_write(builder->log, MTS_LOG_DEBUG, "cache: a program of %zu bytes does not fit", image->size);
     }
     mts_os_cache_release(&files, &file);
-    builder->made.cache.written += code == MTS_STATUS_OK;
-    builder->made.cache.failed += code != MTS_STATUS_OK;
-    return code;
+    builder->made.cache.written += status == MTS_STATUS_OK;
+    builder->made.cache.failed += status != MTS_STATUS_OK;
+    return status;
 }

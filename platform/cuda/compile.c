@@ -105,9 +105,9 @@ static char *compile_log(const mts_cu_builder *builder, nvrtcProgram program, co
 static mts_status call_failed(const mts_cu_builder *builder, const mts_kernel_source *source,
                               nvrtcResult result, const char *call, mts_error *error)
 {
-    const mts_status code =
+    const mts_status status =
         result == NVRTC_ERROR_OUT_OF_MEMORY ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_DEVICE;
-    return mts_fail(error, code, "kernel '%s': %s failed with %s (%d)", source->name, call,
+    return mts_fail(error, status, "kernel '%s': %s failed with %s (%d)", source->name, call,
                     builder->rtc.nvrtcGetErrorString(result), result);
 }
 
@@ -117,19 +117,19 @@ static mts_status compile_failed(const mts_cu_builder *builder, const mts_kernel
 {
     const char *text = "no log";
     char *log = compile_log(builder, program, &text);
-    mts_status code = MTS_STATUS_DEVICE;
+    mts_status status = MTS_STATUS_DEVICE;
     if (result == NVRTC_ERROR_OUT_OF_MEMORY) {
-        code = MTS_STATUS_OUT_OF_MEMORY;
+        status = MTS_STATUS_OUT_OF_MEMORY;
     } else if (result == NVRTC_ERROR_INVALID_OPTION) {
-        code = MTS_STATUS_UNSUPPORTED;
+        status = MTS_STATUS_UNSUPPORTED;
     } else {
         mts_log_write(builder->log, MTS_LOG_WARNING, "kernel '%s' (%s) does not compile: %s", source->name,
                       options, text);
     }
-    (void)mts_fail(error, code, "kernel '%s': nvrtcCompileProgram failed with %s (%d): %.*s", source->name,
+    (void)mts_fail(error, status, "kernel '%s': nvrtcCompileProgram failed with %s (%d): %.*s", source->name,
                    builder->rtc.nvrtcGetErrorString(result), result, LOG_IN_ERROR, text);
     mts_alloc_free(builder->allocator, log);
-    return code;
+    return status;
 }
 
 static mts_status run_compiler(const mts_cu_builder *builder, const mts_kernel_source *source,
@@ -145,15 +145,15 @@ static mts_status run_compiler(const mts_cu_builder *builder, const mts_kernel_s
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the options of kernel '%s'",
                         source->name);
     }
-    mts_status code = split(words, list, &count, error);
-    if (code == MTS_STATUS_OK) {
+    mts_status status = split(words, list, &count, error);
+    if (status == MTS_STATUS_OK) {
         const nvrtcResult result = builder->rtc.nvrtcCompileProgram(program, count, list);
         if (result != NVRTC_SUCCESS) {
-            code = compile_failed(builder, source, options, program, result, error);
+            status = compile_failed(builder, source, options, program, result, error);
         }
     }
     mts_alloc_free(builder->allocator, words);
-    return code;
+    return status;
 }
 
 /*
@@ -227,10 +227,10 @@ static mts_status compile_for(mts_cu_builder *builder, const mts_kernel_source *
     if (result != NVRTC_SUCCESS) {
         return call_failed(builder, source, result, "nvrtcCreateProgram", error);
     }
-    mts_status code = run_compiler(builder, source, options, to, program, error);
-    MTS_TRY(code, take_image(builder, source, to, program, out, error));
+    mts_status status = run_compiler(builder, source, options, to, program, error);
+    MTS_TRY(status, take_image(builder, source, to, program, out, error));
     (void)builder->rtc.nvrtcDestroyProgram(&program);
-    return code;
+    return status;
 }
 
 /* A driver may refuse the binaries of a compiler of the next generation, but no PTX that it knows. */
@@ -238,9 +238,9 @@ static mts_status open_compiler(mts_cu_builder *builder, const mts_kernel_source
 {
     mts_rtc_library *rtc = &builder->rtc;
     int major = 0, minor = 0;
-    mts_status code = rtc->handle ? MTS_STATUS_OK : mts_rtc_library_open(rtc, error);
-    if (code != MTS_STATUS_OK || rtc->version) {
-        return code;
+    mts_status status = rtc->handle ? MTS_STATUS_OK : mts_rtc_library_open(rtc, error);
+    if (status != MTS_STATUS_OK || rtc->version) {
+        return status;
     }
     const nvrtcResult result = rtc->nvrtcVersion(&major, &minor);
     if (result != NVRTC_SUCCESS) {
@@ -257,24 +257,24 @@ mts_status mts_cu_compile(mts_cu_builder *builder, const mts_kernel_source *sour
 {
     const uint32_t arch = builder->info->arch;
     *out = (mts_cu_image){.data = NULL};
-    mts_status code = open_compiler(builder, source, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = open_compiler(builder, source, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     target to = {.arch = arch, .text = text || builder->prefers_text};
-    code = compile_for(builder, source, options, &to, out, error);
+    status = compile_for(builder, source, options, &to, out, error);
     /* A compiler that is older than the device: the driver makes its code of an older device's PTX. */
-    while (code == MTS_STATUS_UNSUPPORTED && !text) {
+    while (status == MTS_STATUS_UNSUPPORTED && !text) {
         to = (target){.arch = to.text ? mts_cu_quirks_before(to.arch) : arch, .text = true};
         mts_error ignored;
         if (to.arch == 0) {
             break; /* the error is that of the device itself */
         }
-        code = compile_for(builder, source, options, &to, out, &ignored);
-        if (code != MTS_STATUS_OK && code != MTS_STATUS_UNSUPPORTED && error) {
+        status = compile_for(builder, source, options, &to, out, &ignored);
+        if (status != MTS_STATUS_OK && status != MTS_STATUS_UNSUPPORTED && error) {
             *error = ignored;
         }
     }
-    builder->made.built += code == MTS_STATUS_OK;
-    return code;
+    builder->made.built += status == MTS_STATUS_OK;
+    return status;
 }

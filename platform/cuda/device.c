@@ -13,19 +13,19 @@
 
 static mts_status fail_call(const mts_cu_library *cu, CUresult result, const char *call, mts_error *error)
 {
-    const mts_status code = result == CUDA_ERROR_OUT_OF_MEMORY ? MTS_STATUS_OUT_OF_MEMORY
-                            : result == CUDA_ERROR_NO_DEVICE   ? MTS_STATUS_NOT_FOUND
-                                                               : MTS_STATUS_DEVICE;
-    return mts_fail(error, code, "%s failed with %s (%d)", call, mts_cu_library_error_name(cu, result),
+    const mts_status status = result == CUDA_ERROR_OUT_OF_MEMORY ? MTS_STATUS_OUT_OF_MEMORY
+                              : result == CUDA_ERROR_NO_DEVICE   ? MTS_STATUS_NOT_FOUND
+                                                                 : MTS_STATUS_DEVICE;
+    return mts_fail(error, status, "%s failed with %s (%d)", call, mts_cu_library_error_name(cu, result),
                     result);
 }
 
 /* The driver, ready to be asked for devices; the caller closes it if this succeeds. */
 static mts_status driver_open(mts_cu_library *cu, int *count, mts_error *error)
 {
-    mts_status code = mts_cu_library_open(cu, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_cu_library_open(cu, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     const char *call = "cuInit";
     CUresult result = cu->cuInit(0);
@@ -34,30 +34,30 @@ static mts_status driver_open(mts_cu_library *cu, int *count, mts_error *error)
         result = cu->cuDeviceGetCount(count);
     }
     if (result != CUDA_SUCCESS) {
-        code = fail_call(cu, result, call, error);
+        status = fail_call(cu, result, call, error);
         mts_cu_library_close(cu);
     }
-    return code;
+    return status;
 }
 
 static mts_status open_index(mts_cu_library *cu, uint32_t index, CUdevice *id, mts_error *error)
 {
     int count = 0;
-    mts_status code = driver_open(cu, &count, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = driver_open(cu, &count, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (count < 0 || index >= (uint32_t)count) {
-        code =
+        status =
             mts_fail(error, MTS_STATUS_NOT_FOUND, "there is no CUDA device %u; %d were found", index, count);
     } else {
         const CUresult result = cu->cuDeviceGet(id, (int)index);
-        code = result == CUDA_SUCCESS ? MTS_STATUS_OK : fail_call(cu, result, "cuDeviceGet", error);
+        status = result == CUDA_SUCCESS ? MTS_STATUS_OK : fail_call(cu, result, "cuDeviceGet", error);
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         mts_cu_library_close(cu);
     }
-    return code;
+    return status;
 }
 
 /* ---- describing ---- */
@@ -130,12 +130,12 @@ static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_er
     mts_cu_library cu;
     CUdevice id = 0;
     memset(info, 0, sizeof *info);
-    mts_status code = open_index(&cu, index, &id, error);
-    if (code == MTS_STATUS_OK) {
-        code = describe(&cu, id, info, error);
+    mts_status status = open_index(&cu, index, &id, error);
+    if (status == MTS_STATUS_OK) {
+        status = describe(&cu, id, info, error);
         mts_cu_library_close(&cu);
     }
-    return code;
+    return status;
 }
 
 /* ---- the vtable ---- */
@@ -143,12 +143,12 @@ static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_er
 static mts_status device_wait(mts_device *base, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
-    mts_status code = mts_cu_enter(device, error);
-    if (code == MTS_STATUS_OK) {
-        code = mts_cu_finish(device, error);
+    mts_status status = mts_cu_enter(device, error);
+    if (status == MTS_STATUS_OK) {
+        status = mts_cu_finish(device, error);
         mts_cu_leave(device);
     }
-    return code;
+    return status;
 }
 
 static void device_drain(mts_device *base)
@@ -246,23 +246,24 @@ static mts_status adopt_context(mts_cu_device *device, uint32_t index, void *con
 {
     CUdevice id = 0;
     device->context = context;
-    mts_status code = mts_cu_enter(device, error);
-    if (code != MTS_STATUS_OK) {
+    mts_status status = mts_cu_enter(device, error);
+    if (status != MTS_STATUS_OK) {
         device->context = NULL;
-        return mts_fail_prefix(error, code, "the caller's CUDA context");
+        return mts_fail_prefix(error, status, "the caller's CUDA context");
     }
-    code = mts_cu_check(device, device->cu.cuCtxGetDevice(&id), MTS_CU_CALL_CREATE, "cuCtxGetDevice", error);
+    status =
+        mts_cu_check(device, device->cu.cuCtxGetDevice(&id), MTS_CU_CALL_CREATE, "cuCtxGetDevice", error);
     mts_cu_leave(device);
-    if (code == MTS_STATUS_OK && index != 0 && id != device->id) {
-        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "the caller's CUDA context is not one of device %u", index);
+    if (status == MTS_STATUS_OK && index != 0 && id != device->id) {
+        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                          "the caller's CUDA context is not one of device %u", index);
     }
-    if (code == MTS_STATUS_OK && id != device->id) {
+    if (status == MTS_STATUS_OK && id != device->id) {
         device->id = id;
         device->base.index = index_of(&device->cu, id);
-        code = describe(&device->cu, id, &device->base.info, error);
+        status = describe(&device->cu, id, &device->base.info, error);
     }
-    return code;
+    return status;
 }
 
 static mts_status retain_context(mts_cu_device *device, mts_error *error)
@@ -278,38 +279,38 @@ static mts_status retain_context(mts_cu_device *device, mts_error *error)
 /* What lives in the context: the stream, the pinned memory and the events. */
 static mts_status furnish(mts_cu_device *device, void *stream, mts_error *error)
 {
-    mts_status code = mts_cu_enter(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_cu_enter(device, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     device->stream = stream;
     if (!stream) {
         const CUresult result = device->cu.cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING);
-        code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuStreamCreate", error);
-        device->owns_stream = code == MTS_STATUS_OK;
+        status = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuStreamCreate", error);
+        device->owns_stream = status == MTS_STATUS_OK;
         device->stream = device->owns_stream ? device->stream : NULL;
     }
-    MTS_TRY(code, mts_cu_stages_make(device, error));
-    MTS_TRY(code, mts_cu_events_make(device, error));
+    MTS_TRY(status, mts_cu_stages_make(device, error));
+    MTS_TRY(status, mts_cu_events_make(device, error));
     mts_cu_leave(device);
-    return code;
+    return status;
 }
 
 static mts_status start(mts_cu_device *device, uint32_t index, const mts_device_options *options,
                         mts_error *error)
 {
     device->base.index = index;
-    mts_status code = open_index(&device->cu, index, &device->id, error);
-    MTS_TRY(code, describe(&device->cu, device->id, &device->base.info, error));
-    MTS_TRY(code, options->external_context ? adopt_context(device, index, options->external_context, error)
-                                            : retain_context(device, error));
-    if (code == MTS_STATUS_OK) {
+    mts_status status = open_index(&device->cu, index, &device->id, error);
+    MTS_TRY(status, describe(&device->cu, device->id, &device->base.info, error));
+    MTS_TRY(status, options->external_context ? adopt_context(device, index, options->external_context, error)
+                                              : retain_context(device, error));
+    if (status == MTS_STATUS_OK) {
         device->replays = options->replay != MTS_USE_OFF && mts_cu_replay_has(&device->cu);
-        code = furnish(device, options->external_queue, error);
+        status = furnish(device, options->external_queue, error);
     }
     device->builder.driver = device->cu.version;
-    return code == MTS_STATUS_OK ? mts_cu_builder_init(&device->builder, &device->base, options, error)
-                                 : code;
+    return status == MTS_STATUS_OK ? mts_cu_builder_init(&device->builder, &device->base, options, error)
+                                   : status;
 }
 
 static mts_status backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
@@ -326,10 +327,10 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
     device->base.ops = &ops;
     device->base.allocator = options->allocator;
     device->base.log = options->log;
-    const mts_status code = start(device, index, options, error);
-    if (code != MTS_STATUS_OK) {
+    const mts_status status = start(device, index, options, error);
+    if (status != MTS_STATUS_OK) {
         device_destroy(&device->base);
-        return code;
+        return status;
     }
     *out = &device->base;
     return MTS_STATUS_OK;

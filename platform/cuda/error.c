@@ -36,20 +36,20 @@ static bool is_gone(CUresult result)
 mts_status mts_cu_check(mts_cu_device *device, CUresult result, mts_cu_call kind, const char *call,
                         mts_error *error)
 {
-    mts_status code = MTS_STATUS_DEVICE;
+    mts_status status = MTS_STATUS_DEVICE;
     if (result == CUDA_SUCCESS) {
         return MTS_STATUS_OK;
     }
     if (breaks_context(result, kind)) {
         device->base.lost = device->broken = true;
-        code = MTS_STATUS_DEVICE_LOST;
+        status = MTS_STATUS_DEVICE_LOST;
     } else if (is_gone(result)) {
         device->base.lost = true;
-        code = MTS_STATUS_DEVICE_LOST;
+        status = MTS_STATUS_DEVICE_LOST;
     } else if (result == CUDA_ERROR_OUT_OF_MEMORY) {
         device->base.full = true;
-        code = MTS_STATUS_OUT_OF_MEMORY;
+        status = MTS_STATUS_OUT_OF_MEMORY;
     }
-    return mts_fail(error, code, "%s on '%s' failed with %s (%d)", call, device->base.info.name,
+    return mts_fail(error, status, "%s on '%s' failed with %s (%d)", call, device->base.info.name,
                     mts_cu_library_error_name(&device->cu, result), result);
 }

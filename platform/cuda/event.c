@@ -17,16 +17,16 @@ mts_status mts_cu_event_record(mts_device *base, uint32_t index, mts_error *erro
 {
     mts_cu_device *device = (mts_cu_device *)base;
     mts_cu_event *recorded = &device->events[index];
-    mts_status code = mts_cu_enter(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_cu_enter(device, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
-    code = mts_cu_check(device, device->cu.cuEventRecord(recorded->event, device->stream),
-                        MTS_CU_CALL_ENQUEUE, "cuEventRecord", error);
+    status = mts_cu_check(device, device->cu.cuEventRecord(recorded->event, device->stream),
+                          MTS_CU_CALL_ENQUEUE, "cuEventRecord", error);
     mts_cu_leave(device);
-    recorded->set = code == MTS_STATUS_OK;
+    recorded->set = status == MTS_STATUS_OK;
     recorded->submits = device->submits;
-    return code;
+    return status;
 }
 
 mts_status mts_cu_event_query(mts_device *base, uint32_t index, bool wait, bool *passed, mts_error *error)
@@ -37,34 +37,34 @@ mts_status mts_cu_event_query(mts_device *base, uint32_t index, bool wait, bool 
     if (!recorded->set) {
         return MTS_STATUS_OK;
     }
-    mts_status code = mts_cu_enter(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_cu_enter(device, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     const CUresult result =
         wait ? device->cu.cuEventSynchronize(recorded->event) : device->cu.cuEventQuery(recorded->event);
     if (wait || result != CUDA_ERROR_NOT_READY) {
-        code = mts_cu_check(device, result, MTS_CU_CALL_WAIT, wait ? "cuEventSynchronize" : "cuEventQuery",
-                            error);
-        *passed = code == MTS_STATUS_OK;
-        recorded->set = code != MTS_STATUS_OK;
+        status = mts_cu_check(device, result, MTS_CU_CALL_WAIT, wait ? "cuEventSynchronize" : "cuEventQuery",
+                              error);
+        *passed = status == MTS_STATUS_OK;
+        recorded->set = status != MTS_STATUS_OK;
         if (*passed && recorded->submits > device->finished) {
             device->finished = recorded->submits;
         }
     }
     mts_cu_leave(device);
-    return code;
+    return status;
 }
 
 mts_status mts_cu_events_make(mts_cu_device *device, mts_error *error)
 {
     for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
         CUevent event = NULL;
-        const mts_status code =
+        const mts_status status =
             mts_cu_check(device, device->cu.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING),
                          MTS_CU_CALL_CREATE, "cuEventCreate", error);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
         device->events[i].event = event;
     }

@@ -89,7 +89,7 @@ static mts_status check_driver(mts_cu_library *library, const char *name, const 
 mts_status mts_cu_library_open_any(mts_cu_library *library, const char *const *names, mts_error *error)
 {
     mts_error why; /* the error if no name can be opened */
-    mts_status code = mts_fail(&why, MTS_STATUS_NOT_FOUND, "no NVIDIA driver (%s) is installed", names[0]);
+    mts_status status = mts_fail(&why, MTS_STATUS_NOT_FOUND, "no NVIDIA driver (%s) is installed", names[0]);
     memset(library, 0, sizeof *library);
     for (; *names; names++) {
         mts_os_library *handle = mts_os_library_open(*names, NULL, 0);
@@ -97,15 +97,15 @@ mts_status mts_cu_library_open_any(mts_cu_library *library, const char *const *n
             continue;
         }
         const char *missing = load_driver(library, handle);
-        code = check_driver(library, *names, missing, &why);
-        if (code == MTS_STATUS_OK) {
+        status = check_driver(library, *names, missing, &why);
+        if (status == MTS_STATUS_OK) {
             library->handle = handle;
             return MTS_STATUS_OK;
         }
         mts_os_library_close(handle);
         memset(library, 0, sizeof *library);
     }
-    return mts_fail(error, code, "%s", why.text);
+    return mts_fail(error, status, "%s", why.text);
 }
 
 mts_status mts_cu_library_open(mts_cu_library *library, mts_error *error)
@@ -131,7 +131,7 @@ const char *mts_cu_library_error_name(const mts_cu_library *library, CUresult re
 mts_status mts_rtc_library_open_any(mts_rtc_library *library, const char *const *names, mts_error *error)
 {
     mts_error why;
-    mts_status code = mts_fail(&why, MTS_STATUS_NOT_FOUND, "CUDA's compiler (%s) was not found", names[0]);
+    mts_status status = mts_fail(&why, MTS_STATUS_NOT_FOUND, "CUDA's compiler (%s) was not found", names[0]);
     memset(library, 0, sizeof *library);
     for (; *names; names++) {
         mts_os_library *handle = mts_os_library_open(*names, NULL, 0);
@@ -143,11 +143,11 @@ mts_status mts_rtc_library_open_any(mts_rtc_library *library, const char *const 
             library->handle = handle;
             return MTS_STATUS_OK;
         }
-        code = mts_fail(&why, MTS_STATUS_NOT_FOUND, "%s has no %s", *names, missing);
+        status = mts_fail(&why, MTS_STATUS_NOT_FOUND, "%s has no %s", *names, missing);
         mts_os_library_close(handle);
         memset(library, 0, sizeof *library);
     }
-    return mts_fail(error, code, "%s", why.text);
+    return mts_fail(error, status, "%s", why.text);
 }
 
 mts_status mts_rtc_library_open(mts_rtc_library *library, mts_error *error)

@@ -74,7 +74,7 @@ mts_status mts_cu_command_list_create(mts_device *base, const mts_launch *launch
                                       mts_command_list **out, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     mts_cu_command_list *list = mts_alloc_zero(base->allocator, 1, sizeof *list);
     if (!list) {
         return mts_fail_memory(error);
@@ -84,17 +84,17 @@ mts_status mts_cu_command_list_create(mts_device *base, const mts_launch *launch
         list->imported = mts_alloc_zero(base->allocator, count, sizeof(mts_cu_buffer *));
     }
     if (!list->launches || (base->info.imports && !list->imported)) {
-        code = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
-                        "not enough memory for a command list of %zu launches", count);
+        status = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
+                          "not enough memory for a command list of %zu launches", count);
     }
-    for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
-        code = fill_launch(&list->launches[i], &launches[i], error);
+    for (size_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
+        status = fill_launch(&list->launches[i], &launches[i], error);
         list->made++;
     }
-    MTS_TRY(code, mts_cu_enter(device, error));
-    if (code != MTS_STATUS_OK) {
+    MTS_TRY(status, mts_cu_enter(device, error));
+    if (status != MTS_STATUS_OK) {
         mts_cu_command_list_destroy(base, &list->base);
-        return code;
+        return status;
     }
     collect_imported(list, launches, count);
     mts_cu_replay_record(device, list);
@@ -129,20 +129,20 @@ mts_status mts_cu_command_list_update(mts_device *base, mts_command_list *base_l
 {
     mts_cu_device *device = (mts_cu_device *)base;
     mts_cu_command_list *list = (mts_cu_command_list *)base_list;
-    mts_status code = mts_cu_enter(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_cu_enter(device, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     collect_imported(list, launches, count);
-    for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
+    for (size_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
         const mts_cu_launch before = list->launches[i];
-        code = fill_launch(&list->launches[i], &launches[i], error);
-        if (code == MTS_STATUS_OK && !is_same(&before, &list->launches[i])) {
+        status = fill_launch(&list->launches[i], &launches[i], error);
+        if (status == MTS_STATUS_OK && !is_same(&before, &list->launches[i])) {
             mts_cu_replay_update(device, list, i);
         }
     }
     mts_cu_leave(device);
-    return code;
+    return status;
 }
 
 static mts_status enqueue(mts_cu_device *device, mts_cu_launch *launch, mts_error *error)
@@ -152,82 +152,82 @@ static mts_status enqueue(mts_cu_device *device, mts_cu_launch *launch, mts_erro
     const CUresult result =
         device->cu.cuLaunchKernel(launch->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
                                   0, device->stream, launch->arguments, NULL);
-    const mts_status code = mts_cu_check(device, result, MTS_CU_CALL_ENQUEUE, "cuLaunchKernel", error);
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "launch '%s'", launch->label);
+    const mts_status status = mts_cu_check(device, result, MTS_CU_CALL_ENQUEUE, "cuLaunchKernel", error);
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "launch '%s'", launch->label);
 }
 
 mts_status mts_cu_command_list_submit(mts_device *base, mts_command_list *base_list, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
     mts_cu_command_list *list = (mts_cu_command_list *)base_list;
-    mts_status code = mts_cu_enter(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_cu_enter(device, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     bool replayed = false;
     device->submits++;
     for (size_t i = 0; i < list->imported_count; i++) {
         list->imported[i]->used = device->submits;
     }
-    code = mts_cu_replay_submit(device, list, &replayed, error);
-    for (size_t i = 0; i < list->made && !replayed && code == MTS_STATUS_OK; i++) {
-        code = enqueue(device, &list->launches[i], error);
+    status = mts_cu_replay_submit(device, list, &replayed, error);
+    for (size_t i = 0; i < list->made && !replayed && status == MTS_STATUS_OK; i++) {
+        status = enqueue(device, &list->launches[i], error);
     }
     mts_cu_leave(device);
-    return code;
+    return status;
 }
 
 /* events[0] is before the first launch, events[i + 1] after launch i. */
 static mts_status run_profiled(mts_cu_device *device, mts_cu_command_list *list, const CUevent *events,
                                mts_error *error)
 {
-    mts_status code = mts_cu_finish(device, error);
-    for (size_t i = 0; i <= list->made && code == MTS_STATUS_OK; i++) {
+    mts_status status = mts_cu_finish(device, error);
+    for (size_t i = 0; i <= list->made && status == MTS_STATUS_OK; i++) {
         if (i > 0) {
-            code = enqueue(device, &list->launches[i - 1], error);
+            status = enqueue(device, &list->launches[i - 1], error);
         }
-        MTS_TRY(code, mts_cu_check(device, device->cu.cuEventRecord(events[i], device->stream),
-                                   MTS_CU_CALL_ENQUEUE, "cuEventRecord", error));
+        MTS_TRY(status, mts_cu_check(device, device->cu.cuEventRecord(events[i], device->stream),
+                                     MTS_CU_CALL_ENQUEUE, "cuEventRecord", error));
     }
     mts_error ignored; /* waits also after a failure: launches are running */
-    const bool failed = code != MTS_STATUS_OK;
+    const bool failed = status != MTS_STATUS_OK;
     const mts_status finished = mts_cu_finish(device, failed ? &ignored : error);
-    return failed ? code : finished;
+    return failed ? status : finished;
 }
 
 /* A launch ends with its event and begins where the one before it ended. */
 static mts_status read_times(mts_cu_device *device, const CUevent *events, mts_launch_time *times,
                              size_t count, mts_error *error)
 {
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     uint64_t before = 0;
-    for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
+    for (size_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
         float ms = 0.0f;
         const CUresult result = device->cu.cuEventElapsedTime(&ms, events[0], events[i + 1]);
-        code = mts_cu_check(device, result, MTS_CU_CALL_WAIT, "cuEventElapsedTime", error);
+        status = mts_cu_check(device, result, MTS_CU_CALL_WAIT, "cuEventElapsedTime", error);
         const uint64_t now = ms > 0.0f ? (uint64_t)((double)ms * 1e6) : 0; /* also of what is no number */
         times[i].start = before;
         times[i].end = before = now > before ? now : before;
     }
-    return code;
+    return status;
 }
 
 static mts_status profile(mts_cu_device *device, mts_cu_command_list *list, CUevent *events,
                           mts_launch_time *times, mts_error *error)
 {
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     size_t made = 0;
-    while (made <= list->made && code == MTS_STATUS_OK) {
-        code = mts_cu_check(device, device->cu.cuEventCreate(&events[made], CU_EVENT_DEFAULT),
-                            MTS_CU_CALL_CREATE, "cuEventCreate", error);
-        made += code == MTS_STATUS_OK;
+    while (made <= list->made && status == MTS_STATUS_OK) {
+        status = mts_cu_check(device, device->cu.cuEventCreate(&events[made], CU_EVENT_DEFAULT),
+                              MTS_CU_CALL_CREATE, "cuEventCreate", error);
+        made += status == MTS_STATUS_OK;
     }
-    MTS_TRY(code, run_profiled(device, list, events, error));
-    MTS_TRY(code, read_times(device, events, times, list->made, error));
+    MTS_TRY(status, run_profiled(device, list, events, error));
+    MTS_TRY(status, read_times(device, events, times, list->made, error));
     while (made > 0) {
         (void)device->cu.cuEventDestroy_v2(events[--made]);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_cu_command_list_profile(mts_device *base, mts_command_list *base_list, mts_launch_time *times,
@@ -238,11 +238,11 @@ mts_status mts_cu_command_list_profile(mts_device *base, mts_command_list *base_
     if (!events) {
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for %zu events", count + 1);
     }
-    mts_status code = mts_cu_enter(device, error);
-    if (code == MTS_STATUS_OK) {
-        code = profile(device, (mts_cu_command_list *)base_list, events, times, error);
+    mts_status status = mts_cu_enter(device, error);
+    if (status == MTS_STATUS_OK) {
+        status = profile(device, (mts_cu_command_list *)base_list, events, times, error);
         mts_cu_leave(device);
     }
     mts_alloc_free(base->allocator, events);
-    return code;
+    return status;
 }

@@ -74,19 +74,19 @@ static mts_status make_text(mts_cu_builder *builder, const mts_kernel_source *so
                             const char *key, mts_error *error)
 {
     mts_cu_image image = {.data = NULL};
-    mts_status code = mts_cu_compile(builder, source, options, true, &image, error);
-    if (code == MTS_STATUS_NOT_FOUND || code == MTS_STATUS_UNSUPPORTED) {
-        return mts_fail_prefix(error, code, "programs for sm_%u cannot be made here", builder->info->arch);
+    mts_status status = mts_cu_compile(builder, source, options, true, &image, error);
+    if (status == MTS_STATUS_NOT_FOUND || status == MTS_STATUS_UNSUPPORTED) {
+        return mts_fail_prefix(error, status, "programs for sm_%u cannot be made here", builder->info->arch);
     }
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (key && mts_cu_cache_store(builder, key, &image) != MTS_STATUS_OK) {
-        code = mts_fail(error, MTS_STATUS_IO, "kernel '%s': its program cannot be written to '%s'",
-                        source->name, builder->cache_dir);
+        status = mts_fail(error, MTS_STATUS_IO, "kernel '%s': its program cannot be written to '%s'",
+                          source->name, builder->cache_dir);
     }
     mts_cu_image_release(builder, &image);
-    return code;
+    return status;
 }
 
 static mts_status find_or_make(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
@@ -108,9 +108,9 @@ static mts_status find_or_make(mts_cu_builder *builder, const mts_kernel_source 
         }
         builder->made.cache.misses++;
     }
-    const mts_status code = make_text(builder, source, options, key, error);
+    const mts_status status = make_text(builder, source, options, key, error);
     mts_alloc_free(builder->allocator, key);
-    return code;
+    return status;
 }
 
 static mts_status offline_kernel_create(mts_device *base, const mts_kernel_desc *desc, mts_kernel **out,
@@ -119,19 +119,19 @@ static mts_status offline_kernel_create(mts_device *base, const mts_kernel_desc 
     mts_cu_builder *builder = &((offline_device *)base)->builder;
     mts_kernel *kernel = mts_alloc_zero(base->allocator, 1, sizeof *kernel);
     char *options = kernel ? mts_cu_options_make(builder, desc->defines) : NULL;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (!options) {
-        code = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for kernel '%s'", desc->name);
+        status = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for kernel '%s'", desc->name);
     } else {
-        code = find_or_make(builder, mts_kernel_find(desc->name), options, error);
+        status = find_or_make(builder, mts_kernel_find(desc->name), options, error);
     }
     mts_alloc_free(base->allocator, options);
     if (builder->counts) {
         *builder->counts = builder->made;
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         mts_alloc_free(base->allocator, kernel);
-        return code;
+        return status;
     }
     kernel->work_group_size = base->info.work_group_size;
     *out = kernel;
@@ -260,9 +260,9 @@ mts_status mts_cu_offline_open(const char *name, const mts_device_options *optio
     if (options->external_context || options->external_queue) {
         return mts_fail(error, MTS_STATUS_UNSUPPORTED, "'%s' is not here and takes no CUDA context", name);
     }
-    mts_status code = parse_name(name, &arch, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = parse_name(name, &arch, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     offline_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
     if (!device) {
@@ -272,10 +272,10 @@ mts_status mts_cu_offline_open(const char *name, const mts_device_options *optio
     device->base.allocator = options->allocator;
     device->base.log = options->log;
     describe(arch, &device->base.info);
-    code = mts_cu_builder_init(&device->builder, &device->base, options, error);
-    if (code != MTS_STATUS_OK) {
+    status = mts_cu_builder_init(&device->builder, &device->base, options, error);
+    if (status != MTS_STATUS_OK) {
         offline_destroy(&device->base);
-        return code;
+        return status;
     }
     *out = &device->base;
     return MTS_STATUS_OK;

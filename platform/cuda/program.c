@@ -41,16 +41,16 @@ static mts_status load(mts_cu_device *device, mts_cu_program *program, const mts
         result = cu->cuFuncGetAttribute(&group, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, program->function);
     }
     *refused = result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU;
-    mts_status code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, call, error);
-    if (code == MTS_STATUS_OK && group < 1) {
-        code = mts_fail(error, MTS_STATUS_DEVICE, "no group of work-items fits");
+    mts_status status = mts_cu_check(device, result, MTS_CU_CALL_CREATE, call, error);
+    if (status == MTS_STATUS_OK && group < 1) {
+        status = mts_fail(error, MTS_STATUS_DEVICE, "no group of work-items fits");
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         if (program->module) {
             (void)cu->cuModuleUnload(program->module);
             program->module = NULL;
         }
-        return mts_fail_prefix(error, code, "kernel '%s'", program->source->name);
+        return mts_fail_prefix(error, status, "kernel '%s'", program->source->name);
     }
     const uint32_t most = device->base.info.work_group_size;
     program->work_group_size = (uint32_t)group < most ? (uint32_t)group : most;
@@ -69,10 +69,10 @@ static mts_status run_linker(mts_cu_device *device, const mts_kernel_source *sou
         call = "cuLinkComplete";
         result = device->cu.cuLinkComplete(state, &data, &size);
     }
-    mts_status code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, call, error);
-    if (code != MTS_STATUS_OK) {
-        (void)mts_fail_prefix(error, code, "kernel '%s'%s%.300s", source->name, log[0] ? ": " : "", log);
-        return code;
+    mts_status status = mts_cu_check(device, result, MTS_CU_CALL_CREATE, call, error);
+    if (status != MTS_STATUS_OK) {
+        (void)mts_fail_prefix(error, status, "kernel '%s'%s%.300s", source->name, log[0] ? ": " : "", log);
+        return status;
     }
     char *copy = data && size ? mts_alloc_zero(device->base.allocator, size, 1) : NULL;
     if (!copy) {
@@ -99,14 +99,14 @@ static mts_status link_text(mts_cu_device *device, const mts_kernel_source *sour
         return mts_fail(error, MTS_STATUS_UNSUPPORTED, "kernel '%s': the driver cannot compile PTX",
                         source->name);
     }
-    mts_status code = mts_cu_check(device, cu->cuLinkCreate_v2(2, options, values, &state),
-                                   MTS_CU_CALL_CREATE, "cuLinkCreate", error);
-    if (code != MTS_STATUS_OK) {
-        return mts_fail_prefix(error, code, "kernel '%s'", source->name);
+    mts_status status = mts_cu_check(device, cu->cuLinkCreate_v2(2, options, values, &state),
+                                     MTS_CU_CALL_CREATE, "cuLinkCreate", error);
+    if (status != MTS_STATUS_OK) {
+        return mts_fail_prefix(error, status, "kernel '%s'", source->name);
     }
-    code = run_linker(device, source, text, state, out, log, error);
+    status = run_linker(device, source, text, state, out, log, error);
     (void)cu->cuLinkDestroy(state);
-    return code;
+    return status;
 }
 
 /* PTX that was made ahead of time for this compute capability. */
@@ -126,24 +126,24 @@ static mts_status make_binary(mts_cu_device *device, const mts_cu_program *progr
 {
     mts_cu_builder *builder = &device->builder;
     mts_cu_image image = {.data = NULL};
-    mts_status code = mts_cu_compile(builder, program->source, program->options, false, &image, error);
-    if (code == MTS_STATUS_NOT_FOUND || code == MTS_STATUS_UNSUPPORTED) {
+    mts_status status = mts_cu_compile(builder, program->source, program->options, false, &image, error);
+    if (status == MTS_STATUS_NOT_FOUND || status == MTS_STATUS_UNSUPPORTED) {
         if (!find_text(builder, program, &image)) {
             return mts_fail(error, MTS_STATUS_NOT_FOUND,
                             "kernel '%s' was not made ahead of time ('mts kernels' does that, for the cache "
                             "directory), and CUDA's compiler libnvrtc %s",
                             program->source->name,
-                            code == MTS_STATUS_NOT_FOUND ? "was not found" : "does not know this device");
+                            status == MTS_STATUS_NOT_FOUND ? "was not found" : "does not know this device");
         }
-        code = MTS_STATUS_OK;
+        status = MTS_STATUS_OK;
     }
-    if (code != MTS_STATUS_OK || !image.is_text) {
+    if (status != MTS_STATUS_OK || !image.is_text) {
         *out = image;
-        return code;
+        return status;
     }
-    code = link_text(device, program->source, &image, out, error);
+    status = link_text(device, program->source, &image, out, error);
     mts_cu_image_release(builder, &image);
-    return code;
+    return status;
 }
 
 static bool load_cached(mts_cu_device *device, mts_cu_program *program, const char *key)
@@ -168,20 +168,20 @@ static mts_status make_and_load(mts_cu_device *device, mts_cu_program *program, 
 {
     mts_cu_builder *builder = &device->builder;
     bool refused = false;
-    mts_status code = make_binary(device, program, image, error);
-    MTS_TRY(code, load(device, program, image, &refused, error));
+    mts_status status = make_binary(device, program, image, error);
+    MTS_TRY(status, load(device, program, image, &refused, error));
     if (!refused || builder->prefers_text || !builder->rtc.handle) {
-        return code;
+        return status;
     }
     mts_log_write(device->base.log, MTS_LOG_INFO,
                   "'%s' takes no binaries of this libnvrtc (CUDA %d.%d): the driver compiles its PTX",
                   device->base.info.name, builder->rtc.version / 1000, builder->rtc.version % 1000 / 10);
     mts_cu_image_release(builder, image);
     builder->prefers_text = true;
-    code = make_binary(device, program, image, error);
-    MTS_TRY(code, load(device, program, image, &refused, error));
-    builder->prefers_text = code == MTS_STATUS_OK;
-    return code;
+    status = make_binary(device, program, image, error);
+    MTS_TRY(status, load(device, program, image, &refused, error));
+    builder->prefers_text = status == MTS_STATUS_OK;
+    return status;
 }
 
 static mts_status build(mts_cu_device *device, mts_cu_program *program, mts_error *error)
@@ -193,12 +193,12 @@ static mts_status build(mts_cu_device *device, mts_cu_program *program, mts_erro
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the key of kernel '%s'",
                         program->source->name);
     }
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (!key || !load_cached(device, program, key)) {
         mts_cu_image image = {.data = NULL};
         builder->made.cache.misses += cached;
-        code = make_and_load(device, program, &image, error);
-        if (code == MTS_STATUS_OK && key) {
+        status = make_and_load(device, program, &image, error);
+        if (status == MTS_STATUS_OK && key) {
             (void)mts_cu_cache_store(builder, key, &image);
         }
         mts_cu_image_release(builder, &image);
@@ -207,7 +207,7 @@ static mts_status build(mts_cu_device *device, mts_cu_program *program, mts_erro
     if (builder->counts) {
         *builder->counts = builder->made;
     }
-    return code;
+    return status;
 }
 
 static mts_status program_get(mts_cu_device *device, const mts_kernel_source *source, const char *defines,
@@ -230,10 +230,10 @@ static mts_status program_get(mts_cu_device *device, const mts_kernel_source *so
             return MTS_STATUS_OK;
         }
     }
-    const mts_status code = build(device, program, error);
-    if (code != MTS_STATUS_OK) {
+    const mts_status status = build(device, program, error);
+    if (status != MTS_STATUS_OK) {
         program_free(device, program);
-        return code;
+        return status;
     }
     program->next = device->programs;
     device->programs = program;
@@ -250,14 +250,14 @@ mts_status mts_cu_kernel_create_from(mts_device *base, const mts_kernel_source *
     if (!kernel) {
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for kernel '%s'", source->name);
     }
-    mts_status code = mts_cu_enter(device, error);
-    if (code == MTS_STATUS_OK) {
-        code = program_get(device, source, defines, &program, error);
+    mts_status status = mts_cu_enter(device, error);
+    if (status == MTS_STATUS_OK) {
+        status = program_get(device, source, defines, &program, error);
         mts_cu_leave(device);
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         mts_alloc_free(base->allocator, kernel);
-        return code;
+        return status;
     }
     kernel->program = program;
     kernel->base.device = base;

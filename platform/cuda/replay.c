@@ -110,14 +110,14 @@ mts_status mts_cu_replay_submit(mts_cu_device *device, mts_cu_command_list *list
         return MTS_STATUS_OK;
     }
     const CUresult result = device->cu.cuGraphLaunch(list->recording, device->stream);
-    const mts_status code = mts_cu_check(device, result, MTS_CU_CALL_ENQUEUE, "cuGraphLaunch", &why);
-    if (code == MTS_STATUS_DEVICE_LOST) {
-        return mts_fail(error, code, "%s", why.text);
+    const mts_status status = mts_cu_check(device, result, MTS_CU_CALL_ENQUEUE, "cuGraphLaunch", &why);
+    if (status == MTS_STATUS_DEVICE_LOST) {
+        return mts_fail(error, status, "%s", why.text);
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         discard(device, list, "cuGraphLaunch", result);
     }
-    *submitted = code == MTS_STATUS_OK;
+    *submitted = status == MTS_STATUS_OK;
     return MTS_STATUS_OK;
 }
 

@@ -26,11 +26,11 @@ mts_status mts_cl_buffer_create(mts_device *base, const mts_memory *memory, size
     if (!buffer) {
         return mts_fail_memory(error);
     }
-    const mts_status code =
+    const mts_status status =
         memory ? mts_cl_import_buffer(device, memory, buffer, error) : allocate(device, size, buffer, error);
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         mts_alloc_free(base->allocator, buffer);
-        return code;
+        return status;
     }
     buffer->serial = ++device->buffers;
     *out = &buffer->base;

@@ -50,9 +50,9 @@ bool mts_cl_cache_load(mts_cl_device *device, const char *key, mts_os_cache_file
     if (!device->cl.clCreateProgramWithBinary) {
         return false;
     }
-    const mts_status code = mts_os_cache_load(&files, key, binary);
-    device->built.cache.rejected += mts_os_cache_rejects(code);
-    return code == MTS_STATUS_OK;
+    const mts_status status = mts_os_cache_load(&files, key, binary);
+    device->built.cache.rejected += mts_os_cache_rejects(status);
+    return status == MTS_STATUS_OK;
 }
 
 void mts_cl_cache_release(mts_cl_device *device, mts_os_cache_file *binary)
@@ -70,9 +70,9 @@ static mts_status make_file(mts_cl_device *device, const mts_os_cache *files, co
     if (result != CL_SUCCESS || size == 0) {
         return MTS_STATUS_DEVICE;
     }
-    const mts_status code = mts_os_cache_make(files, key, size, file);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = mts_os_cache_make(files, key, size, file);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     result = device->cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof file->body, &file->body, NULL);
     return result == CL_SUCCESS ? MTS_STATUS_OK : MTS_STATUS_DEVICE;
@@ -85,14 +85,14 @@ void mts_cl_cache_store(mts_cl_device *device, const char *key, cl_program progr
     if (device->quirks->no_binaries || !device->cl.clGetProgramInfo) {
         return;
     }
-    mts_status code = make_file(device, &files, key, program, &file);
-    if (code == MTS_STATUS_OK) {
-        code = mts_os_cache_store(&files, &file);
+    mts_status status = make_file(device, &files, key, program, &file);
+    if (status == MTS_STATUS_OK) {
+        status = mts_os_cache_store(&files, &file);
     } else {
         mts_log_write(device->base.log, MTS_LOG_DEBUG, "cache: no binary of a program: %s",
-                      code == MTS_STATUS_DEVICE ? "the driver gives none" : "it does not fit");
+                      status == MTS_STATUS_DEVICE ? "the driver gives none" : "it does not fit");
     }
     mts_os_cache_release(&files, &file);
-    device->built.cache.written += code == MTS_STATUS_OK;
-    device->built.cache.failed += code != MTS_STATUS_OK;
+    device->built.cache.written += status == MTS_STATUS_OK;
+    device->built.cache.failed += status != MTS_STATUS_OK;
 }

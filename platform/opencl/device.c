@@ -191,9 +191,9 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
 static mts_status open_found(mts_cl_library *cl, uint32_t index, found_device *out, mts_error *error)
 {
     found_devices found;
-    const mts_status code = mts_cl_library_open(cl, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = mts_cl_library_open(cl, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     find_devices(cl, &found);
     if (index >= found.count) {
@@ -222,12 +222,12 @@ static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_er
     mts_cl_library cl;
     found_device found;
     memset(info, 0, sizeof *info);
-    const mts_status code = open_found(&cl, index, &found, error);
-    if (code == MTS_STATUS_OK) {
+    const mts_status status = open_found(&cl, index, &found, error);
+    if (status == MTS_STATUS_OK) {
         describe_found(&cl, &found, info);
         mts_cl_library_close(&cl);
     }
-    return code;
+    return status;
 }
 
 static mts_status device_wait(mts_device *base, mts_error *error)
@@ -292,17 +292,17 @@ static mts_status make_queue(mts_cl_device *device, const found_device *found, m
     const intptr_t properties[] = {CL_CONTEXT_PLATFORM, (intptr_t)found->platform, 0};
     cl_int result = CL_SUCCESS;
     device->context = device->cl.clCreateContext(properties, 1, &found->id, NULL, NULL, &result);
-    mts_status code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateContext", error);
-    if (code != MTS_STATUS_OK) {
+    mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateContext", error);
+    if (status != MTS_STATUS_OK) {
         device->context = NULL;
-        return code;
+        return status;
     }
     device->queue = device->cl.clCreateCommandQueue(device->context, device->id, 0, &result);
-    code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateCommandQueue", error);
-    if (code != MTS_STATUS_OK) {
+    status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateCommandQueue", error);
+    if (status != MTS_STATUS_OK) {
         device->queue = NULL;
     }
-    return code;
+    return status;
 }
 
 static bool wants_gemm(const mts_device_options *options, const mts_cl_quirks *quirks)
@@ -330,8 +330,8 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
     device->base.ops = &ops;
     device->base.allocator = options->allocator;
     device->base.log = options->log;
-    mts_status code = open_found(&device->cl, index, &found, error);
-    if (code == MTS_STATUS_OK) {
+    mts_status status = open_found(&device->cl, index, &found, error);
+    if (status == MTS_STATUS_OK) {
         device->id = found.id;
         device->quirks = find_quirks(&device->cl, &found);
         describe_found(&device->cl, &found, &device->base.info);
@@ -345,20 +345,20 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
         }
         device->base.info.gemm =
             wants_gemm(options, device->quirks) && mts_cl_gemm_open(&device->cl, &device->gemm);
-        code = make_queue(device, &found, error);
+        status = make_queue(device, &found, error);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         device->counts = options->programs;
     }
-    if (code == MTS_STATUS_OK && options->cache_dir) {
+    if (status == MTS_STATUS_OK && options->cache_dir) {
         device->cache_dir = mts_alloc_string(options->allocator, options->cache_dir);
         if (!device->cache_dir) {
-            code = mts_fail_memory(error);
+            status = mts_fail_memory(error);
         }
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         device_destroy(&device->base);
-        return code;
+        return status;
     }
     *out = &device->base;
     return MTS_STATUS_OK;

@@ -81,19 +81,19 @@ const char *mts_cl_error_name(cl_int result)
 mts_status mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, const char *call,
                         mts_error *error)
 {
-    mts_status code = MTS_STATUS_DEVICE;
+    mts_status status = MTS_STATUS_DEVICE;
     if (result == CL_SUCCESS) {
         return MTS_STATUS_OK;
     }
     if (device && means_lost(result, stage)) {
         device->base.lost = true;
-        code = MTS_STATUS_DEVICE_LOST;
+        status = MTS_STATUS_DEVICE_LOST;
     } else if (means_memory(result, stage)) {
-        code = MTS_STATUS_OUT_OF_MEMORY;
+        status = MTS_STATUS_OUT_OF_MEMORY;
         if (device && result != CL_OUT_OF_HOST_MEMORY) {
             device->base.full = true;
         }
     }
-    return mts_fail(error, code, "%s on '%s' failed with %s (%d)", call,
+    return mts_fail(error, status, "%s on '%s' failed with %s (%d)", call,
                     device ? device->base.info.name : "OpenCL", mts_cl_error_name(result), result);
 }

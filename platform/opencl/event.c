@@ -33,10 +33,10 @@ mts_status mts_cl_event_record(mts_device *base, uint32_t index, mts_error *erro
     if (has_markers(&device->cl)) {
         cl_event event = NULL;
         const cl_int result = device->cl.clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &event);
-        const mts_status code =
+        const mts_status status =
             mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueMarkerWithWaitList", error);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
         recorded->event = event;
     }
@@ -70,23 +70,23 @@ mts_status mts_cl_event_query(mts_device *base, uint32_t index, bool wait, bool 
 {
     mts_cl_device *device = (mts_cl_device *)base;
     mts_cl_event *recorded = &device->events[index];
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     *passed = true;
     if (!recorded->set) {
         return MTS_STATUS_OK;
     }
     if (!recorded->event) {
-        code = mts_cl_finish(device, error);
+        status = mts_cl_finish(device, error);
     } else if (wait) {
-        code = wait_event(device, recorded->event, error);
+        status = wait_event(device, recorded->event, error);
     } else {
-        code = poll_event(device, recorded->event, passed, error);
+        status = poll_event(device, recorded->event, passed, error);
     }
-    if (code == MTS_STATUS_OK && *passed) {
+    if (status == MTS_STATUS_OK && *passed) {
         device->finished = recorded->replays > device->finished ? recorded->replays : device->finished;
         forget(device, recorded);
     }
-    return code;
+    return status;
 }
 
 void mts_cl_events_release(mts_cl_device *device)

@@ -160,20 +160,20 @@ mts_status mts_cl_import_buffer(mts_cl_device *device, const mts_memory *memory,
 {
     const char *call = "";
     cl_int result = CL_SUCCESS;
-    mts_status code = memory->kind == MTS_MEMORY_DMABUF ? check_descriptor(memory, error) : MTS_STATUS_OK;
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = memory->kind == MTS_MEMORY_DMABUF ? check_descriptor(memory, error) : MTS_STATUS_OK;
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     cl_mem handle = import(device, memory, &call, &result);
-    code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, call, error);
-    if (code == MTS_STATUS_DEVICE) { /* not this memory: the caller may copy it instead */
+    status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, call, error);
+    if (status == MTS_STATUS_DEVICE) { /* not this memory: the caller may copy it instead */
         return mts_fail(error, MTS_STATUS_UNSUPPORTED,
                         "%zu bytes of foreign memory cannot be used by '%s': %s failed with %s (%d)",
                         memory->size, device->base.info.name, call, mts_cl_error_name(result), result);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         buffer->handle = handle;
         buffer->acquired = way_of(device, memory->kind) == MTS_CL_IMPORT_KHR;
     }
-    return code;
+    return status;
 }

@@ -79,7 +79,7 @@ static const char *load_symbols(mts_cl_library *library, const resolver *from)
 
 mts_status mts_cl_library_open_any(mts_cl_library *library, const char *const *names, mts_error *error)
 {
-    mts_status code = mts_fail(error, MTS_STATUS_NOT_FOUND, "no OpenCL library is installed");
+    mts_status status = mts_fail(error, MTS_STATUS_NOT_FOUND, "no OpenCL library is installed");
     memset(library, 0, sizeof *library);
     for (; *names; names++) {
         mts_os_library *handle = mts_os_library_open(*names, NULL, 0);
@@ -93,11 +93,11 @@ mts_status mts_cl_library_open_any(mts_cl_library *library, const char *const *n
             library->is_loader = strcmp(*names, loader_name) == 0;
             return MTS_STATUS_OK;
         }
-        code = mts_fail(error, MTS_STATUS_NOT_FOUND, "%s has no %s", *names, missing);
+        status = mts_fail(error, MTS_STATUS_NOT_FOUND, "%s has no %s", *names, missing);
         mts_os_library_close(handle);
         memset(library, 0, sizeof *library);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_cl_library_open(mts_cl_library *library, mts_error *error)

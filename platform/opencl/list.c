@@ -16,9 +16,9 @@ static mts_status set_arguments(mts_cl_device *device, const mts_cl_launch *made
 {
     const cl_mem *const buffers[] = {&made->act, &made->pool, &made->params};
     for (cl_uint i = 0; i < 3; i++) {
-        const mts_status code = set_argument(device, made->handle, i, sizeof(cl_mem), buffers[i], error);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        const mts_status status = set_argument(device, made->handle, i, sizeof(cl_mem), buffers[i], error);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
     }
     return set_argument(device, made->handle, 3, sizeof made->first, &made->first, error);
@@ -60,9 +60,9 @@ static mts_status add_launch(mts_cl_device *device, mts_cl_command_list *list, c
     }
     const mts_cl_program *program = ((const mts_cl_kernel *)launch->kernel)->program;
     made->handle = device->cl.clCreateKernel(program->handle, program->source->name, &result);
-    const mts_status code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     list->made++;
     made->label = launch->label ? launch->label : program->source->name;
@@ -129,9 +129,9 @@ mts_status mts_cl_command_list_update(mts_device *base, mts_command_list *base_l
         if (!made->handle || takes_same(&before, made)) {
             continue;
         }
-        const mts_status code = set_arguments(device, made, error);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        const mts_status status = set_arguments(device, made, error);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
         changed = true;
     }
@@ -150,16 +150,16 @@ static mts_status enqueue(mts_cl_device *device, cl_command_queue queue, const m
         product ? mts_cl_gemm_enqueue(&device->gemm, &launch->gemm, launch->act, launch->pool, queue, event)
                 : device->cl.clEnqueueNDRangeKernel(queue, launch->handle, 3, NULL, launch->global,
                                                     launch->local, 0, NULL, event);
-    const mts_status code = mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE,
-                                         product ? "CLBlastSgemm" : "clEnqueueNDRangeKernel", error);
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "launch '%s'", launch->label);
+    const mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE,
+                                           product ? "CLBlastSgemm" : "clEnqueueNDRangeKernel", error);
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "launch '%s'", launch->label);
 }
 
 mts_status mts_cl_command_list_create(mts_device *base, const mts_launch *launches, size_t count,
                                       mts_command_list **out, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     mts_cl_command_list *list = mts_alloc_zero(base->allocator, 1, sizeof *list);
     if (!list) {
         return mts_fail_memory(error);
@@ -169,15 +169,15 @@ mts_status mts_cl_command_list_create(mts_device *base, const mts_launch *launch
         list->foreign = mts_alloc_zero(base->allocator, count, sizeof *list->foreign);
     }
     if (!list->launches || (device->import.dmabuf == MTS_CL_IMPORT_KHR && !list->foreign)) {
-        code = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
-                        "not enough memory for a command list of %zu launches", count);
+        status = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
+                          "not enough memory for a command list of %zu launches", count);
     }
-    for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
-        code = add_launch(device, list, &launches[i], error);
+    for (size_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
+        status = add_launch(device, list, &launches[i], error);
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         mts_cl_command_list_destroy(base, &list->base);
-        return code;
+        return status;
     }
     collect_foreign(list, launches, count);
     mts_cl_replay_record(device, list);
@@ -204,9 +204,9 @@ static mts_status enqueue_all(mts_cl_device *device, const mts_cl_command_list *
 {
     const uint32_t every = device->flush_every;
     for (size_t i = 0; i < list->made; i++) {
-        const mts_status code = enqueue(device, device->queue, &list->launches[i], NULL, error);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        const mts_status status = enqueue(device, device->queue, &list->launches[i], NULL, error);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
         if (every && (i + 1) % every == 0) {
             (void)device->cl.clFlush(device->queue); /* a failure shows at the end */
@@ -220,18 +220,18 @@ mts_status mts_cl_command_list_submit(mts_device *base, mts_command_list *base_l
     mts_cl_device *device = (mts_cl_device *)base;
     mts_cl_command_list *list = (mts_cl_command_list *)base_list;
     mts_error ignored;
-    mts_status code = acquire(device, list, device->queue, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = acquire(device, list, device->queue, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (!mts_cl_replay_submit(device, list)) {
-        code = enqueue_all(device, list, error);
+        status = enqueue_all(device, list, error);
     }
     const mts_status released =
-        release(device, list, device->queue, code == MTS_STATUS_OK ? error : &ignored);
-    MTS_TRY(code, released);
-    if (code != MTS_STATUS_OK) {
-        return code;
+        release(device, list, device->queue, status == MTS_STATUS_OK ? error : &ignored);
+    MTS_TRY(status, released);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     const cl_int result = device->cl.clFlush(device->queue);
     return mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clFlush", error);
@@ -252,11 +252,11 @@ static mts_status read_time(mts_cl_device *device, cl_event event, uint64_t zero
 {
     uint64_t start = 0;
     uint64_t end = 0;
-    mts_status code = read_clock(device, event, CL_PROFILING_COMMAND_START, &start, error);
-    MTS_TRY(code, read_clock(device, event, CL_PROFILING_COMMAND_END, &end, error));
+    mts_status status = read_clock(device, event, CL_PROFILING_COMMAND_START, &start, error);
+    MTS_TRY(status, read_clock(device, event, CL_PROFILING_COMMAND_END, &end, error));
     time->start = start > zero ? start - zero : 0;
     time->end = end > zero && end - zero > time->start ? end - zero : time->start;
-    return code;
+    return status;
 }
 
 /* Two queues are not ordered with each other, so each is drained before the other is used. */
@@ -264,35 +264,35 @@ static mts_status run_profiled(mts_cl_device *device, const mts_cl_command_list 
                                mts_launch_time *times, mts_error *error)
 {
     mts_error ignored;
-    mts_status code = mts_cl_finish(device, error);
-    MTS_TRY(code, acquire(device, list, device->profile_queue, error));
-    const bool acquired = code == MTS_STATUS_OK;
-    for (size_t i = 0; i < list->made && code == MTS_STATUS_OK; i++) {
-        code = enqueue(device, device->profile_queue, &list->launches[i], &events[i], error);
+    mts_status status = mts_cl_finish(device, error);
+    MTS_TRY(status, acquire(device, list, device->profile_queue, error));
+    const bool acquired = status == MTS_STATUS_OK;
+    for (size_t i = 0; i < list->made && status == MTS_STATUS_OK; i++) {
+        status = enqueue(device, device->profile_queue, &list->launches[i], &events[i], error);
     }
     if (acquired) {
         const mts_status released =
-            release(device, list, device->profile_queue, code == MTS_STATUS_OK ? error : &ignored);
-        MTS_TRY(code, released);
+            release(device, list, device->profile_queue, status == MTS_STATUS_OK ? error : &ignored);
+        MTS_TRY(status, released);
     }
-    const bool failed = code != MTS_STATUS_OK;
+    const bool failed = status != MTS_STATUS_OK;
     const cl_int result =
         device->cl.clFinish(device->profile_queue); /* also after a failure: events are running */
     const mts_status finished =
         mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clFinish", failed ? &ignored : error);
-    code = failed ? code : finished;
+    status = failed ? status : finished;
     uint64_t zero = 0;
-    if (code == MTS_STATUS_OK && list->made > 0) {
-        code = read_clock(device, events[0], CL_PROFILING_COMMAND_QUEUED, &zero, error);
+    if (status == MTS_STATUS_OK && list->made > 0) {
+        status = read_clock(device, events[0], CL_PROFILING_COMMAND_QUEUED, &zero, error);
     }
-    for (size_t i = 0; i < list->made && code == MTS_STATUS_OK; i++) {
-        code = read_time(device, events[i], zero, &times[i], error);
-        if (code == MTS_STATUS_OK && !list->launches[i].handle) {
+    for (size_t i = 0; i < list->made && status == MTS_STATUS_OK; i++) {
+        status = read_time(device, events[i], zero, &times[i], error);
+        if (status == MTS_STATUS_OK && !list->launches[i].handle) {
             /* several commands, of which the event is the last one's */
             times[i].start = i > 0 && times[i - 1].end < times[i].end ? times[i - 1].end : 0;
         }
     }
-    return code;
+    return status;
 }
 
 mts_status mts_cl_command_list_profile(mts_device *base, mts_command_list *base_list, mts_launch_time *times,
@@ -307,23 +307,23 @@ mts_status mts_cl_command_list_profile(mts_device *base, mts_command_list *base_
         cl_int result = CL_SUCCESS;
         device->profile_queue =
             device->cl.clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &result);
-        const mts_status code =
+        const mts_status status =
             mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateCommandQueue", error);
-        if (code != MTS_STATUS_OK) {
+        if (status != MTS_STATUS_OK) {
             device->profile_queue = NULL;
-            return code;
+            return status;
         }
     }
     cl_event *events = mts_alloc_zero(base->allocator, count, sizeof *events);
     if (!events) {
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for %zu events", count);
     }
-    const mts_status code = run_profiled(device, list, events, times, error);
+    const mts_status status = run_profiled(device, list, events, times, error);
     for (size_t i = 0; i < count; i++) {
         if (events[i]) {
             (void)device->cl.clReleaseEvent(events[i]);
         }
     }
     mts_alloc_free(base->allocator, events);
-    return code;
+    return status;
 }

@@ -52,13 +52,13 @@ static mts_status build_failed(mts_cl_device *device, const mts_cl_program *prog
     const char *text = "no log";
     char *log = build_log(device, program->handle, &text);
     mts_error failure;
-    const mts_status code = mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clBuildProgram", &failure);
+    const mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clBuildProgram", &failure);
     mts_log_write(device->base.log, MTS_LOG_WARNING, "kernel '%s' (%s) does not build: %s",
                   program->source->name, program->options, text);
-    (void)mts_fail(error, code, "kernel '%s': clBuildProgram failed with %s (%d): %.*s",
+    (void)mts_fail(error, status, "kernel '%s': clBuildProgram failed with %s (%d): %.*s",
                    program->source->name, mts_cl_error_name(result), result, LOG_IN_ERROR, text);
     mts_alloc_free(device->base.allocator, log);
-    return code;
+    return status;
 }
 
 /* Some drivers accept a damaged or foreign binary and fail only when a kernel is asked for. */
@@ -108,11 +108,11 @@ static mts_status build_from_source(mts_cl_device *device, mts_cl_program *progr
     cl_int result = CL_SUCCESS;
     program->handle = device->cl.clCreateProgramWithSource(device->context, 1, parts, &length, &result);
     mts_alloc_free(allocator, text);
-    const mts_status code =
+    const mts_status status =
         mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateProgramWithSource", error);
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         program->handle = NULL;
-        return code;
+        return status;
     }
     result = device->cl.clBuildProgram(program->handle, 1, &device->id, program->options, NULL, NULL);
     return result == CL_SUCCESS ? MTS_STATUS_OK : build_failed(device, program, result, error);
@@ -134,21 +134,21 @@ static mts_status build(mts_cl_device *device, mts_cl_program *program, mts_erro
         device->built.cache.rejected += !ready;
         mts_cl_cache_release(device, &binary);
     }
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (!ready) {
         device->built.cache.misses += cached;
         device->built.built++;
-        code = build_from_source(device, program, error);
+        status = build_from_source(device, program, error);
     }
     /* The binary is read after a kernel was made: Mali's is incomplete before. */
-    if (code == MTS_STATUS_OK && !ready && key && has_kernel(device, program)) {
+    if (status == MTS_STATUS_OK && !ready && key && has_kernel(device, program)) {
         mts_cl_cache_store(device, key, program->handle);
     }
     mts_alloc_free(device->base.allocator, key);
     if (device->counts) {
         *device->counts = device->built;
     }
-    return code;
+    return status;
 }
 
 static char *make_options(mts_cl_device *device, const char *defines)
@@ -181,10 +181,10 @@ static mts_status program_get(mts_cl_device *device, const mts_kernel_source *so
             return MTS_STATUS_OK;
         }
     }
-    const mts_status code = build(device, program, error);
-    if (code != MTS_STATUS_OK) {
+    const mts_status status = build(device, program, error);
+    if (status != MTS_STATUS_OK) {
         program_free(device, program);
-        return code;
+        return status;
     }
     program->next = device->programs;
     device->programs = program;
@@ -199,15 +199,15 @@ static mts_status query_group(mts_cl_device *device, mts_cl_kernel *kernel, mts_
     size_t size = 0;
     cl_int result = CL_SUCCESS;
     cl_kernel handle = device->cl.clCreateKernel(kernel->program->handle, name, &result);
-    mts_status code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
-    if (code == MTS_STATUS_OK) {
+    mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
+    if (status == MTS_STATUS_OK) {
         result = device->cl.clGetKernelWorkGroupInfo(handle, device->id, CL_KERNEL_WORK_GROUP_SIZE,
                                                      sizeof size, &size, NULL);
         (void)device->cl.clReleaseKernel(handle);
-        code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clGetKernelWorkGroupInfo", error);
+        status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clGetKernelWorkGroupInfo", error);
     }
-    if (code != MTS_STATUS_OK) {
-        return mts_fail_prefix(error, code, "kernel '%s'", name);
+    if (status != MTS_STATUS_OK) {
+        return mts_fail_prefix(error, status, "kernel '%s'", name);
     }
     const uint32_t most = device->base.info.work_group_size;
     kernel->base.work_group_size = size < most ? (uint32_t)size : most;
@@ -222,11 +222,11 @@ mts_status mts_cl_kernel_create_from(mts_device *base, const mts_kernel_source *
     if (!kernel) {
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for kernel '%s'", source->name);
     }
-    mts_status code = program_get(device, source, defines, &kernel->program, error);
-    MTS_TRY(code, query_group(device, kernel, error));
-    if (code != MTS_STATUS_OK) {
+    mts_status status = program_get(device, source, defines, &kernel->program, error);
+    MTS_TRY(status, query_group(device, kernel, error));
+    if (status != MTS_STATUS_OK) {
         mts_alloc_free(base->allocator, kernel);
-        return code;
+        return status;
     }
     kernel->base.device = base;
     *out = &kernel->base;

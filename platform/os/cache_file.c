@@ -66,15 +66,15 @@ mts_status mts_os_cache_load(const mts_os_cache *cache, const char *key, mts_os_
     if (!path_of(cache, key, key_size, path)) {
         return MTS_STATUS_NOT_FOUND; /* none can have been written there */
     }
-    mts_status code = mts_os_file_read(cache->allocator, path, cache->most, &file, &size, &error);
-    const char *fault = code == MTS_STATUS_OK ? find_fault(cache, file, size, key) : error.text;
-    if (code == MTS_STATUS_OK && fault) {
-        code = MTS_STATUS_MALFORMED;
+    mts_status status = mts_os_file_read(cache->allocator, path, cache->most, &file, &size, &error);
+    const char *fault = status == MTS_STATUS_OK ? find_fault(cache, file, size, key) : error.text;
+    if (status == MTS_STATUS_OK && fault) {
+        status = MTS_STATUS_MALFORMED;
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         mts_log_write(cache->log, MTS_LOG_DEBUG, "cache: %s %s", path, fault);
         mts_alloc_free(cache->allocator, file);
-        return code;
+        return status;
     }
     mts_log_write(cache->log, MTS_LOG_DEBUG, "cache: %s found", path);
     const size_t skip = sizeof(header) + key_size;
@@ -83,9 +83,9 @@ mts_status mts_os_cache_load(const mts_os_cache *cache, const char *key, mts_os_
     return MTS_STATUS_OK;
 }
 
-bool mts_os_cache_rejects(mts_status code)
+bool mts_os_cache_rejects(mts_status status)
 {
-    return code != MTS_STATUS_OK && code != MTS_STATUS_NOT_FOUND && code != MTS_STATUS_OUT_OF_MEMORY;
+    return status != MTS_STATUS_OK && status != MTS_STATUS_NOT_FOUND && status != MTS_STATUS_OUT_OF_MEMORY;
 }
 
 mts_status mts_os_cache_make(const mts_os_cache *cache, const char *key, size_t size, mts_os_cache_file *out)
@@ -122,11 +122,11 @@ mts_status mts_os_cache_store(const mts_os_cache *cache, mts_os_cache_file *file
     memcpy(&head, file->file, sizeof head);
     head.checksum = mts_hash(file->file + sizeof head, rest_size, FILE_FORMAT);
     memcpy(file->file, &head, sizeof head);
-    mts_status code = mts_os_directory_make(cache->directory, &error);
-    MTS_TRY(code, mts_os_file_write(path, file->file, sizeof head + rest_size, &error));
+    mts_status status = mts_os_directory_make(cache->directory, &error);
+    MTS_TRY(status, mts_os_file_write(path, file->file, sizeof head + rest_size, &error));
     mts_log_write(cache->log, MTS_LOG_DEBUG, "cache: %s %s", path,
-                  code == MTS_STATUS_OK ? "stored" : error.text);
-    return code;
+                  status == MTS_STATUS_OK ? "stored" : error.text);
+    return status;
 }
 
 void mts_os_cache_release(const mts_os_cache *cache, mts_os_cache_file *file)

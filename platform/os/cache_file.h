@@ -32,7 +32,7 @@ typedef struct mts_os_cache_file {
  */
 mts_status mts_os_cache_load(const mts_os_cache *cache, const char *key, mts_os_cache_file *out);
 /* Whether a failed load means that there is a file that is not valid. */
-bool mts_os_cache_rejects(mts_status code);
+bool mts_os_cache_rejects(mts_status status);
 /* Room for a body of `size` > 0 bytes under the key, for the caller to fill. LIMIT, OUT_OF_MEMORY. */
 mts_status mts_os_cache_make(const mts_os_cache *cache, const char *key, size_t size, mts_os_cache_file *out);
 /* Writes such a file in one step; makes the directory. Errors as of mts_os_file_write. */

@@ -185,10 +185,10 @@ static mts_status command_list_create(mts_device *device, const mts_launch *laun
         mts_alloc_free(device->allocator, list);
         return no_memory(count * sizeof *launches, error);
     }
-    const mts_status code = list_fill(device, list, launches, count, error);
-    if (code != MTS_STATUS_OK) {
+    const mts_status status = list_fill(device, list, launches, count, error);
+    if (status != MTS_STATUS_OK) {
         command_list_destroy(device, &list->base);
-        return code;
+        return status;
     }
     *out = &list->base;
     return MTS_STATUS_OK;
@@ -255,13 +255,13 @@ static mts_status run_launch(const mts_launch *launch, mts_reference_half *half,
 static mts_status command_list_submit(mts_device *device, mts_command_list *list, mts_error *error)
 {
     reference_list *r = (reference_list *)list;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     (void)device;
     r->half.made_of = NULL; /* buffers have been written since */
-    for (size_t i = 0; i < list->count && code == MTS_STATUS_OK; i++) {
-        code = run_launch(&r->launches[i], &r->half, error);
+    for (size_t i = 0; i < list->count && status == MTS_STATUS_OK; i++) {
+        status = run_launch(&r->launches[i], &r->half, error);
     }
-    return code;
+    return status;
 }
 
 static mts_status wait(mts_device *device, mts_error *error)
@@ -275,16 +275,16 @@ static mts_status command_list_profile(mts_device *device, mts_command_list *lis
                                        size_t count, mts_error *error)
 {
     reference_list *r = (reference_list *)list;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     const uint64_t zero = mts_os_clock_ns();
     (void)device;
     r->half.made_of = NULL;
-    for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
+    for (size_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
         times[i].start = mts_os_clock_ns() - zero;
-        code = run_launch(&r->launches[i], &r->half, error);
+        status = run_launch(&r->launches[i], &r->half, error);
         times[i].end = mts_os_clock_ns() - zero;
     }
-    return code;
+    return status;
 }
 
 static mts_status event_record(mts_device *device, uint32_t index, mts_error *error)
@@ -363,9 +363,9 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
 {
     mts_device_info info;
     *out = NULL;
-    const mts_status code = backend_describe(index, &info, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = backend_describe(index, &info, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     mts_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
     if (!device) {

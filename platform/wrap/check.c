@@ -83,9 +83,9 @@ static mts_status check_launches(mts_wrap *wrap, const mts_wrap_call *call, mts_
         const mts_launch *launch = &call->launches[i];
         const void *const used[] = {launch->kernel, launch->act, launch->pool, launch->params};
         for (size_t k = 0; k < sizeof used / sizeof used[0]; k++) {
-            const mts_status code = used[k] ? check_alive(wrap, used[k], user, error) : MTS_STATUS_OK;
-            if (code != MTS_STATUS_OK) {
-                return code;
+            const mts_status status = used[k] ? check_alive(wrap, used[k], user, error) : MTS_STATUS_OK;
+            if (status != MTS_STATUS_OK) {
+                return status;
             }
         }
     }
@@ -156,7 +156,7 @@ static void check_idle(mts_wrap *wrap, const mts_wrap_object *host)
 static mts_status check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
 {
     const char *user = mts_wrap_kind_name(call->kind);
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     switch (call->kind) {
     case MTS_WRAP_KIND_DEVICE_DESTROY:
         report_leaks(wrap);
@@ -164,17 +164,17 @@ static mts_status check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_er
     case MTS_WRAP_KIND_BUFFER_DESTROY:
     case MTS_WRAP_KIND_KERNEL_DESTROY:
     case MTS_WRAP_KIND_LIST_DESTROY:
-        code = check_destroy(wrap, call->object);
+        status = check_destroy(wrap, call->object);
         break;
     case MTS_WRAP_KIND_BUFFER_WRITE:
     case MTS_WRAP_KIND_BUFFER_WRITE_ASYNC:
     case MTS_WRAP_KIND_BUFFER_FILL:
-        code = check_alive(wrap, call->object, user, error);
+        status = check_alive(wrap, call->object, user, error);
         break;
     case MTS_WRAP_KIND_BUFFER_READ:
     case MTS_WRAP_KIND_BUFFER_FETCH:
-        code = check_alive(wrap, call->object, user, error);
-        if (code == MTS_STATUS_OK) {
+        status = check_alive(wrap, call->object, user, error);
+        if (status == MTS_STATUS_OK) {
             check_read(wrap, call);
         }
         break;
@@ -182,24 +182,24 @@ static mts_status check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_er
         check_idle(wrap, call->object);
         break;
     case MTS_WRAP_KIND_LIST_CREATE:
-        code = check_launches(wrap, call, error);
+        status = check_launches(wrap, call, error);
         break;
     case MTS_WRAP_KIND_LIST_UPDATE:
-        code = check_alive(wrap, call->object, user, error);
-        MTS_TRY(code, check_launches(wrap, call, error));
+        status = check_alive(wrap, call->object, user, error);
+        MTS_TRY(status, check_launches(wrap, call, error));
         break;
     case MTS_WRAP_KIND_LIST_SUBMIT:
     case MTS_WRAP_KIND_LIST_PROFILE:
-        code = check_alive(wrap, call->object, user, error);
-        MTS_TRY(code, check_launches(wrap, call, error));
-        if (code == MTS_STATUS_OK) {
+        status = check_alive(wrap, call->object, user, error);
+        MTS_TRY(status, check_launches(wrap, call, error));
+        if (status == MTS_STATUS_OK) {
             follow_launches(wrap, call);
         }
         break;
     default:
         break;
     }
-    return code;
+    return status;
 }
 
 /* Copies that the call enqueued, and those which are known to have finished by it. */
@@ -237,10 +237,10 @@ static void follow_copies(mts_wrap *wrap, const mts_wrap_call *call)
     }
 }
 
-static void check_after(mts_wrap *wrap, const mts_wrap_call *call, mts_status code)
+static void check_after(mts_wrap *wrap, const mts_wrap_call *call, mts_status status)
 {
     mts_wrap_object *object = call->object;
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         return;
     }
     follow_copies(wrap, call);
@@ -272,11 +272,11 @@ mts_status mts_wrap_check(mts_device **inner, mts_device **out, mts_error *error
     if (!self) {
         return mts_fail_memory(error);
     }
-    const mts_status code = mts_wrap_make(inner, &hooks, self, true, out, error);
-    if (code != MTS_STATUS_OK) {
+    const mts_status status = mts_wrap_make(inner, &hooks, self, true, out, error);
+    if (status != MTS_STATUS_OK) {
         mts_alloc_free(allocator, self);
     }
-    return code;
+    return status;
 }
 
 uint32_t mts_wrap_check_count(const mts_device *device)

@@ -10,15 +10,15 @@ static mts_status begin(mts_wrap *wrap, const mts_wrap_call *call, mts_error *er
     return wrap->hooks->before ? wrap->hooks->before(wrap, call, error) : MTS_STATUS_OK;
 }
 
-static mts_status end(mts_wrap *wrap, const mts_wrap_call *call, mts_status code)
+static mts_status end(mts_wrap *wrap, const mts_wrap_call *call, mts_status status)
 {
     wrap->base.lost = wrap->base.lost || wrap->inner->lost;
     wrap->base.full = wrap->base.full || wrap->inner->full;
     wrap->inner->full = false;
     if (wrap->hooks->after) {
-        wrap->hooks->after(wrap, call, code);
+        wrap->hooks->after(wrap, call, status);
     }
-    return code;
+    return status;
 }
 
 static void object_free(mts_wrap *wrap, mts_wrap_object *object)
@@ -130,15 +130,16 @@ static mts_status wrap_buffer_create(mts_device *device, const mts_memory *memor
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_call call = {.kind = MTS_WRAP_KIND_BUFFER_CREATE, .size = size, .imported = memory};
-    mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     mts_wrap_object *object = object_new(wrap, MTS_WRAP_TYPE_BUFFER, error);
-    code = object ? inner_buffer(wrap, memory, size, &object->inner.buffer, error) : MTS_STATUS_OUT_OF_MEMORY;
-    if (code != MTS_STATUS_OK) {
+    status =
+        object ? inner_buffer(wrap, memory, size, &object->inner.buffer, error) : MTS_STATUS_OUT_OF_MEMORY;
+    if (status != MTS_STATUS_OK) {
         object_free(wrap, object);
-        return end(wrap, &call, code);
+        return end(wrap, &call, status);
     }
     object_add(wrap, object);
     object->base.buffer.size = size;
@@ -164,9 +165,9 @@ static mts_status wrap_buffer_write(mts_device *device, mts_buffer *buffer, size
         .size = size,
         .data = data,
     };
-    const mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     mts_buffer *inner = object->inner.buffer;
     return end(wrap, &call,
@@ -181,9 +182,9 @@ static mts_status wrap_buffer_fetch(mts_device *device, mts_buffer *buffer, size
     mts_wrap_object *object = (mts_wrap_object *)buffer;
     const mts_wrap_call call = {
         .kind = MTS_WRAP_KIND_BUFFER_FETCH, .object = object, .offset = offset, .size = size, .data = data};
-    const mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     return end(wrap, &call, mts_buffer_read_async(object->inner.buffer, offset, data, size, error));
 }
@@ -195,9 +196,9 @@ static mts_status wrap_buffer_read(mts_device *device, mts_buffer *buffer, size_
     mts_wrap_object *object = (mts_wrap_object *)buffer;
     const mts_wrap_call call = {
         .kind = MTS_WRAP_KIND_BUFFER_READ, .object = object, .offset = offset, .size = size, .data = data};
-    const mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     return end(wrap, &call, mts_buffer_read(object->inner.buffer, offset, data, size, error));
 }
@@ -209,9 +210,9 @@ static mts_status wrap_buffer_fill(mts_device *device, mts_buffer *buffer, size_
     mts_wrap_object *object = (mts_wrap_object *)buffer;
     const mts_wrap_call call = {
         .kind = MTS_WRAP_KIND_BUFFER_FILL, .object = object, .offset = offset, .size = size};
-    const mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     return end(wrap, &call, mts_buffer_fill(object->inner.buffer, offset, size, word, error));
 }
@@ -232,15 +233,15 @@ static mts_status wrap_kernel_create(mts_device *device, const mts_kernel_desc *
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_call call = {.kind = MTS_WRAP_KIND_KERNEL_CREATE, .desc = desc};
-    mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     mts_wrap_object *object = object_new(wrap, MTS_WRAP_TYPE_KERNEL, error);
-    code = object ? kernel_forward(wrap, object, desc, error) : MTS_STATUS_OUT_OF_MEMORY;
-    if (code != MTS_STATUS_OK) {
+    status = object ? kernel_forward(wrap, object, desc, error) : MTS_STATUS_OUT_OF_MEMORY;
+    if (status != MTS_STATUS_OK) {
         object_free(wrap, object);
-        return end(wrap, &call, code);
+        return end(wrap, &call, status);
     }
     object_add(wrap, object);
     object->base.kernel.work_group_size = object->inner.kernel->work_group_size;
@@ -283,9 +284,9 @@ static mts_status list_forward(mts_wrap *wrap, mts_wrap_object *object, const mt
     for (size_t i = 0; i < count; i++) {
         object->launches[i] = launches[i];
     }
-    const mts_status code = mts_command_list_create(wrap->inner, inner, count, &object->inner.list, error);
+    const mts_status status = mts_command_list_create(wrap->inner, inner, count, &object->inner.list, error);
     mts_alloc_free(allocator, inner);
-    return code;
+    return status;
 }
 
 static mts_status update_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_launch *launches,
@@ -296,12 +297,12 @@ static mts_status update_forward(mts_wrap *wrap, mts_wrap_object *object, const 
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
                         "not enough memory for a command list of %zu launches", count);
     }
-    const mts_status code = mts_command_list_update(object->inner.list, inner, count, error);
-    for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
+    const mts_status status = mts_command_list_update(object->inner.list, inner, count, error);
+    for (size_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
         object->launches[i] = launches[i];
     }
     mts_alloc_free(wrap->base.allocator, inner);
-    return code;
+    return status;
 }
 
 static mts_status wrap_command_list_create(mts_device *device, const mts_launch *launches, size_t count,
@@ -309,15 +310,15 @@ static mts_status wrap_command_list_create(mts_device *device, const mts_launch 
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_call call = {.kind = MTS_WRAP_KIND_LIST_CREATE, .launches = launches, .count = count};
-    mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     mts_wrap_object *object = object_new(wrap, MTS_WRAP_TYPE_LIST, error);
-    code = object ? list_forward(wrap, object, launches, count, error) : MTS_STATUS_OUT_OF_MEMORY;
-    if (code != MTS_STATUS_OK) {
+    status = object ? list_forward(wrap, object, launches, count, error) : MTS_STATUS_OUT_OF_MEMORY;
+    if (status != MTS_STATUS_OK) {
         object_free(wrap, object);
-        return end(wrap, &call, code);
+        return end(wrap, &call, status);
     }
     object_add(wrap, object);
     object->base.list.count = count;
@@ -343,9 +344,9 @@ static mts_status wrap_command_list_submit(mts_device *device, mts_command_list 
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_object *object = (mts_wrap_object *)list;
     const mts_wrap_call call = list_call(MTS_WRAP_KIND_LIST_SUBMIT, object);
-    const mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     return end(wrap, &call, mts_command_list_submit(object->inner.list, error));
 }
@@ -357,9 +358,9 @@ static mts_status wrap_command_list_update(mts_device *device, mts_command_list 
     mts_wrap_object *object = (mts_wrap_object *)list;
     const mts_wrap_call call = {
         .kind = MTS_WRAP_KIND_LIST_UPDATE, .object = object, .launches = launches, .count = count};
-    const mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     return end(wrap, &call, update_forward(wrap, object, launches, count, error));
 }
@@ -368,9 +369,9 @@ static mts_status wrap_wait(mts_device *device, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     const mts_wrap_call call = {.kind = MTS_WRAP_KIND_WAIT};
-    const mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     return end(wrap, &call, mts_device_wait(wrap->inner, error));
 }
@@ -385,9 +386,9 @@ static mts_status wrap_event_record(mts_device *device, uint32_t index, mts_erro
 {
     mts_wrap *wrap = (mts_wrap *)device;
     const mts_wrap_call call = {.kind = MTS_WRAP_KIND_EVENT_RECORD, .event = index};
-    const mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     return end(wrap, &call, mts_device_event_record(wrap->inner, index, error));
 }
@@ -397,33 +398,34 @@ static mts_status wrap_event_query(mts_device *device, uint32_t index, bool wait
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_call call = {.kind = MTS_WRAP_KIND_EVENT_QUERY, .event = index};
-    mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (wait) {
-        code = mts_device_event_wait(wrap->inner, index, error);
-        call.passed = code == MTS_STATUS_OK;
+        status = mts_device_event_wait(wrap->inner, index, error);
+        call.passed = status == MTS_STATUS_OK;
     } else {
-        code = mts_device_event_passed(wrap->inner, index, &call.passed, error);
+        status = mts_device_event_passed(wrap->inner, index, &call.passed, error);
     }
     *passed = call.passed;
-    return end(wrap, &call, code);
+    return end(wrap, &call, status);
 }
 
 static mts_status wrap_host_create(mts_device *device, size_t size, void **out, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_call call = {.kind = MTS_WRAP_KIND_HOST_CREATE, .size = size};
-    mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     mts_wrap_object *object = object_new(wrap, MTS_WRAP_TYPE_HOST, error);
-    code = object ? mts_host_create(wrap->inner, size, &object->inner.host, error) : MTS_STATUS_OUT_OF_MEMORY;
-    if (code != MTS_STATUS_OK) {
+    status =
+        object ? mts_host_create(wrap->inner, size, &object->inner.host, error) : MTS_STATUS_OUT_OF_MEMORY;
+    if (status != MTS_STATUS_OK) {
         object_free(wrap, object);
-        return end(wrap, &call, code);
+        return end(wrap, &call, status);
     }
     object_add(wrap, object);
     object->size = size;
@@ -458,9 +460,9 @@ static mts_status wrap_command_list_profile(mts_device *device, mts_command_list
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_object *object = (mts_wrap_object *)list;
     const mts_wrap_call call = list_call(MTS_WRAP_KIND_LIST_PROFILE, object);
-    const mts_status code = begin(wrap, &call, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     return end(wrap, &call, mts_command_list_profile(object->inner.list, times, count, error));
 }

@@ -85,7 +85,7 @@ typedef struct mts_wrap_hooks {
     /* Anything but OK refuses the call, which then returns that. NULL: all pass. */
     mts_status (*before)(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error);
     /* NULL: nothing to do. Not called for a refused call. */
-    void (*after)(mts_wrap *wrap, const mts_wrap_call *call, mts_status code);
+    void (*after)(mts_wrap *wrap, const mts_wrap_call *call, mts_status status);
 } mts_wrap_hooks;
 
 struct mts_wrap {

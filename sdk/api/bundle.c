@@ -85,15 +85,15 @@ static mts_status bundle_make(mts_runtime *runtime, const bundle_source *source,
         return mts_fail_memory(error);
     }
     bundle->runtime = runtime;
-    mts_status code = bundle_map(bundle, source, error);
-    MTS_TRY(code, source->data
-                      ? bundle_read(bundle, source->data, source->data_size, source->name, error)
-                      : bundle_read(bundle, bundle->map.data, bundle->map.size, source->name, error));
-    if (code != MTS_STATUS_OK) {
+    mts_status status = bundle_map(bundle, source, error);
+    MTS_TRY(status, source->data
+                        ? bundle_read(bundle, source->data, source->data_size, source->name, error)
+                        : bundle_read(bundle, bundle->map.data, bundle->map.size, source->name, error));
+    if (status != MTS_STATUS_OK) {
         mts_bundle_destroy(&bundle);
     }
     *out = bundle;
-    return code;
+    return status;
 }
 
 /* What the three ways of opening have in common. */
@@ -107,8 +107,8 @@ static mts_status bundle_open(mts_runtime *runtime, const bundle_source *source,
     if (!runtime) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_status code = bundle_make(runtime, source, out, &error);
-    return mts_sink_report(&runtime->sink, code, &error);
+    const mts_status status = bundle_make(runtime, source, out, &error);
+    return mts_sink_report(&runtime->sink, status, &error);
 }
 
 mts_status mts_bundle_open(mts_runtime *runtime, const char *path, mts_bundle **out)

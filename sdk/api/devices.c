@@ -57,9 +57,9 @@ static void fill_id(const mts_backend *backend, uint32_t index, mts_device_desc 
 static mts_status describe(const mts_backend *backend, uint32_t index, mts_device_desc *out, mts_error *error)
 {
     mts_device_info info = {0};
-    const mts_status code = backend->describe(index, &info, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = backend->describe(index, &info, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     fill_desc(&info, out);
     fill_id(backend, index, out);
@@ -101,12 +101,12 @@ static mts_status parse_id(const char *id, target *out, mts_error *error)
         out->name = colon + 1;
         return MTS_STATUS_OK;
     }
-    const mts_status code = colon ? parse_number(id, colon + 1, &out->index, error) : MTS_STATUS_OK;
-    if (code == MTS_STATUS_OK && !out->backend) {
+    const mts_status status = colon ? parse_number(id, colon + 1, &out->index, error) : MTS_STATUS_OK;
+    if (status == MTS_STATUS_OK && !out->backend) {
         return mts_fail(error, MTS_STATUS_NOT_FOUND, "device '%s': this build has no backend '%.*s'", id,
                         (int)length, id);
     }
-    return code;
+    return status;
 }
 
 static bool has_foreign(const mts_device_options *options)
@@ -186,23 +186,23 @@ static mts_status open_index(const target *what, const char *id, const mts_devic
                         "device '%s': backend '%s' finds %" PRIu32 " devices here", id, what->backend->name,
                         devices);
     }
-    const mts_status code = what->backend->open(what->index, options, out, error);
-    if (code == MTS_STATUS_OK) {
+    const mts_status status = what->backend->open(what->index, options, out, error);
+    if (status == MTS_STATUS_OK) {
         fill_desc(&(*out)->info, desc);
         fill_id(what->backend, has_foreign(options) ? (*out)->index : what->index, desc);
     }
-    return code;
+    return status;
 }
 
 static mts_status open_named(const target *what, const char *id, const mts_device_options *options,
                              mts_device **out, mts_device_desc *desc, mts_error *error)
 {
-    const mts_status code = what->backend->open_named(what->name, options, out, error);
-    if (code == MTS_STATUS_OK) {
+    const mts_status status = what->backend->open_named(what->name, options, out, error);
+    if (status == MTS_STATUS_OK) {
         fill_desc(&(*out)->info, desc);
         (void)snprintf(desc->id, sizeof desc->id, "%s", id);
     }
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "device '%s'", id);
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "device '%s'", id);
 }
 
 mts_status mts_api_device_open(const char *id, const mts_device_options *options, mts_device **out,
@@ -210,9 +210,9 @@ mts_status mts_api_device_open(const char *id, const mts_device_options *options
 {
     target what;
     const bool automatic = !id || strcmp(id, "auto") == 0;
-    const mts_status code = automatic ? choose(options, &what, error) : parse_id(id, &what, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = automatic ? choose(options, &what, error) : parse_id(id, &what, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (has_foreign(options) && !what.backend->takes_external) {
         return mts_fail(error, MTS_STATUS_UNSUPPORTED,

@@ -94,16 +94,16 @@ static mts_status device_open(mts_runtime *runtime, const mts_runtime_options *o
         (mts_cache){.directory = runtime->cache_dir, .allocator = &runtime->allocator, .log = &runtime->log};
     (void)snprintf(runtime->cache.setting, sizeof runtime->cache.setting, "replay %u gemm %u check %u",
                    (unsigned)options->replay, (unsigned)options->gemm, options->check);
-    mts_status code =
+    mts_status status =
         mts_api_device_open(options->device, &device_options, &runtime->device, &runtime->desc, error);
-    if (code == MTS_STATUS_OK && options->check) {
+    if (status == MTS_STATUS_OK && options->check) {
         mts_device *inner = runtime->device;
-        code = mts_wrap_check(&inner, &runtime->device, error);
-        if (code != MTS_STATUS_OK) {
+        status = mts_wrap_check(&inner, &runtime->device, error);
+        if (status != MTS_STATUS_OK) {
             runtime->device = inner; /* still ours to destroy */
         }
     }
-    return code;
+    return status;
 }
 
 void mts_runtime_options_default(mts_runtime_options *options)

@@ -100,9 +100,9 @@ static uint32_t on_device(const mts_session_options *options)
 
 static mts_status session_build(mts_session *session, const mts_session_options *options, mts_error *error)
 {
-    mts_status code = tasks_resolve(session, options, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = tasks_resolve(session, options, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     const mts_engine_options engine = {
         .strategy = options->strategy,

@@ -24,13 +24,13 @@ static void notify(mts_session *session, mts_ticket ticket, mts_status status)
     }
 }
 
-void mts_api_session_dropped(mts_session *session, mts_ticket ticket, mts_status code)
+void mts_api_session_dropped(mts_session *session, mts_ticket ticket, mts_status status)
 {
     const uint64_t age = session->ticket - ticket;
     session->drops |= age < 64 ? (uint64_t)1 << age : 0;
-    session->flow.dropped += code == MTS_STATUS_CANCELLED ? 1 : 0;
-    session->flow.failed += code == MTS_STATUS_CANCELLED ? 0 : 1;
-    notify(session, ticket, code);
+    session->flow.dropped += status == MTS_STATUS_CANCELLED ? 1 : 0;
+    session->flow.failed += status == MTS_STATUS_CANCELLED ? 0 : 1;
+    notify(session, ticket, status);
 }
 
 static bool was_dropped(const mts_session *session, mts_ticket ticket)
@@ -73,12 +73,13 @@ void mts_api_session_deliver(mts_session *session)
 mts_status mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_engine *engine),
                                      mts_error *error)
 {
-    mts_status code = MTS_STATUS_OK;
-    while (code == MTS_STATUS_OK && session->when_full == MTS_WHEN_FULL_BLOCK && !has_room(session->engine)) {
-        code = mts_engine_wait_until(session->engine, UINT64_MAX, error);
+    mts_status status = MTS_STATUS_OK;
+    while (status == MTS_STATUS_OK && session->when_full == MTS_WHEN_FULL_BLOCK &&
+           !has_room(session->engine)) {
+        status = mts_engine_wait_until(session->engine, UINT64_MAX, error);
         mts_api_session_deliver(session);
     }
-    return code; /* without BLOCK the engine drops a frame or refuses the new one */
+    return status; /* without BLOCK the engine drops a frame or refuses the new one */
 }
 
 void mts_api_session_abandon(mts_session *session)

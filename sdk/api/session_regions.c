@@ -50,19 +50,19 @@ static mts_status regions_set(mts_session *session, const char *name, const mts_
                               uint32_t count, mts_error *error)
 {
     uint32_t task = MTS_NONE;
-    mts_status code = mts_api_session_free(session, error);
-    MTS_TRY(code, find_task(session, name, &task, error));
-    if (code == MTS_STATUS_OK && count > 0 && !regions) {
-        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_regions: regions is NULL");
+    mts_status status = mts_api_session_free(session, error);
+    MTS_TRY(status, find_task(session, name, &task, error));
+    if (status == MTS_STATUS_OK && count > 0 && !regions) {
+        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_regions: regions is NULL");
     }
-    MTS_TRY(code, check_count(session, task, count, error));
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
+    MTS_TRY(status, check_count(session, task, count, error));
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
         char what[32];
         (void)snprintf(what, sizeof what, "region %" PRIu32, i);
-        code = mts_region_check(&regions[i], what, error);
+        status = mts_region_check(&regions[i], what, error);
     }
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     return mts_engine_set_regions(session->engine, task, regions, count, error);
 }

@@ -52,45 +52,45 @@ static mts_status submit_frame(mts_session *session, const mts_frame *frame, mts
                                mts_error *error)
 {
     mts_frame_view view;
-    mts_status code = mts_frame_view_make(frame, &view, error);
-    if (code == MTS_STATUS_OK && !takes_frames(session)) {
-        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "no task of this session takes frames: use mts_session_input and submit NULL");
+    mts_status status = mts_frame_view_make(frame, &view, error);
+    if (status == MTS_STATUS_OK && !takes_frames(session)) {
+        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                          "no task of this session takes frames: use mts_session_input and submit NULL");
     }
-    MTS_TRY(code, mts_api_session_make_room(session, mts_engine_has_slot, error));
-    return code == MTS_STATUS_OK ? mts_engine_submit_frame(session->engine, &view, dropped, error) : code;
+    MTS_TRY(status, mts_api_session_make_room(session, mts_engine_has_slot, error));
+    return status == MTS_STATUS_OK ? mts_engine_submit_frame(session->engine, &view, dropped, error) : status;
 }
 
 /* Inputs as they are cannot wait: the run needs a place on the device. */
 static mts_status submit_inputs(mts_session *session, mts_engine_drop *dropped, mts_error *error)
 {
-    const mts_status code = mts_api_session_make_room(session, mts_engine_can_start, error);
-    if (code == MTS_STATUS_OK && session->when_full == MTS_WHEN_FULL_DROP_OLDEST &&
+    const mts_status status = mts_api_session_make_room(session, mts_engine_can_start, error);
+    if (status == MTS_STATUS_OK && session->when_full == MTS_WHEN_FULL_DROP_OLDEST &&
         !mts_engine_has_slot(session->engine)) {
         (void)mts_engine_drop_oldest(session->engine, dropped);
     }
-    return code == MTS_STATUS_OK ? mts_engine_submit(session->engine, error) : code;
+    return status == MTS_STATUS_OK ? mts_engine_submit(session->engine, error) : status;
 }
 
 mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket)
 {
     mts_error error = {0};
     mts_engine_drop dropped = {0};
-    mts_status code = mts_api_session_free(session, &error);
-    if (code == MTS_STATUS_OK && !ticket) {
-        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_submit: ticket is NULL");
+    mts_status status = mts_api_session_free(session, &error);
+    if (status == MTS_STATUS_OK && !ticket) {
+        status = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_submit: ticket is NULL");
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         mts_api_session_deliver(session);
-        code =
+        status =
             frame ? submit_frame(session, frame, &dropped, &error) : submit_inputs(session, &dropped, &error);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         mts_api_session_count(session);
         *ticket = session->ticket;
     }
     if (dropped.run != 0) {
         mts_api_session_dropped(session, dropped.run, dropped.code);
     }
-    return mts_api_session_report(session, code, &error);
+    return mts_api_session_report(session, status, &error);
 }

@@ -25,19 +25,19 @@ static void trim_utf8(char *text)
     }
 }
 
-const char *mts_status_text(mts_status code)
+const char *mts_status_text(mts_status status)
 {
     static const char *const names[] = {
         "ok",    "invalid argument", "out of memory", "io",   "malformed", "unsupported", "not found",
         "limit", "device",           "device lost",   "busy", "timeout",   "cancelled",   "internal"};
-    const unsigned index = (unsigned)code;
+    const unsigned index = (unsigned)status;
     return index < sizeof names / sizeof names[0] ? names[index] : "unknown";
 }
 
-mts_status(mts_fail)(mts_error *error, mts_status code, const char *format, ...)
+mts_status(mts_fail)(mts_error *error, mts_status status, const char *format, ...)
 {
     if (!error) {
-        return code;
+        return status;
     }
     char text[MTS_ERROR_TEXT]; /* apart: an argument may be the old text */
     va_list arguments;
@@ -49,9 +49,9 @@ mts_status(mts_fail)(mts_error *error, mts_status code, const char *format, ...)
     } else if ((size_t)length >= sizeof text) {
         trim_utf8(text);
     }
-    error->code = code;
+    error->code = status;
     memcpy(error->text, text, sizeof text);
-    return code;
+    return status;
 }
 
 mts_status(mts_fail_memory)(mts_error *error)
@@ -59,10 +59,10 @@ mts_status(mts_fail_memory)(mts_error *error)
     return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory");
 }
 
-mts_status mts_fail_prefix(mts_error *error, mts_status code, const char *format, ...)
+mts_status mts_fail_prefix(mts_error *error, mts_status status, const char *format, ...)
 {
     if (!error) {
-        return code;
+        return status;
     }
     char prefix[MTS_ERROR_TEXT];
     va_list arguments;

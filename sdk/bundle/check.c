@@ -45,12 +45,12 @@ bool mts_task_name_valid(const char *name)
 
 mts_status mts_task_check(const mts_task *task, mts_error *error)
 {
-    mts_status code = check_preprocess(task, error);
-    for (uint32_t i = 0; i < task->class_count && code == MTS_STATUS_OK; i++) {
+    mts_status status = check_preprocess(task, error);
+    for (uint32_t i = 0; i < task->class_count && status == MTS_STATUS_OK; i++) {
         if (task->label_count > 0 && task->class_map[i] >= task->label_count) {
-            code = mts_fail(error, MTS_STATUS_MALFORMED, "class %u maps to label %u of %u", i,
-                            task->class_map[i], task->label_count);
+            status = mts_fail(error, MTS_STATUS_MALFORMED, "class %u maps to label %u of %u", i,
+                              task->class_map[i], task->label_count);
         }
     }
-    return code;
+    return status;
 }

@@ -7,14 +7,14 @@
 static mts_status read_labels(mts_reader *reader, uint32_t count, mts_task *task)
 {
     const unsigned char *records = NULL;
-    mts_status code = mts_reader_take(reader, &reader->labels, count, sizeof *task->labels, &records,
-                                      (void **)&task->labels);
-    for (uint32_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
-        code = mts_section_string(&reader->sections, mts_load_u32(records + 4u * (size_t)i), &task->labels[i],
-                                  reader->error);
+    mts_status status = mts_reader_take(reader, &reader->labels, count, sizeof *task->labels, &records,
+                                        (void **)&task->labels);
+    for (uint32_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
+        status = mts_section_string(&reader->sections, mts_load_u32(records + 4u * (size_t)i),
+                                    &task->labels[i], reader->error);
     }
     task->label_count = count;
-    return code;
+    return status;
 }
 
 static void read_preprocess(const unsigned char *record, mts_preprocess *out)
@@ -33,10 +33,10 @@ static void read_preprocess(const unsigned char *record, mts_preprocess *out)
 static mts_status read_task_name(mts_reader *reader, const unsigned char *record, mts_task *task)
 {
     const mts_archive *archive = reader->archive;
-    mts_status code = mts_section_string(&reader->sections, mts_load_u32(record + MTS_TASK_NAME), &task->name,
-                                         reader->error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_section_string(&reader->sections, mts_load_u32(record + MTS_TASK_NAME),
+                                           &task->name, reader->error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (!mts_task_name_valid(task->name)) {
         return mts_fail(reader->error, MTS_STATUS_MALFORMED,
@@ -61,9 +61,9 @@ static mts_status read_task_graph(mts_reader *reader, const unsigned char *recor
                         reader->limits->values_per_task);
     }
     const char *name = NULL;
-    mts_status code =
+    mts_status status =
         mts_section_string(&reader->sections, mts_load_u32(record + MTS_TASK_GRAPH), &name, reader->error);
-    return code == MTS_STATUS_OK ? mts_reader_graph(reader, name, &counts, &task->graph) : code;
+    return status == MTS_STATUS_OK ? mts_reader_graph(reader, name, &counts, &task->graph) : status;
 }
 
 static mts_status read_task(mts_reader *reader, const unsigned char *record, mts_task *task)
@@ -72,12 +72,12 @@ static mts_status read_task(mts_reader *reader, const unsigned char *record, mts
         return mts_fail(reader->error, MTS_STATUS_MALFORMED, "a reserved field is not zero");
     }
     read_preprocess(record, &task->preprocess);
-    mts_status code = read_task_name(reader, record, task);
-    MTS_TRY(code, read_task_graph(reader, record, task));
-    MTS_TRY(code, read_labels(reader, mts_load_u32(record + MTS_TASK_LABELS), task));
+    mts_status status = read_task_name(reader, record, task);
+    MTS_TRY(status, read_task_graph(reader, record, task));
+    MTS_TRY(status, read_labels(reader, mts_load_u32(record + MTS_TASK_LABELS), task));
     task->class_count = mts_load_u32(record + MTS_TASK_CLASSES);
-    MTS_TRY(code, mts_reader_numbers(reader, &reader->classes, task->class_count, &task->class_map));
-    return code == MTS_STATUS_OK ? mts_task_check(task, reader->error) : code;
+    MTS_TRY(status, mts_reader_numbers(reader, &reader->classes, task->class_count, &task->class_map));
+    return status == MTS_STATUS_OK ? mts_task_check(task, reader->error) : status;
 }
 
 /* Every record belongs to a task. */
@@ -86,11 +86,11 @@ static mts_status check_ends(const mts_reader *reader)
     const mts_section_cursor *cursors[] = {&reader->ports,  &reader->values, &reader->nodes,
                                            &reader->inputs, &reader->attrs,  &reader->scatter,
                                            &reader->refs,   &reader->labels, &reader->classes};
-    mts_status code = MTS_STATUS_OK;
-    for (size_t i = 0; i < sizeof(cursors) / sizeof(cursors[0]) && code == MTS_STATUS_OK; i++) {
-        code = mts_section_end(cursors[i], reader->error);
+    mts_status status = MTS_STATUS_OK;
+    for (size_t i = 0; i < sizeof(cursors) / sizeof(cursors[0]) && status == MTS_STATUS_OK; i++) {
+        status = mts_section_end(cursors[i], reader->error);
     }
-    return code;
+    return status;
 }
 
 static mts_status read_tasks(mts_reader *reader)
@@ -107,9 +107,9 @@ static mts_status read_tasks(mts_reader *reader)
     }
     const size_t stride = mts_section_stride(MTS_FORMAT_TASKS);
     for (size_t i = 0; i < section->count; i++) {
-        mts_status code = read_task(reader, section->data + i * stride, &archive->tasks[i]);
-        if (code != MTS_STATUS_OK) {
-            return mts_fail_prefix(reader->error, code, "task %zu", i);
+        mts_status status = read_task(reader, section->data + i * stride, &archive->tasks[i]);
+        if (status != MTS_STATUS_OK) {
+            return mts_fail_prefix(reader->error, status, "task %zu", i);
         }
         archive->task_count = (uint32_t)(i + 1);
     }
@@ -118,9 +118,9 @@ static mts_status read_tasks(mts_reader *reader)
 
 static mts_status read_all(mts_reader *reader, const unsigned char *bytes, size_t size)
 {
-    mts_status code = mts_sections_open(bytes, size, &reader->sections, reader->error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_sections_open(bytes, size, &reader->sections, reader->error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     reader->ports = mts_section_walk(&reader->sections, MTS_FORMAT_PORTS);
     reader->values = mts_section_walk(&reader->sections, MTS_FORMAT_VALUES);
@@ -131,8 +131,8 @@ static mts_status read_all(mts_reader *reader, const unsigned char *bytes, size_
     reader->refs = mts_section_walk(&reader->sections, MTS_FORMAT_REFS);
     reader->labels = mts_section_walk(&reader->sections, MTS_FORMAT_LABELS);
     reader->classes = mts_section_walk(&reader->sections, MTS_FORMAT_CLASSES);
-    code = mts_reader_blocks(reader);
-    return code == MTS_STATUS_OK ? read_tasks(reader) : code;
+    status = mts_reader_blocks(reader);
+    return status == MTS_STATUS_OK ? read_tasks(reader) : status;
 }
 
 mts_status mts_archive_read(const void *bytes, size_t size, const char *name,
@@ -153,10 +153,10 @@ mts_status mts_archive_read(const void *bytes, size_t size, const char *name,
     if (!reader.archive) {
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "%s: out of memory", name);
     }
-    mts_status code = read_all(&reader, bytes, size);
-    if (code != MTS_STATUS_OK) {
+    mts_status status = read_all(&reader, bytes, size);
+    if (status != MTS_STATUS_OK) {
         mts_archive_destroy(&reader.archive);
-        return mts_fail_prefix(error, code, "%s", name);
+        return mts_fail_prefix(error, status, "%s", name);
     }
     reader.archive->hash = reader.sections.hash;
     *out = reader.archive;

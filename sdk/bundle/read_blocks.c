@@ -18,9 +18,9 @@ static mts_status read_block(mts_reader *reader, const unsigned char *record, si
                         "offset %llu and size %llu do not fit the weights", (unsigned long long)offset,
                         (unsigned long long)size);
     }
-    mts_status code = mts_reader_dtype(reader, record + MTS_BLOCK_DTYPE, &out->dtype);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_reader_dtype(reader, record + MTS_BLOCK_DTYPE, &out->dtype);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (mts_load_u32(record + MTS_BLOCK_RESERVED) != 0 ||
         !mts_bytes_zero(weights->data + *end, first - *end)) {
@@ -51,9 +51,9 @@ mts_status mts_reader_blocks(mts_reader *reader)
     const size_t stride = mts_section_stride(MTS_FORMAT_BLOCKS);
     size_t end = 0;
     for (size_t i = 0; i < section->count; i++) {
-        mts_status code = read_block(reader, section->data + i * stride, &end, &archive->blocks[i]);
-        if (code != MTS_STATUS_OK) {
-            return mts_fail_prefix(reader->error, code, "block %zu", i);
+        mts_status status = read_block(reader, section->data + i * stride, &end, &archive->blocks[i]);
+        if (status != MTS_STATUS_OK) {
+            return mts_fail_prefix(reader->error, status, "block %zu", i);
         }
     }
     archive->block_count = (uint32_t)section->count;

@@ -59,9 +59,9 @@ static mts_status read_ref(mts_reader *reader, const mts_value *value, const uns
 static mts_status read_refs(mts_reader *reader, uint32_t count, mts_value *value)
 {
     const unsigned char *records = NULL;
-    mts_status code = mts_section_take(&reader->refs, count, &records, reader->error);
-    if (code != MTS_STATUS_OK || count == 0) {
-        return code;
+    mts_status status = mts_section_take(&reader->refs, count, &records, reader->error);
+    if (status != MTS_STATUS_OK || count == 0) {
+        return status;
     }
     if (value->kind != MTS_VALUE_CONST || !shape_sound(&value->shape)) {
         return mts_fail(reader->error, MTS_STATUS_MALFORMED,
@@ -75,11 +75,12 @@ static mts_status read_refs(mts_reader *reader, uint32_t count, mts_value *value
     if (!value->blocks) {
         return mts_fail_memory(reader->error);
     }
-    for (uint32_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
-        code = read_ref(reader, value, records + i * mts_section_stride(MTS_FORMAT_REFS), &value->blocks[i]);
+    for (uint32_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
+        status =
+            read_ref(reader, value, records + i * mts_section_stride(MTS_FORMAT_REFS), &value->blocks[i]);
     }
     value->block_count = count;
-    return code;
+    return status;
 }
 
 static mts_status read_value(mts_reader *reader, const unsigned char *record, mts_value *out)
@@ -91,26 +92,26 @@ static mts_status read_value(mts_reader *reader, const unsigned char *record, mt
                         kind);
     }
     out->kind = (mts_value_kind)kind;
-    mts_status code = read_name(reader, record + MTS_VALUE_NAME, &out->name);
-    MTS_TRY(code, mts_reader_dtype(reader, record + MTS_VALUE_DTYPE, &out->dtype));
-    MTS_TRY(code, mts_reader_shape(reader, record + MTS_VALUE_RANK, record + MTS_VALUE_DIMS, &out->shape));
-    return code == MTS_STATUS_OK ? read_refs(reader, mts_load_u32(record + MTS_VALUE_REFS), out) : code;
+    mts_status status = read_name(reader, record + MTS_VALUE_NAME, &out->name);
+    MTS_TRY(status, mts_reader_dtype(reader, record + MTS_VALUE_DTYPE, &out->dtype));
+    MTS_TRY(status, mts_reader_shape(reader, record + MTS_VALUE_RANK, record + MTS_VALUE_DIMS, &out->shape));
+    return status == MTS_STATUS_OK ? read_refs(reader, mts_load_u32(record + MTS_VALUE_REFS), out) : status;
 }
 
 static mts_status read_values(mts_reader *reader, mts_graph *graph, uint32_t count)
 {
     const unsigned char *records = NULL;
-    mts_status code = mts_reader_take(reader, &reader->values, count, sizeof *graph->values, &records,
-                                      (void **)&graph->values);
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
-        code = read_value(reader, records + i * mts_section_stride(MTS_FORMAT_VALUES), &graph->values[i]);
-        if (code != MTS_STATUS_OK) {
-            return mts_fail_prefix(reader->error, code, "value %u", i);
+    mts_status status = mts_reader_take(reader, &reader->values, count, sizeof *graph->values, &records,
+                                        (void **)&graph->values);
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
+        status = read_value(reader, records + i * mts_section_stride(MTS_FORMAT_VALUES), &graph->values[i]);
+        if (status != MTS_STATUS_OK) {
+            return mts_fail_prefix(reader->error, status, "value %u", i);
         }
     }
     graph->value_count = count;
     graph->value_capacity = count;
-    return code;
+    return status;
 }
 
 static mts_status read_attrs(mts_reader *reader, uint32_t count, mts_node *out)
@@ -121,9 +122,9 @@ static mts_status read_attrs(mts_reader *reader, uint32_t count, mts_node *out)
         return mts_fail(reader->error, MTS_STATUS_MALFORMED, "%u attribute words for operator %s", count,
                         mts_op_name(out->op));
     }
-    mts_status code = mts_section_take(&reader->attrs, count, &records, reader->error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_section_take(&reader->attrs, count, &records, reader->error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     for (uint32_t i = 0; i < count; i++) {
         words[i] = mts_load_u32(records + 4u * (size_t)i);
@@ -145,9 +146,9 @@ static mts_status read_scatter(mts_reader *reader, const mts_graph *graph, uint3
                         count);
     }
     uint32_t *scatter = NULL;
-    const mts_status code = mts_reader_numbers(reader, &reader->scatter, count, &scatter);
+    const mts_status status = mts_reader_numbers(reader, &reader->scatter, count, &scatter);
     out->scatter = scatter;
-    return code;
+    return status;
 }
 
 static mts_status read_node(mts_reader *reader, mts_graph *graph, uint32_t index, const unsigned char *record)
@@ -162,51 +163,51 @@ static mts_status read_node(mts_reader *reader, mts_graph *graph, uint32_t index
     }
     node->op = (mts_op)op;
     graph->values[node->output].producer = index;
-    mts_status code = read_name(reader, record + MTS_NODE_NAME, &node->name);
+    mts_status status = read_name(reader, record + MTS_NODE_NAME, &node->name);
     node->input_count = mts_load_u32(record + MTS_NODE_INPUTS);
-    MTS_TRY(code, mts_reader_numbers(reader, &reader->inputs, node->input_count, &node->inputs));
-    MTS_TRY(code, read_attrs(reader, mts_load_u32(record + MTS_NODE_ATTRS), node));
-    MTS_TRY(code, read_scatter(reader, graph, mts_load_u32(record + MTS_NODE_SCATTER), node));
-    return code;
+    MTS_TRY(status, mts_reader_numbers(reader, &reader->inputs, node->input_count, &node->inputs));
+    MTS_TRY(status, read_attrs(reader, mts_load_u32(record + MTS_NODE_ATTRS), node));
+    MTS_TRY(status, read_scatter(reader, graph, mts_load_u32(record + MTS_NODE_SCATTER), node));
+    return status;
 }
 
 static mts_status read_nodes(mts_reader *reader, mts_graph *graph, uint32_t count)
 {
     const unsigned char *records = NULL;
-    mts_status code = mts_reader_take(reader, &reader->nodes, count, sizeof *graph->nodes, &records,
-                                      (void **)&graph->nodes);
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
-        code = read_node(reader, graph, i, records + i * mts_section_stride(MTS_FORMAT_NODES));
-        if (code != MTS_STATUS_OK) {
-            return mts_fail_prefix(reader->error, code, "node %u", i);
+    mts_status status = mts_reader_take(reader, &reader->nodes, count, sizeof *graph->nodes, &records,
+                                        (void **)&graph->nodes);
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
+        status = read_node(reader, graph, i, records + i * mts_section_stride(MTS_FORMAT_NODES));
+        if (status != MTS_STATUS_OK) {
+            return mts_fail_prefix(reader->error, status, "node %u", i);
         }
     }
     graph->node_count = count;
     graph->node_capacity = count;
-    return code;
+    return status;
 }
 
 static mts_status read_port(mts_reader *reader, const unsigned char *record, mts_port *out)
 {
     out->value = mts_load_u32(record + MTS_PORT_VALUE);
-    mts_status code = read_name(reader, record + MTS_PORT_NAME, &out->name);
-    MTS_TRY(code, mts_reader_dtype(reader, record + MTS_PORT_DTYPE, &out->dtype));
-    return code == MTS_STATUS_OK
+    mts_status status = read_name(reader, record + MTS_PORT_NAME, &out->name);
+    MTS_TRY(status, mts_reader_dtype(reader, record + MTS_PORT_DTYPE, &out->dtype));
+    return status == MTS_STATUS_OK
                ? mts_reader_shape(reader, record + MTS_PORT_RANK, record + MTS_PORT_DIMS, &out->shape)
-               : code;
+               : status;
 }
 
 static mts_status read_ports(mts_reader *reader, uint32_t count, mts_port **out)
 {
     const unsigned char *records = NULL;
-    mts_status code = mts_reader_take(reader, &reader->ports, count, sizeof **out, &records, (void **)out);
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
-        code = read_port(reader, records + i * mts_section_stride(MTS_FORMAT_PORTS), &(*out)[i]);
-        if (code != MTS_STATUS_OK) {
-            return mts_fail_prefix(reader->error, code, "port %u", i);
+    mts_status status = mts_reader_take(reader, &reader->ports, count, sizeof **out, &records, (void **)out);
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
+        status = read_port(reader, records + i * mts_section_stride(MTS_FORMAT_PORTS), &(*out)[i]);
+        if (status != MTS_STATUS_OK) {
+            return mts_fail_prefix(reader->error, status, "port %u", i);
         }
     }
-    return code;
+    return status;
 }
 
 mts_status mts_reader_shape(mts_reader *reader, const unsigned char *rank, const unsigned char *dims,
@@ -246,15 +247,15 @@ mts_status mts_reader_graph(mts_reader *reader, const char *name, const mts_read
     }
     graph->arena = arena;
     graph->name = name;
-    mts_status code = read_values(reader, graph, counts->values);
-    MTS_TRY(code, read_nodes(reader, graph, counts->nodes));
-    MTS_TRY(code, read_ports(reader, counts->inputs, &graph->inputs));
-    MTS_TRY(code, read_ports(reader, counts->outputs, &graph->outputs));
-    if (code == MTS_STATUS_OK) {
+    mts_status status = read_values(reader, graph, counts->values);
+    MTS_TRY(status, read_nodes(reader, graph, counts->nodes));
+    MTS_TRY(status, read_ports(reader, counts->inputs, &graph->inputs));
+    MTS_TRY(status, read_ports(reader, counts->outputs, &graph->outputs));
+    if (status == MTS_STATUS_OK) {
         graph->input_count = counts->inputs;
         graph->output_count = counts->outputs;
-        code = mts_graph_verify(graph, reader->error);
+        status = mts_graph_verify(graph, reader->error);
     }
     *out = graph;
-    return code;
+    return status;
 }

@@ -9,9 +9,9 @@ mts_status mts_archive_report(const mts_archive *archive, mts_report_kind kind,
                               const mts_allocator *allocator, mts_text *text, mts_error *error)
 {
     mts_sharing sharing;
-    mts_status code = mts_sharing_find(archive, allocator, &sharing, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_sharing_find(archive, allocator, &sharing, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     switch (kind) {
     case MTS_REPORT_KIND_TEXT:
@@ -21,9 +21,9 @@ mts_status mts_archive_report(const mts_archive *archive, mts_report_kind kind,
         mts_report_json(&sharing, text);
         break;
     case MTS_REPORT_KIND_DOT:
-        code = mts_report_dot(&sharing, text, error);
+        status = mts_report_dot(&sharing, text, error);
         break;
     }
     mts_sharing_release(&sharing);
-    return code;
+    return status;
 }

@@ -114,19 +114,19 @@ size_t mts_section_stride(mts_format_section section)
 
 mts_status mts_sections_open(const unsigned char *bytes, size_t size, mts_sections *out, mts_error *error)
 {
-    mts_status code = check_header(bytes, size, error);
+    mts_status status = check_header(bytes, size, error);
     size_t end = MTS_FORMAT_HEADER + table_size;
-    for (size_t i = 0; i < MTS_FORMAT_SECTION_COUNT && code == MTS_STATUS_OK; i++) {
-        code = open_section(bytes, size, i, &end, &out->at[i], error);
+    for (size_t i = 0; i < MTS_FORMAT_SECTION_COUNT && status == MTS_STATUS_OK; i++) {
+        status = open_section(bytes, size, i, &end, &out->at[i], error);
     }
-    if (code == MTS_STATUS_OK && end != size) {
-        code = mts_fail(error, MTS_STATUS_MALFORMED, "%zu bytes follow the last section", size - end);
+    if (status == MTS_STATUS_OK && end != size) {
+        status = mts_fail(error, MTS_STATUS_MALFORMED, "%zu bytes follow the last section", size - end);
     }
-    MTS_TRY(code, check_strings(&out->at[MTS_FORMAT_STRINGS], error));
-    if (code == MTS_STATUS_OK) {
+    MTS_TRY(status, check_strings(&out->at[MTS_FORMAT_STRINGS], error));
+    if (status == MTS_STATUS_OK) {
         out->hash = mts_load_u64(bytes + MTS_HEADER_HASH);
     }
-    return code;
+    return status;
 }
 
 mts_section_cursor mts_section_walk(const mts_sections *sections, mts_format_section section)

@@ -134,9 +134,9 @@ static mts_status row_fill(counter *count, mts_sharing *sharing, const mts_shari
         const mts_value *weight = weight_of(graph, node);
         bytes_count(count, graph, node, row);
         if (weight) {
-            const mts_status code = channels_count(count, sharing, node, weight, part, error);
-            if (code != MTS_STATUS_OK) {
-                return code;
+            const mts_status status = channels_count(count, sharing, node, weight, part, error);
+            if (status != MTS_STATUS_OK) {
+                return status;
             }
         }
     }
@@ -160,20 +160,20 @@ static mts_status family_fill(counter *count, mts_sharing *sharing, uint32_t num
             family->tasks[family->task_count++] = t;
         }
     }
-    mts_status code = mts_graph_align(graphs, family->task_count, &sharing->arena, &alignment, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_graph_align(graphs, family->task_count, &sharing->arena, &alignment, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     family->row_count = alignment.row_count;
     family->rows = mts_arena_zero(&sharing->arena, alignment.row_count, sizeof *family->rows);
     if (!family->rows) {
         return mts_fail_memory(error);
     }
-    for (uint32_t r = 0; r < alignment.row_count && code == MTS_STATUS_OK; r++) {
-        code = row_fill(count, sharing, family, alignment.nodes + (size_t)r * family->task_count,
-                        &family->rows[r], error);
+    for (uint32_t r = 0; r < alignment.row_count && status == MTS_STATUS_OK; r++) {
+        status = row_fill(count, sharing, family, alignment.nodes + (size_t)r * family->task_count,
+                          &family->rows[r], error);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_sharing_find(const mts_archive *archive, const mts_allocator *allocator, mts_sharing *out,
@@ -189,33 +189,33 @@ mts_status mts_sharing_find(const mts_archive *archive, const mts_allocator *all
     count.users = mts_arena_zero(&out->arena, archive->block_count, sizeof *count.users);
     count.counted = mts_arena_zero(&out->arena, archive->block_count, sizeof *count.counted);
     const mts_graph **graphs = mts_arena_zero(&out->arena, archive->task_count, sizeof(const mts_graph *));
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (!out->family || !out->task_bytes || !out->task_shared || !count.users || !count.counted || !graphs) {
-        code = mts_fail_memory(error);
+        status = mts_fail_memory(error);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         for (uint32_t t = 0; t < archive->task_count; t++) {
             graphs[t] = archive->tasks[t].graph;
         }
-        code = users_count(&count, out, error);
+        status = users_count(&count, out, error);
     }
-    if (code == MTS_STATUS_OK && archive->task_count > 0) {
-        code = mts_graph_families(graphs, archive->task_count, allocator, out->family, &out->family_count,
-                                  error);
+    if (status == MTS_STATUS_OK && archive->task_count > 0) {
+        status = mts_graph_families(graphs, archive->task_count, allocator, out->family, &out->family_count,
+                                    error);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         out->families = mts_arena_zero(&out->arena, out->family_count, sizeof *out->families);
         if (!out->families) {
-            code = mts_fail_memory(error);
+            status = mts_fail_memory(error);
         }
     }
-    for (uint32_t f = 0; f < out->family_count && code == MTS_STATUS_OK; f++) {
-        code = family_fill(&count, out, f, error);
+    for (uint32_t f = 0; f < out->family_count && status == MTS_STATUS_OK; f++) {
+        status = family_fill(&count, out, f, error);
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         mts_sharing_release(out);
     }
-    return code;
+    return status;
 }
 
 void mts_sharing_release(mts_sharing *sharing)

@@ -80,15 +80,15 @@ mts_status mtsc_compiler_add_config(mtsc_compiler *compiler, const char *path)
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     if (!path) {
-        const mts_status code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "no path of a task list");
-        return mts_options_report(&compiler->options, code, &error);
+        const mts_status status = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "no path of a task list");
+        return mts_options_report(&compiler->options, status, &error);
     }
     const size_t before = compiler->count;
-    const mts_status code = mts_compiler_read_config(compiler, path, &error);
-    if (code != MTS_STATUS_OK) {
+    const mts_status status = mts_compiler_read_config(compiler, path, &error);
+    if (status != MTS_STATUS_OK) {
         mts_compiler_drop_tasks(compiler, before);
     }
-    return mts_options_report(&compiler->options, code, &error);
+    return mts_options_report(&compiler->options, status, &error);
 }
 
 static mts_status write_bundle(const mtsc_compiler *compiler, const char *path, mtsc_summary *summary,
@@ -112,10 +112,10 @@ static mts_status write_bundle(const mtsc_compiler *compiler, const char *path, 
     for (size_t i = 0; i < compiler->count; i++) {
         tasks[i] = compiler->tasks[i].task;
     }
-    const mts_status code = mts_tasks_write(tasks, compiler->count, &compiler->options, path,
-                                            compiler->allocator, summary, error);
+    const mts_status status = mts_tasks_write(tasks, compiler->count, &compiler->options, path,
+                                              compiler->allocator, summary, error);
     mts_alloc_free(compiler->allocator, tasks);
-    return code;
+    return status;
 }
 
 mts_status mtsc_compiler_write(mtsc_compiler *compiler, const char *path, mtsc_summary *summary)
@@ -124,6 +124,6 @@ mts_status mtsc_compiler_write(mtsc_compiler *compiler, const char *path, mtsc_s
     if (!compiler) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_status code = write_bundle(compiler, path, summary, &error);
-    return mts_options_finish(&compiler->options, code, &error);
+    const mts_status status = write_bundle(compiler, path, summary, &error);
+    return mts_options_finish(&compiler->options, status, &error);
 }

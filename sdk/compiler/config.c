@@ -63,10 +63,10 @@ static mts_status read_keys(config *c, const json_t *object, const config_key *k
         while (i < count && strcmp(keys[i].name, name) != 0) {
             i++;
         }
-        const mts_status code = i < count ? keys[i].read(c, json_object_iter_value(it), out)
-                                          : refuse(c, "this key does not exist");
-        if (code != MTS_STATUS_OK) {
-            return mts_fail_prefix(c->error, code, "\"%s\"", name);
+        const mts_status status = i < count ? keys[i].read(c, json_object_iter_value(it), out)
+                                            : refuse(c, "this key does not exist");
+        if (status != MTS_STATUS_OK) {
+            return mts_fail_prefix(c->error, status, "\"%s\"", name);
         }
     }
     return MTS_STATUS_OK;
@@ -81,9 +81,9 @@ static mts_status read_name(config *c, const json_t *value, config_task *out)
 static mts_status read_model(config *c, const json_t *value, config_task *out)
 {
     const char *model = NULL;
-    const mts_status code = read_text(c, value, &model);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = read_text(c, value, &model);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     const char *slash = strrchr(c->path, '/');
     const size_t folder = slash && model[0] != '/' ? (size_t)(slash - c->path) + 1 : 0;
@@ -183,13 +183,13 @@ static mts_status read_mean(config *c, const json_t *value, config_task *out)
 
 static mts_status read_std(config *c, const json_t *value, config_task *out)
 {
-    const mts_status code = read_channels(c, value, out->task.std);
-    for (int i = 0; i < 4 && code == MTS_STATUS_OK; i++) {
+    const mts_status status = read_channels(c, value, out->task.std);
+    for (int i = 0; i < 4 && status == MTS_STATUS_OK; i++) {
         if (!(out->task.std[i] > 0.0f)) {
             return refuse(c, "must be above 0");
         }
     }
-    return code;
+    return status;
 }
 
 static mts_status read_dims(const config *c, const json_t *value, mtsc_input_shape *out)
@@ -221,10 +221,10 @@ static mts_status append_shape(config *c, const char *input, const json_t *dims,
     }
     shapes[out->task.shape_count].size = sizeof *shapes;
     shapes[out->task.shape_count].input = input;
-    const mts_status code = read_dims(c, dims, &shapes[out->task.shape_count]);
+    const mts_status status = read_dims(c, dims, &shapes[out->task.shape_count]);
     out->task.shapes = shapes;
     out->task.shape_count++;
-    return code;
+    return status;
 }
 
 static mts_status read_shape(config *c, const json_t *value, config_task *out)
@@ -239,9 +239,9 @@ static mts_status read_shapes(config *c, const json_t *value, config_task *out)
     }
     for (void *it = json_object_iter((json_t *)(uintptr_t)value); it;
          it = json_object_iter_next((json_t *)(uintptr_t)value, it)) {
-        const mts_status code = append_shape(c, json_object_iter_key(it), json_object_iter_value(it), out);
-        if (code != MTS_STATUS_OK) {
-            return mts_fail_prefix(c->error, code, "\"%s\"", json_object_iter_key(it));
+        const mts_status status = append_shape(c, json_object_iter_key(it), json_object_iter_value(it), out);
+        if (status != MTS_STATUS_OK) {
+            return mts_fail_prefix(c->error, status, "\"%s\"", json_object_iter_key(it));
         }
     }
     return MTS_STATUS_OK;
@@ -334,12 +334,12 @@ static mts_status read_task(config *c, const json_t *object)
                                       {"class_map", read_class_map}};
     config_task task = {.layout = MTS_COMPILER_LAYOUT_AUTO};
     mtsc_task_default(&task.task);
-    mts_status code = read_keys(c, object, keys, sizeof(keys) / sizeof(keys[0]), &task);
-    if (code == MTS_STATUS_OK && (!task.task.name || !task.task.model)) {
-        code = refuse(c, task.task.name ? "\"model\" is missing" : "\"name\" is missing");
+    mts_status status = read_keys(c, object, keys, sizeof(keys) / sizeof(keys[0]), &task);
+    if (status == MTS_STATUS_OK && (!task.task.name || !task.task.model)) {
+        status = refuse(c, task.task.name ? "\"model\" is missing" : "\"name\" is missing");
     }
-    return code == MTS_STATUS_OK ? mts_compiler_add_task(c->compiler, &task.task, task.layout, c->error)
-                                 : code;
+    return status == MTS_STATUS_OK ? mts_compiler_add_task(c->compiler, &task.task, task.layout, c->error)
+                                   : status;
 }
 
 static mts_status read_tasks(config *c, const json_t *root)
@@ -352,9 +352,9 @@ static mts_status read_tasks(config *c, const json_t *root)
     for (size_t i = 0; i < count; i++) {
         const json_t *task = json_array_get(tasks, i);
         const char *name = json_string_value(json_object_get(task, "name"));
-        const mts_status code = read_task(c, task);
-        if (code != MTS_STATUS_OK) {
-            return mts_fail_prefix(c->error, code, "task %zu%s%.64s%s", i, name ? " (\"" : "",
+        const mts_status status = read_task(c, task);
+        if (status != MTS_STATUS_OK) {
+            return mts_fail_prefix(c->error, status, "task %zu%s%.64s%s", i, name ? " (\"" : "",
                                    name ? name : "", name ? "\")" : "");
         }
     }
@@ -365,9 +365,9 @@ mts_status mts_compiler_read_config(mtsc_compiler *compiler, const char *path, m
 {
     void *text = NULL;
     size_t size = 0;
-    mts_status code = mts_os_file_read(compiler->allocator, path, CONFIG_BYTES_MAX, &text, &size, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_os_file_read(compiler->allocator, path, CONFIG_BYTES_MAX, &text, &size, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     json_error_t where;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
@@ -378,11 +378,11 @@ mts_status mts_compiler_read_config(mtsc_compiler *compiler, const char *path, m
     }
     config c = {.compiler = compiler, .path = path, .error = error};
     mts_arena_init(&c.arena, compiler->allocator);
-    code = read_tasks(&c, root);
-    if (code != MTS_STATUS_OK) {
-        (void)mts_fail_prefix(error, code, "%s", path);
+    status = read_tasks(&c, root);
+    if (status != MTS_STATUS_OK) {
+        (void)mts_fail_prefix(error, status, "%s", path);
     }
     mts_arena_release(&c.arena);
     json_decref(root);
-    return code;
+    return status;
 }

@@ -18,14 +18,14 @@ static mts_status export_task(const mts_archive *archive, const char *bundle_pat
     }
     void *data = NULL;
     size_t size = 0;
-    mts_status code = mts_onnx_export(archive->tasks[task].graph, allocator, &data, &size, error);
-    if (code != MTS_STATUS_OK) {
-        code = mts_fail_prefix(error, code, "%s: task '%s'", bundle_path, name);
+    mts_status status = mts_onnx_export(archive->tasks[task].graph, allocator, &data, &size, error);
+    if (status != MTS_STATUS_OK) {
+        status = mts_fail_prefix(error, status, "%s: task '%s'", bundle_path, name);
     } else {
-        code = mts_os_file_write(onnx_path, data, size, error);
+        status = mts_os_file_write(onnx_path, data, size, error);
     }
     mts_alloc_free(allocator, data);
-    return code;
+    return status;
 }
 
 static mts_status export_bundle(const char *bundle_path, const char *task, const char *onnx_path,
@@ -36,13 +36,13 @@ static mts_status export_bundle(const char *bundle_path, const char *task, const
     }
     mts_os_map map = {0};
     mts_archive *archive = NULL;
-    mts_status code = mts_os_map_file(bundle_path, &map, error);
-    MTS_TRY(code, mts_archive_read(map.size ? map.data : NULL, map.size, bundle_path, NULL,
-                                   mts_allocator_default(), &archive, error));
-    MTS_TRY(code, export_task(archive, bundle_path, task, onnx_path, error));
+    mts_status status = mts_os_map_file(bundle_path, &map, error);
+    MTS_TRY(status, mts_archive_read(map.size ? map.data : NULL, map.size, bundle_path, NULL,
+                                     mts_allocator_default(), &archive, error));
+    MTS_TRY(status, export_task(archive, bundle_path, task, onnx_path, error));
     mts_archive_destroy(&archive);
     mts_os_unmap(&map);
-    return code;
+    return status;
 }
 
 mts_status mtsc_export(const char *bundle_path, const char *task, const char *onnx_path,

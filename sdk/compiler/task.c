@@ -172,10 +172,10 @@ static mts_status import_graph(const mtsc_task *task, const mtsc_options *to, mt
     mts_import_options options = mts_import_options_default();
     mts_import_shape *shapes = NULL;
     mts_import_number *numbers = NULL;
-    mts_status code = copy_shapes(task, arena, &shapes, error);
-    MTS_TRY(code, copy_values(task, arena, &numbers, error));
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = copy_shapes(task, arena, &shapes, error);
+    MTS_TRY(status, copy_values(task, arena, &numbers, error));
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     options.note = pass_note;
     options.note_context = &ear;
@@ -184,12 +184,12 @@ static mts_status import_graph(const mtsc_task *task, const mtsc_options *to, mt
     options.numbers = numbers;
     options.number_count = task->value_count;
     mts_graph *imported = NULL;
-    code = mts_import_file(task->model, &options, arena, &imported, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    status = mts_import_file(task->model, &options, arena, &imported, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
-    code = mts_fold(imported, arena, out, error);
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "%s", task->model);
+    status = mts_fold(imported, arena, out, error);
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "%s", task->model);
 }
 
 static bool wants_interleaved(const mts_graph *graph, mts_compiler_layout layout, uint32_t color)
@@ -299,9 +299,9 @@ static mts_status fill_task(const mtsc_task *given, const mtsc_options *options,
     if (!out->name) {
         return mts_fail_memory(error);
     }
-    mts_status code = import_graph(task, options, arena, &out->graph, error);
-    MTS_TRY(code, apply_notes(&whole, out->graph, arena, error));
-    if (code == MTS_STATUS_OK) {
+    mts_status status = import_graph(task, options, arena, &out->graph, error);
+    MTS_TRY(status, apply_notes(&whole, out->graph, arena, error));
+    if (status == MTS_STATUS_OK) {
         out->preprocess.color = (uint32_t)task->color;
         out->preprocess.interleaved = wants_interleaved(out->graph, layout, out->preprocess.color);
         memcpy(out->preprocess.mean, task->mean, sizeof(task->mean));
@@ -309,23 +309,23 @@ static mts_status fill_task(const mtsc_task *given, const mtsc_options *options,
         out->preprocess.fit = (uint32_t)task->fit;
         out->preprocess.filter = (uint32_t)task->filter;
         memcpy(out->preprocess.fill, task->fill, sizeof(task->fill));
-        code = check_labels(task, out->graph, error);
-        MTS_TRY(code, copy_labels(task, arena, out, error));
+        status = check_labels(task, out->graph, error);
+        MTS_TRY(status, copy_labels(task, arena, out, error));
     }
-    MTS_TRY(code, mts_task_check(out, error));
-    return code;
+    MTS_TRY(status, mts_task_check(out, error));
+    return status;
 }
 
 mts_status mts_compiler_add_task(mtsc_compiler *compiler, const mtsc_task *task, mts_compiler_layout layout,
                                  mts_error *error)
 {
-    mts_status code = check_arguments(compiler, task, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = check_arguments(compiler, task, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
-    code = mts_options_progress(&compiler->options, 0.0f, task->model, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    status = mts_options_progress(&compiler->options, 0.0f, task->model, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     void *tasks = compiler->tasks;
     mts_arena *arena = mts_alloc_zero(compiler->allocator, 1, sizeof(*arena));
@@ -338,10 +338,10 @@ mts_status mts_compiler_add_task(mtsc_compiler *compiler, const mtsc_task *task,
     mts_arena_init(arena, compiler->allocator);
     mts_compiler_task *added = &compiler->tasks[compiler->count++];
     *added = (mts_compiler_task){.arena = arena};
-    code = fill_task(task, &compiler->options, layout, arena, &added->task, error);
-    if (code != MTS_STATUS_OK) {
+    status = fill_task(task, &compiler->options, layout, arena, &added->task, error);
+    if (status != MTS_STATUS_OK) {
         mts_compiler_drop_tasks(compiler, compiler->count - 1);
-        return mts_fail_prefix(error, code, "task '%s'", task->name);
+        return mts_fail_prefix(error, status, "task '%s'", task->name);
     }
     warn_of_unit_range(&compiler->options, task);
     return MTS_STATUS_OK;

@@ -41,16 +41,16 @@ static mts_status check_device(mts_device *device, mts_error *error)
 }
 
 /* A backend that notices the loss within a call may return any code. */
-static mts_status after(mts_device *device, mts_status code, mts_error *error)
+static mts_status after(mts_device *device, mts_status status, mts_error *error)
 {
     see_loss(device);
-    if (code != MTS_STATUS_OK && device->lost && code != MTS_STATUS_DEVICE_LOST) {
-        code = MTS_STATUS_DEVICE_LOST;
+    if (status != MTS_STATUS_OK && device->lost && status != MTS_STATUS_DEVICE_LOST) {
+        status = MTS_STATUS_DEVICE_LOST;
         if (error) {
-            error->code = code;
+            error->code = status;
         }
     }
-    return code;
+    return status;
 }
 
 /* Begins `call`, which makes an object of the device. */

@@ -84,12 +84,12 @@ mts_status mts_timeline_signal(mts_device *device, uint64_t *value, mts_error *e
     while (next - device->timeline_done > MTS_DEVICE_EVENTS) {
         (void)advance(device, true); /* kept for those that wait for that value */
     }
-    const mts_status code = mts_device_event_record(device, event_of(next), error);
-    if (code == MTS_STATUS_OK) {
+    const mts_status status = mts_device_event_record(device, event_of(next), error);
+    if (status == MTS_STATUS_OK) {
         device->timeline_last = next;
         *value = next;
     }
-    return code;
+    return status;
 }
 
 mts_status mts_timeline_reached(mts_device *device, uint64_t value, bool *passed, mts_error *error)

@@ -76,20 +76,20 @@ mts_status mts_engine_profile(mts_engine *engine, uint32_t runs, mts_launch_prof
     }
     mts_launch_time *times = mts_alloc_zero(engine->allocator, all, sizeof *times);
     double *column = mts_alloc_zero(engine->allocator, runs, sizeof *column);
-    mts_status code = times && column ? MTS_STATUS_OK
-                                      : mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
-                                                 "not enough memory for the times of %u runs", runs);
-    if (code == MTS_STATUS_OK) {
-        code =
+    mts_status status = times && column ? MTS_STATUS_OK
+                                        : mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
+                                                   "not enough memory for the times of %u runs", runs);
+    if (status == MTS_STATUS_OK) {
+        status =
             mts_command_list_profile(engine->launches.list, times, count, error); /* this one is not kept */
     }
-    for (uint32_t r = 0; r < runs && code == MTS_STATUS_OK; r++) {
-        code = mts_command_list_profile(engine->launches.list, times + r * count, count, error);
+    for (uint32_t r = 0; r < runs && status == MTS_STATUS_OK; r++) {
+        status = mts_command_list_profile(engine->launches.list, times + r * count, count, error);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         summarise(engine, runs, times, column, out);
     }
     mts_alloc_free(engine->allocator, times);
     mts_alloc_free(engine->allocator, column);
-    return code;
+    return status;
 }

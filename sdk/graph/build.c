@@ -182,9 +182,9 @@ mts_status mts_graph_add_node(mts_graph *graph, mts_op op, const char *name, con
         memcpy(node.inputs, inputs, input_count * sizeof(*inputs));
     }
     mts_shape shape = {0};
-    mts_status code = mts_graph_check_node(graph, &node, &shape, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_graph_check_node(graph, &node, &shape, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (graph->node_count >= MTS_GRAPH_NODES_MAX) {
         return mts_fail(error, MTS_STATUS_LIMIT, "more than %u nodes", MTS_GRAPH_NODES_MAX);
@@ -232,9 +232,9 @@ mts_status mts_graph_add_output(mts_graph *graph, const char *name, uint32_t val
     if (value >= graph->value_count) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "output '%s' has no value", name);
     }
-    mts_status code = mts_graph_check_shape(shape, error);
-    if (code != MTS_STATUS_OK) {
-        return mts_fail_prefix(error, code, "output '%s'", name);
+    mts_status status = mts_graph_check_shape(shape, error);
+    if (status != MTS_STATUS_OK) {
+        return mts_fail_prefix(error, status, "output '%s'", name);
     }
     if (mts_shape_count(shape) != mts_shape_count(&graph->values[value].shape)) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "output '%s' has another element count than its value",

@@ -37,7 +37,7 @@ static mts_status same_family(const mts_graph *a, const mts_graph *b, const mts_
         return MTS_STATUS_OK;
     }
     *budget -= cells;
-    const mts_status code = mts_graph_align(pair, 2, &arena, &alignment, error);
+    const mts_status status = mts_graph_align(pair, 2, &arena, &alignment, error);
     uint32_t aligned = 0;
     for (uint32_t row = 0; row < alignment.row_count; row++) {
         const uint32_t *nodes = &alignment.nodes[(size_t)row * 2];
@@ -45,7 +45,7 @@ static mts_status same_family(const mts_graph *a, const mts_graph *b, const mts_
     }
     *same = (uint64_t)aligned * 2 >= weighted_nodes(a) && (uint64_t)aligned * 2 >= weighted_nodes(b);
     mts_arena_release(&arena);
-    return code;
+    return status;
 }
 
 mts_status mts_graph_families(const mts_graph *const *graphs, uint32_t count, const mts_allocator *allocator,
@@ -57,12 +57,12 @@ mts_status mts_graph_families(const mts_graph *const *graphs, uint32_t count, co
     }
     uint32_t found = 0;
     uint64_t budget = CELLS_BUDGET;
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t g = 0; g < count && code == MTS_STATUS_OK; g++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t g = 0; g < count && status == MTS_STATUS_OK; g++) {
         bool same = false;
         uint32_t f = 0;
-        for (; f < found && code == MTS_STATUS_OK; f++) {
-            code = same_family(graphs[first[f]], graphs[g], allocator, &budget, &same, error);
+        for (; f < found && status == MTS_STATUS_OK; f++) {
+            status = same_family(graphs[first[f]], graphs[g], allocator, &budget, &same, error);
             if (same) {
                 break;
             }
@@ -73,8 +73,8 @@ mts_status mts_graph_families(const mts_graph *const *graphs, uint32_t count, co
         family[g] = f;
     }
     mts_alloc_free(allocator, first);
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         *families = found;
     }
-    return code;
+    return status;
 }

@@ -17,9 +17,9 @@ static mts_status check_value(const mts_value *value, uint32_t index, mts_error 
     if (!value->name || (unsigned)value->kind > MTS_VALUE_NODE || (unsigned)value->dtype >= MTS_TYPE_COUNT) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "value %u: name, kind or type is out of range", index);
     }
-    mts_status code = mts_graph_check_shape(&value->shape, error);
-    if (code != MTS_STATUS_OK) {
-        return mts_fail_prefix(error, code, "value '%s'", value->name);
+    mts_status status = mts_graph_check_shape(&value->shape, error);
+    if (status != MTS_STATUS_OK) {
+        return mts_fail_prefix(error, status, "value '%s'", value->name);
     }
     if ((value->kind == MTS_VALUE_NODE) != (value->producer != MTS_NONE)) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "value '%s': its kind does not fit its producer",
@@ -96,12 +96,14 @@ static mts_status check_node(const mts_graph *graph, uint32_t index, mts_error *
     if (!node->name || (!node->inputs && node->input_count)) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "node %u has no name or inputs", index);
     }
-    mts_status code = check_order(graph, node, index, error);
-    MTS_TRY(code, mts_graph_check_node(graph, node, &shape, error));
-    if (code == MTS_STATUS_OK && !mts_shape_equal(&shape, &graph->values[node->output].shape)) {
-        code = mts_fail(error, MTS_STATUS_MALFORMED, "the stored output shape differs from the inferred one");
+    mts_status status = check_order(graph, node, index, error);
+    MTS_TRY(status, mts_graph_check_node(graph, node, &shape, error));
+    if (status == MTS_STATUS_OK && !mts_shape_equal(&shape, &graph->values[node->output].shape)) {
+        status =
+            mts_fail(error, MTS_STATUS_MALFORMED, "the stored output shape differs from the inferred one");
     }
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "node %u '%s'", index, node->name);
+    return status == MTS_STATUS_OK ? status
+                                   : mts_fail_prefix(error, status, "node %u '%s'", index, node->name);
 }
 
 /* Each node owns one output (check_order), so equal counts mean that each produced value has its node. */
@@ -127,9 +129,9 @@ static mts_status check_port(const mts_graph *graph, const mts_port *ports, uint
                         index);
     }
     const mts_value *value = &graph->values[port->value];
-    mts_status code = mts_graph_check_shape(&port->shape, error);
-    if (code != MTS_STATUS_OK) {
-        return mts_fail_prefix(error, code, "%s '%s'", what, port->name);
+    mts_status status = mts_graph_check_shape(&port->shape, error);
+    if (status != MTS_STATUS_OK) {
+        return mts_fail_prefix(error, status, "%s '%s'", what, port->name);
     }
     bool fits = input ? value->kind == MTS_VALUE_INPUT && mts_shape_equal(&port->shape, &value->shape) &&
                             port->dtype == value->dtype
@@ -148,7 +150,7 @@ static mts_status check_port(const mts_graph *graph, const mts_port *ports, uint
 
 static mts_status check_ports(const mts_graph *graph, mts_error *error)
 {
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     uint32_t inputs = 0;
     for (uint32_t i = 0; i < graph->value_count; i++) {
         inputs += graph->values[i].kind == MTS_VALUE_INPUT;
@@ -157,13 +159,13 @@ static mts_status check_ports(const mts_graph *graph, mts_error *error)
         return mts_fail(error, MTS_STATUS_MALFORMED, "%u input values for %u inputs", inputs,
                         graph->input_count);
     }
-    for (uint32_t i = 0; i < graph->input_count && code == MTS_STATUS_OK; i++) {
-        code = check_port(graph, graph->inputs, i, true, error);
+    for (uint32_t i = 0; i < graph->input_count && status == MTS_STATUS_OK; i++) {
+        status = check_port(graph, graph->inputs, i, true, error);
     }
-    for (uint32_t i = 0; i < graph->output_count && code == MTS_STATUS_OK; i++) {
-        code = check_port(graph, graph->outputs, i, false, error);
+    for (uint32_t i = 0; i < graph->output_count && status == MTS_STATUS_OK; i++) {
+        status = check_port(graph, graph->outputs, i, false, error);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_graph_verify(const mts_graph *graph, mts_error *error)
@@ -175,14 +177,14 @@ mts_status mts_graph_verify(const mts_graph *graph, mts_error *error)
     if (!graph->name || graph->output_count == 0) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "a graph has no %s", graph->name ? "output" : "name");
     }
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; i < graph->value_count && code == MTS_STATUS_OK; i++) {
-        code = check_value(&graph->values[i], i, error);
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; i < graph->value_count && status == MTS_STATUS_OK; i++) {
+        status = check_value(&graph->values[i], i, error);
     }
-    MTS_TRY(code, check_names(graph, error));
-    for (uint32_t i = 0; i < graph->node_count && code == MTS_STATUS_OK; i++) {
-        code = check_node(graph, i, error);
+    MTS_TRY(status, check_names(graph, error));
+    for (uint32_t i = 0; i < graph->node_count && status == MTS_STATUS_OK; i++) {
+        status = check_node(graph, i, error);
     }
-    MTS_TRY(code, check_producers(graph, error));
-    return code == MTS_STATUS_OK ? check_ports(graph, error) : code;
+    MTS_TRY(status, check_producers(graph, error));
+    return status == MTS_STATUS_OK ? check_ports(graph, error) : status;
 }

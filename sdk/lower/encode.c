@@ -136,9 +136,9 @@ static mts_status check_groups(const mts_encoding *encoding, const mts_encoded_l
 
 mts_status mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *launch)
 {
-    const mts_status code = check_groups(encoding, launch);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = check_groups(encoding, launch);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (encoding->params.failed || encoding->pool.failed ||
         !mts_alloc_grow(encoding->arena->allocator, (void **)&encoding->launches, &encoding->launch_capacity,

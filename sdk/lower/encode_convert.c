@@ -70,9 +70,9 @@ static mts_status copy_part(mts_encoding *encoding, const mts_encode_part *part)
         .src = {.stride = {0, 0, 0, 0, 0, 1}},
         .src_pool = CALLERS_POOL,
         .step = {0, 0, 0, 0, 0, 1}};
-    const mts_status code = launch_copies(encoding, &params, 1, "input");
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = launch_copies(encoding, &params, 1, "input");
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     encoding->launches[encoding->launch_count - 1].source = part->slot + 1;
     const uint32_t task_mask = encoding->masks ? encoding->masks->values[part->value] : MTS_TASKS_ALL;
@@ -81,15 +81,15 @@ static mts_status copy_part(mts_encoding *encoding, const mts_encode_part *part)
 
 mts_status mts_encode_inputs(mts_encoding *encoding, const mts_step *step)
 {
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     for (uint32_t i = step->first; i < step->first + step->count; i++) {
-        for (uint32_t p = 0; code == MTS_STATUS_OK && p < encoding->part_count; p++) {
+        for (uint32_t p = 0; status == MTS_STATUS_OK && p < encoding->part_count; p++) {
             if (encoding->parts[p].value == encoding->plan->imports[i]) {
-                code = copy_part(encoding, &encoding->parts[p]);
+                status = copy_part(encoding, &encoding->parts[p]);
             }
         }
     }
-    return code;
+    return status;
 }
 
 /* A zero-copy input is read in the caller's buffer, row-major. */
@@ -159,9 +159,9 @@ static mts_status launch_space_to_depth(mts_encoding *encoding, const uint32_t *
     launch.global[1] = planes;
     launch.global[2] = count;
     launch.entries.heights = heights;
-    const mts_status code = mts_encode_launch(encoding, &launch);
-    return code != MTS_STATUS_OK
-               ? code
+    const mts_status status = mts_encode_launch(encoding, &launch);
+    return status != MTS_STATUS_OK
+               ? status
                : mark_conversions(encoding, which, count, MTS_PARAM_WORDS(mts_space_to_depth_params));
 }
 
@@ -183,12 +183,13 @@ mts_status mts_encode_space_to_depth(mts_encoding *encoding, const mts_step *ste
     mts_copy_params *thin = mts_arena_zero(encoding->arena, step->count, sizeof *thin);
     uint32_t count = 0;
     uint32_t thin_count = 0;
-    mts_status code = kept && thinner && thin ? MTS_STATUS_OK : mts_encode_memory(encoding);
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < step->count; i++) {
+    mts_status status = kept && thinner && thin ? MTS_STATUS_OK : mts_encode_memory(encoding);
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < step->count; i++) {
         const uint32_t which = plan->order[step->first + i];
         const mts_conversion *c = &plan->conversions[which];
         if (c->zero_copy) {
-            code = launch_space_to_depth(encoding, &which, 1, encoding->stitched->values[c->value].slot + 1);
+            status =
+                launch_space_to_depth(encoding, &which, 1, encoding->stitched->values[c->value].slot + 1);
         } else if (c->phases < c->stride[0] * c->stride[1]) {
             thinner[thin_count] = which;
             thin[thin_count++] = thinned(encoding, c);
@@ -196,8 +197,8 @@ mts_status mts_encode_space_to_depth(mts_encoding *encoding, const mts_step *ste
             kept[count++] = which;
         }
     }
-    if (code == MTS_STATUS_OK && thin_count > 0) {
-        code = encode_copies(encoding, thinner, thin_count, thin, "every other pixel");
+    if (status == MTS_STATUS_OK && thin_count > 0) {
+        status = encode_copies(encoding, thinner, thin_count, thin, "every other pixel");
     }
-    return code == MTS_STATUS_OK && count > 0 ? launch_space_to_depth(encoding, kept, count, 0) : code;
+    return status == MTS_STATUS_OK && count > 0 ? launch_space_to_depth(encoding, kept, count, 0) : status;
 }

@@ -51,16 +51,16 @@ mts_status mts_arena_place(mts_span *spans, uint32_t count, uint64_t alignment,
     *peak = 0;
     mts_span **order = mts_alloc_zero(allocator, count, sizeof *order);
     mts_span **placed = mts_alloc_zero(allocator, count, sizeof *placed);
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (!order || !placed) {
-        code = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to place %u tensors", count);
+        status = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to place %u tensors", count);
         goto fail;
     }
     uint64_t total = 0;
     for (uint32_t i = 0; i < count; i++) {
         order[i] = &spans[i];
         if (spans[i].size > (UINT64_MAX >> 1) - total) {
-            code = mts_fail(error, MTS_STATUS_LIMIT, "the tensors' sizes overflow");
+            status = mts_fail(error, MTS_STATUS_LIMIT, "the tensors' sizes overflow");
             goto fail;
         }
         total += spans[i].size + alignment;
@@ -80,5 +80,5 @@ mts_status mts_arena_place(mts_span *spans, uint32_t count, uint64_t alignment,
 fail:
     mts_alloc_free(allocator, order);
     mts_alloc_free(allocator, placed);
-    return code;
+    return status;
 }

@@ -82,8 +82,8 @@ static mts_status keep(grouper *g, uint32_t state, const partial *plan)
 /* Every partial plan of `from`, followed by a group of this cost, is a partial plan of `to`. */
 static mts_status extend(grouper *g, uint32_t from, uint32_t to, uint32_t last, const mts_group_cost *cost)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < g->states[from].count; i++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < g->states[from].count; i++) {
         const partial *before = &g->states[from].plans[i];
         const partial plan = {.latency = before->latency + cost->latency,
                               .weights = before->weights + cost->weights,
@@ -91,9 +91,9 @@ static mts_status extend(grouper *g, uint32_t from, uint32_t to, uint32_t last, 
                               .state = from,
                               .index = i,
                               .last = last};
-        code = is_over(g, &plan) ? MTS_STATUS_OK : keep(g, to, &plan);
+        status = is_over(g, &plan) ? MTS_STATUS_OK : keep(g, to, &plan);
     }
-    return code;
+    return status;
 }
 
 static mts_status open_states(grouper *g, uint32_t count)
@@ -130,43 +130,43 @@ static uint32_t list_set(const grouper *g, uint32_t which, uint32_t *tasks)
 /* Costs by size, or by set. */
 static mts_status price_all(grouper *g, mts_group_cost *costs, uint32_t *tasks)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t which = 1; code == MTS_STATUS_OK && which < g->state_count; which++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t which = 1; status == MTS_STATUS_OK && which < g->state_count; which++) {
         const uint32_t count = list_set(g, which, tasks);
-        code = g->request->cost(g->request->context, tasks, count, &costs[which], g->error);
+        status = g->request->cost(g->request->context, tasks, count, &costs[which], g->error);
         g->weights = g->weights || costs[which].weights > 0;
     }
-    return code;
+    return status;
 }
 
 /* State n: the first n tasks are grouped. F_n = min over j of F_(n-j) + L_j. */
 static mts_status plan_uniform(grouper *g, const mts_group_cost *costs)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t n = 1; code == MTS_STATUS_OK && n <= g->request->task_count; n++) {
-        for (uint32_t j = 1; code == MTS_STATUS_OK && j <= n; j++) {
-            code = extend(g, n - j, n, j, &costs[j]);
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t n = 1; status == MTS_STATUS_OK && n <= g->request->task_count; n++) {
+        for (uint32_t j = 1; status == MTS_STATUS_OK && j <= n; j++) {
+            status = extend(g, n - j, n, j, &costs[j]);
         }
     }
-    return code;
+    return status;
 }
 
 /* State S: the tasks of S are grouped. The group that holds the lowest task of S is split off. */
 static mts_status plan_subsets(grouper *g, const mts_group_cost *costs)
 {
     const uint32_t all = (1u << g->request->task_count) - 1;
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t set = 1; code == MTS_STATUS_OK && set <= all; set++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t set = 1; status == MTS_STATUS_OK && set <= all; set++) {
         const uint32_t lowest = set & (~set + 1);
         const uint32_t others = set ^ lowest;
-        for (uint32_t with = others; code == MTS_STATUS_OK; with = (with - 1) & others) {
-            code = extend(g, others ^ with, set, with | lowest, &costs[with | lowest]);
+        for (uint32_t with = others; status == MTS_STATUS_OK; with = (with - 1) & others) {
+            status = extend(g, others ^ with, set, with | lowest, &costs[with | lowest]);
             if (with == 0) {
                 break;
             }
         }
     }
-    return code;
+    return status;
 }
 
 static mts_status too_small(const grouper *g)
@@ -227,19 +227,19 @@ static mts_status trace_back(grouper *g, const partial *plan)
 
 static mts_status search(grouper *g, const mts_group_cost *costs)
 {
-    const mts_status code = open_states(g, g->state_count);
-    return code != MTS_STATUS_OK ? code
-           : g->request->uniform ? plan_uniform(g, costs)
-                                 : plan_subsets(g, costs);
+    const mts_status status = open_states(g, g->state_count);
+    return status != MTS_STATUS_OK ? status
+           : g->request->uniform   ? plan_uniform(g, costs)
+                                   : plan_subsets(g, costs);
 }
 
 static mts_status find_least(grouper *g, const mts_group_cost *costs)
 {
     close_states(g);
     g->least = true;
-    const mts_status code = search(g, costs);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = search(g, costs);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     (void)choose(g);
     return too_small(g);
@@ -251,16 +251,16 @@ static mts_status plan_exact(grouper *g)
     g->state_count = request->uniform ? request->task_count + 1 : 1u << request->task_count;
     mts_group_cost *costs = mts_alloc_zero(request->allocator, g->state_count, sizeof *costs);
     uint32_t *tasks = mts_alloc_zero(request->allocator, request->task_count, sizeof *tasks);
-    mts_status code = costs && tasks ? price_all(g, costs, tasks) : no_memory(g);
-    MTS_TRY(code, search(g, costs));
-    if (code == MTS_STATUS_OK) {
+    mts_status status = costs && tasks ? price_all(g, costs, tasks) : no_memory(g);
+    MTS_TRY(status, search(g, costs));
+    if (status == MTS_STATUS_OK) {
         const partial *best = choose(g);
-        code = best ? trace_back(g, best) : find_least(g, costs);
+        status = best ? trace_back(g, best) : find_least(g, costs);
     }
     close_states(g);
     mts_alloc_free(request->allocator, costs);
     mts_alloc_free(request->allocator, tasks);
-    return code;
+    return status;
 }
 
 typedef struct ranked {
@@ -296,9 +296,9 @@ static mts_status price(greedy *s, uint32_t groups, partial *total)
             }
         }
         mts_group_cost cost;
-        const mts_status code = request->cost(request->context, s->tasks, count, &cost, s->g->error);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        const mts_status status = request->cost(request->context, s->tasks, count, &cost, s->g->error);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
         total->latency += cost.latency;
         total->weights += cost.weights;
@@ -316,9 +316,9 @@ static mts_status try_groups(greedy *s, uint32_t groups)
         s->raw[s->order[i].task] = at < groups ? at : 2 * groups - 1 - at;
     }
     partial total;
-    const mts_status code = price(s, groups, &total);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = price(s, groups, &total);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     mts_group_result *out = s->g->out;
     const uint64_t peak = peak_of(s->g, &total);
@@ -340,9 +340,9 @@ static mts_status rank_tasks(greedy *s)
     const mts_group_request *request = s->g->request;
     for (uint32_t t = 0; t < request->task_count; t++) {
         mts_group_cost cost;
-        const mts_status code = request->cost(request->context, &t, 1, &cost, s->g->error);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        const mts_status status = request->cost(request->context, &t, 1, &cost, s->g->error);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
         s->order[t] = (ranked){.latency = cost.latency, .task = t};
     }
@@ -359,18 +359,18 @@ static mts_status plan_greedy(grouper *g)
     s.raw = mts_alloc_zero(allocator, request->task_count, sizeof *s.raw);
     s.best = mts_alloc_zero(allocator, request->task_count, sizeof *s.best);
     s.tasks = mts_alloc_zero(allocator, request->task_count, sizeof *s.tasks);
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (!s.order || !s.raw || !s.best || !s.tasks) {
-        code = no_memory(g);
+        status = no_memory(g);
     }
-    MTS_TRY(code, rank_tasks(&s));
-    for (uint32_t groups = 1; code == MTS_STATUS_OK && groups <= request->task_count; groups++) {
-        code = try_groups(&s, groups);
+    MTS_TRY(status, rank_tasks(&s));
+    for (uint32_t groups = 1; status == MTS_STATUS_OK && groups <= request->task_count; groups++) {
+        status = try_groups(&s, groups);
     }
-    if (code == MTS_STATUS_OK && !s.found) {
-        code = too_small(g);
+    if (status == MTS_STATUS_OK && !s.found) {
+        status = too_small(g);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         g->out->latency = s.best_latency;
         g->out->peak = s.best_peak;
         number_groups(request, g->out, s.best);
@@ -379,7 +379,7 @@ static mts_status plan_greedy(grouper *g)
     mts_alloc_free(allocator, s.raw);
     mts_alloc_free(allocator, s.best);
     mts_alloc_free(allocator, s.tasks);
-    return code;
+    return status;
 }
 
 mts_status mts_group_plan(const mts_group_request *request, mts_group_result *result, mts_error *error)

@@ -367,9 +367,9 @@ static mts_status dense_copy(layouter *l, uint32_t value, uint32_t *storage)
     }
     mts_conversion *c = &plan->conversions[plan->conversion_count++];
     *c = (mts_conversion){.value = value};
-    const mts_status code = add_dense(l, value_shape(l, value), MTS_REGION_TRANSIENT, &c->storage);
+    const mts_status status = add_dense(l, value_shape(l, value), MTS_REGION_TRANSIENT, &c->storage);
     *storage = c->storage;
-    return code;
+    return status;
 }
 
 /* The arena holds an input between runs, or only while it is read. */
@@ -377,47 +377,47 @@ static mts_status store_input(layouter *l, uint32_t value)
 {
     uint32_t *storage = &l->plan->value_storage[value];
     const bool stays = input_kind(l, value) == MTS_INPUT_ARENA;
-    const mts_status code =
+    const mts_status status =
         add_dense(l, value_shape(l, value), stays ? MTS_REGION_INPUT : MTS_REGION_TRANSIENT, storage);
-    if (code == MTS_STATUS_OK && !stays) {
+    if (status == MTS_STATUS_OK && !stays) {
         l->plan->import_value[*storage] = value;
     }
-    return code;
+    return status;
 }
 
 /* In order of production, so that a RESHAPE finds its input's storage. */
 static mts_status store_values(layouter *l)
 {
     const mts_stitched *s = l->stitched;
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t v = 0; code == MTS_STATUS_OK && v < s->value_count; v++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t v = 0; status == MTS_STATUS_OK && v < s->value_count; v++) {
         if (s->values[v].member == MTS_NONE) {
-            code = store_input(l, v);
+            status = store_input(l, v);
         }
     }
-    for (uint32_t m = 0; code == MTS_STATUS_OK && m < s->member_count; m++) {
+    for (uint32_t m = 0; status == MTS_STATUS_OK && m < s->member_count; m++) {
         const mts_member *member = &s->members[m];
         uint32_t *storage = &l->plan->value_storage[member->output];
         const mts_op op = mts_member_node(s, member)->op;
         if (mts_plan_reads_dense(op)) {
-            code = dense_copy(l, member->inputs[0], storage);
+            status = dense_copy(l, member->inputs[0], storage);
         }
-        if (code != MTS_STATUS_OK || op == MTS_OP_RESHAPE) {
+        if (status != MTS_STATUS_OK || op == MTS_OP_RESHAPE) {
             continue;
         }
         if (l->cells[member->output].tied) {
-            code = add_padded(l, member->output, storage);
+            status = add_padded(l, member->output, storage);
         } else {
-            code = add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT, storage);
+            status = add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT, storage);
         }
     }
     const uint32_t count = l->plan->conversion_count;
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
         if (l->plan->conversions[i].space_to_depth) {
-            code = add_space_to_depth(l, i);
+            status = add_space_to_depth(l, i);
         }
     }
-    return code;
+    return status;
 }
 
 /* A graph output is read where it lies if that is dense and not an input, else from a dense copy. */
@@ -432,9 +432,9 @@ static mts_status store_outputs(layouter *l)
             if (value == MTS_NONE) {
                 continue;
             }
-            const mts_status code = dense_copy(l, value, storage);
-            if (code != MTS_STATUS_OK) {
-                return code;
+            const mts_status status = dense_copy(l, value, storage);
+            if (status != MTS_STATUS_OK) {
+                return status;
             }
             if (l->plan->storages[*storage].region == MTS_REGION_TRANSIENT) {
                 l->plan->storages[*storage].region = MTS_REGION_OUTPUT;
@@ -467,7 +467,7 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
     }
     classify_members(&l);
     form_classes(&l);
-    mts_status code = store_values(&l);
-    MTS_TRY(code, store_outputs(&l));
-    return code;
+    mts_status status = store_values(&l);
+    MTS_TRY(status, store_outputs(&l));
+    return status;
 }

@@ -193,10 +193,10 @@ static mts_status place(planner *p)
         spans[i] = (mts_span){.size = used ? s->floats : 0, .first = s->first, .last = s->last};
     }
     uint64_t peak = 0;
-    const mts_status code =
+    const mts_status status =
         mts_arena_place(spans, plan->storage_count, MTS_PLAN_ALIGN, p->arena->allocator, &peak, p->error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     for (uint32_t i = 0; i < plan->storage_count; i++) {
         if (plan->storages[i].region == MTS_REGION_TRANSIENT) {
@@ -240,14 +240,14 @@ mts_status mts_plan_create(const mts_plan_request *request, mts_arena *arena, mt
 {
     *out = NULL;
     planner p = {.stitched = request->stitched, .arena = arena, .error = error};
-    mts_status code = allocate(&p);
-    MTS_TRY(code, mts_layout_assign(p.plan, request, arena, error));
-    if (code == MTS_STATUS_OK) {
+    mts_status status = allocate(&p);
+    MTS_TRY(status, mts_layout_assign(p.plan, request, arena, error));
+    if (status == MTS_STATUS_OK) {
         add_steps(p.plan);
-        code = place(&p);
+        status = place(&p);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         *out = p.plan;
     }
-    return code;
+    return status;
 }

@@ -256,22 +256,22 @@ mts_status mts_slices_cut(mts_stitched *stitched, uint64_t target, mts_arena *ar
         return MTS_STATUS_OK;
     }
     mts_layer *layers = mts_arena_zero(arena, stitched->member_count, sizeof *layers);
-    mts_status code = layers ? MTS_STATUS_OK : MTS_STATUS_OUT_OF_MEMORY;
+    mts_status status = layers ? MTS_STATUS_OK : MTS_STATUS_OUT_OF_MEMORY;
     uint32_t count = 0;
     uint32_t first = 0;
-    while (code == MTS_STATUS_OK && first < stitched->layer_count) {
+    while (status == MTS_STATUS_OK && first < stitched->layer_count) {
         cutter c;
-        code = open_group(&c, stitched, first, arena);
-        for (uint32_t end = 1; code == MTS_STATUS_OK && end <= c.count; end++) {
+        status = open_group(&c, stitched, first, arena);
+        for (uint32_t end = 1; status == MTS_STATUS_OK && end <= c.count; end++) {
             extend(&c, end, target);
         }
-        if (code == MTS_STATUS_OK) {
+        if (status == MTS_STATUS_OK) {
             count = write_group(&c, arena, layers, count);
-            code = count != MTS_NONE ? MTS_STATUS_OK : MTS_STATUS_OUT_OF_MEMORY;
+            status = count != MTS_NONE ? MTS_STATUS_OK : MTS_STATUS_OUT_OF_MEMORY;
         }
         first += c.count;
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         return mts_fail_memory(error);
     }
     stitched->layers = layers;

@@ -138,20 +138,20 @@ static mts_status add_group(stitcher *s, uint32_t group)
         return MTS_STATUS_OK;
     }
     mts_alignment rows;
-    mts_status code = mts_graph_align(graphs, count, s->arena, &rows, s->error);
-    for (uint32_t r = 0; code == MTS_STATUS_OK && r < rows.row_count; r++) {
+    mts_status status = mts_graph_align(graphs, count, s->arena, &rows, s->error);
+    for (uint32_t r = 0; status == MTS_STATUS_OK && r < rows.row_count; r++) {
         mts_layer *layer = &s->out->layers[s->out->layer_count];
         *layer = (mts_layer){.group = group, .first = s->out->member_count};
-        for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
+        for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
             const uint32_t index = rows.nodes[(size_t)r * count + i];
             if (index != MTS_NONE) {
                 layer->op = graphs[i]->nodes[index].op;
-                code = add_node(s, layer, members[i], index);
+                status = add_node(s, layer, members[i], index);
             }
         }
         s->out->layer_count += layer->count > 0 ? 1 : 0;
     }
-    return code;
+    return status;
 }
 
 static mts_status add_inputs(stitcher *s)
@@ -219,13 +219,13 @@ mts_status mts_stitch(const mts_stitch_request *request, mts_arena *arena, mts_s
 {
     *out = NULL;
     stitcher s = {.request = request, .arena = arena, .error = error};
-    mts_status code = allocate(&s);
-    MTS_TRY(code, add_inputs(&s));
-    for (uint32_t group = 0; code == MTS_STATUS_OK && group < request->group_count; group++) {
-        code = add_group(&s, group);
+    mts_status status = allocate(&s);
+    MTS_TRY(status, add_inputs(&s));
+    for (uint32_t group = 0; status == MTS_STATUS_OK && group < request->group_count; group++) {
+        status = add_group(&s, group);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         *out = s.out;
     }
-    return code;
+    return status;
 }

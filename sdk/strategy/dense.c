@@ -108,31 +108,31 @@ static mts_status add_output(stitcher *s, uint32_t task, uint32_t output)
     const bool run = is_run(s, entry, task);
     if (run && (own->dims[0] == 1 || own->dims[1] == (int64_t)total)) {
         const size_t channel = (size_t)s->image_of[task] * total + s->places[entry].pos[task][0];
-        mts_status code = MTS_STATUS_OK;
+        mts_status status = MTS_STATUS_OK;
         if (s->output_of[entry] == MTS_NONE) {
-            code = add_port(s, s->value_of[entry], &s->output_of[entry]);
+            status = add_port(s, s->value_of[entry], &s->output_of[entry]);
         }
         *port = (mts_dense_port){.port = s->output_of[entry], .first = channel * elements_of_channel(own)};
-        return code;
+        return status;
     }
     uint32_t value = MTS_NONE;
-    mts_status code = cut_images(s, entry, task, run, &value);
-    if (code == MTS_STATUS_OK && !run) {
-        code = pick_channels(s, entry, task, &value);
+    mts_status status = cut_images(s, entry, task, run, &value);
+    if (status == MTS_STATUS_OK && !run) {
+        status = pick_channels(s, entry, task, &value);
     }
-    return code == MTS_STATUS_OK ? add_port(s, value, &port->port) : code;
+    return status == MTS_STATUS_OK ? add_port(s, value, &port->port) : status;
 }
 
 static mts_status add_ports(stitcher *s)
 {
     const uint32_t tasks = s->map.task_count;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     s->out->inputs = mts_arena_zero(s->arena, tasks, sizeof *s->out->inputs);
     s->out->outputs = mts_arena_zero(s->arena, tasks, sizeof *s->out->outputs);
     if (!s->out->inputs || !s->out->outputs) {
         return short_of_memory(s->error);
     }
-    for (uint32_t t = 0; code == MTS_STATUS_OK && t < tasks; t++) {
+    for (uint32_t t = 0; status == MTS_STATUS_OK && t < tasks; t++) {
         const mts_graph *graph = s->map.graphs[t];
         s->out->inputs[t] = mts_arena_zero(s->arena, graph->input_count, sizeof **s->out->inputs);
         s->out->outputs[t] = mts_arena_zero(s->arena, graph->output_count, sizeof **s->out->outputs);
@@ -144,11 +144,11 @@ static mts_status add_ports(stitcher *s)
             const size_t image = mts_shape_count(shape) / (size_t)shape->dims[0];
             s->out->inputs[t][i] = (mts_dense_port){.port = i, .first = s->image_of[t] * image};
         }
-        for (uint32_t o = 0; code == MTS_STATUS_OK && o < graph->output_count; o++) {
-            code = add_output(s, t, o);
+        for (uint32_t o = 0; status == MTS_STATUS_OK && o < graph->output_count; o++) {
+            status = add_output(s, t, o);
         }
     }
-    return code;
+    return status;
 }
 
 mts_status mts_dense_stitch(const mts_graph *const *graphs, uint32_t count, mts_arena *arena, mts_dense *out,
@@ -156,10 +156,10 @@ mts_status mts_dense_stitch(const mts_graph *const *graphs, uint32_t count, mts_
 {
     stitcher s = {.arena = arena, .out = out, .error = error};
     *out = (mts_dense){0};
-    mts_status code = mts_channel_map_create(&s.map, graphs, count, arena, error);
-    MTS_TRY(code, mts_dense_places(&s.map, arena, &s.places, error));
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_channel_map_create(&s.map, graphs, count, arena, error);
+    MTS_TRY(status, mts_dense_places(&s.map, arena, &s.places, error));
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     s.value_of = mts_arena_zero(arena, s.map.entry_count, sizeof *s.value_of);
     s.image_of = mts_arena_zero(arena, count, sizeof *s.image_of);
@@ -172,6 +172,6 @@ mts_status mts_dense_stitch(const mts_graph *const *graphs, uint32_t count, mts_
     }
     const mts_dense_request request = {
         .map = &s.map, .places = s.places, .first = 0, .count = count, .clean = true};
-    code = mts_dense_build(&request, arena, &out->graph, s.value_of, s.image_of, error);
-    return code == MTS_STATUS_OK ? add_ports(&s) : code;
+    status = mts_dense_build(&request, arena, &out->graph, s.value_of, s.image_of, error);
+    return status == MTS_STATUS_OK ? add_ports(&s) : status;
 }

@@ -153,12 +153,12 @@ static mts_status add_weight(builder *b, uint32_t n, uint32_t *value)
     if (!data) {
         return no_constant(b, &shape);
     }
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t t = b->request->first; code == MTS_STATUS_OK && t < b->request->first + b->request->count;
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t t = b->request->first; status == MTS_STATUS_OK && t < b->request->first + b->request->count;
          t++) {
-        code = embed_filters(b, n, t, (uint32_t)shape.dims[1], data);
+        status = embed_filters(b, n, t, (uint32_t)shape.dims[1], data);
     }
-    return code == MTS_STATUS_OK ? close_constant(b, &shape, data, value) : code;
+    return status == MTS_STATUS_OK ? close_constant(b, &shape, data, value) : status;
 }
 
 static bool any_has(const builder *b, uint32_t n, uint32_t input)
@@ -224,9 +224,9 @@ static mts_shape spread_shape(const builder *b, uint32_t entry)
 static mts_status add_node(builder *b, const mts_node *like, const uint32_t *inputs, uint32_t count,
                            const mts_attrs *attrs, uint32_t *value)
 {
-    const mts_status code =
+    const mts_status status =
         mts_graph_add_node(b->graph, like->op, like->name, inputs, count, attrs, value, b->error);
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(b->error, code, "stitching %s", like->name);
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(b->error, status, "stitching %s", like->name);
 }
 
 static mts_status build_conv(builder *b, uint32_t n, uint32_t *value)
@@ -240,18 +240,18 @@ static mts_status build_conv(builder *b, uint32_t n, uint32_t *value)
         b->value_of[mts_channel_map_input(map, 0, n, 0)],        MTS_NONE, MTS_NONE, MTS_NONE,
         residual != MTS_NONE ? b->value_of[residual] : MTS_NONE, MTS_NONE};
     const float live[6] = {[2] = 1.0f};
-    mts_status code = add_weight(b, n, &inputs[1]);
-    for (uint32_t i = 2; code == MTS_STATUS_OK && i < 6; i++) {
+    mts_status status = add_weight(b, n, &inputs[1]);
+    for (uint32_t i = 2; status == MTS_STATUS_OK && i < 6; i++) {
         const bool clears = i == 2 && b->request->count > 1 && has_redundant(b, entry);
         if (i != 4 && (clears || any_has(b, n, i))) {
-            code = add_vector(b, n, i, live[i], &vector, &inputs[i]);
+            status = add_vector(b, n, i, live[i], &vector, &inputs[i]);
         }
     }
     mts_attrs attrs = node->attrs;
     if (map->traits[n].pass == MTS_CHANNELS_KEPT) {
         attrs.conv.group = b->request->places[entry].total;
     }
-    return code == MTS_STATUS_OK ? add_node(b, node, inputs, 6, &attrs, value) : code;
+    return status == MTS_STATUS_OK ? add_node(b, node, inputs, 6, &attrs, value) : status;
 }
 
 /* ---- element by element ---- */
@@ -323,15 +323,15 @@ static mts_status build_binary(builder *b, uint32_t n, uint32_t *value)
     const mts_channel_map *map = b->request->map;
     const mts_node *node = node_of(b, b->request->first, n);
     uint32_t inputs[2];
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < 2; i++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < 2; i++) {
         const uint32_t from = mts_channel_map_input(map, b->request->first, n, i);
         inputs[i] = from != MTS_NONE ? b->value_of[from] : MTS_NONE;
         if (from == MTS_NONE) {
-            code = add_operand(b, n, i, &inputs[i]);
+            status = add_operand(b, n, i, &inputs[i]);
         }
     }
-    return code == MTS_STATUS_OK ? add_node(b, node, inputs, 2, &node->attrs, value) : code;
+    return status == MTS_STATUS_OK ? add_node(b, node, inputs, 2, &node->attrs, value) : status;
 }
 
 static mts_status combine(builder *b, const mts_node *like, uint32_t kind, const mts_act *act,
@@ -356,17 +356,17 @@ static mts_status build_scale(builder *b, uint32_t n, uint32_t *value)
     const bool prelu = node->attrs.unary.act.fn == MTS_FN_PRELU;
     uint32_t constant = MTS_NONE;
     *value = b->value_of[mts_channel_map_input(b->request->map, 0, n, 0)];
-    mts_status code = add_vector(b, n, 1, 1.0f, &shape, &constant);
-    MTS_TRY(code, combine(b, node, MTS_BIN_MUL, NULL, constant, value));
-    MTS_TRY(code, add_vector(b, n, 2, 0.0f, &shape, &constant));
-    code = code != MTS_STATUS_OK
-               ? code
-               : combine(b, node, MTS_BIN_ADD, prelu ? NULL : &node->attrs.unary.act, constant, value);
-    if (code == MTS_STATUS_OK && prelu) {
-        code = add_vector(b, n, 3, 0.0f, &shape, &constant);
-        MTS_TRY(code, combine(b, node, MTS_BIN_PRELU, NULL, constant, value));
+    mts_status status = add_vector(b, n, 1, 1.0f, &shape, &constant);
+    MTS_TRY(status, combine(b, node, MTS_BIN_MUL, NULL, constant, value));
+    MTS_TRY(status, add_vector(b, n, 2, 0.0f, &shape, &constant));
+    status = status != MTS_STATUS_OK
+                 ? status
+                 : combine(b, node, MTS_BIN_ADD, prelu ? NULL : &node->attrs.unary.act, constant, value);
+    if (status == MTS_STATUS_OK && prelu) {
+        status = add_vector(b, n, 3, 0.0f, &shape, &constant);
+        MTS_TRY(status, combine(b, node, MTS_BIN_PRELU, NULL, constant, value));
     }
-    return code;
+    return status;
 }
 
 /* Adds, or multiplies by, a constant that is `live` in channels that a task has and `dead` in the others. */
@@ -390,9 +390,9 @@ static mts_status apply_mask(builder *b, uint32_t n, uint32_t kind, float live, 
         }
     }
     uint32_t constant = MTS_NONE;
-    mts_status code = close_constant(b, &shape, data, &constant);
-    return code == MTS_STATUS_OK ? combine(b, node_of(b, b->request->first, n), kind, NULL, constant, value)
-                                 : code;
+    mts_status status = close_constant(b, &shape, data, &constant);
+    return status == MTS_STATUS_OK ? combine(b, node_of(b, b->request->first, n), kind, NULL, constant, value)
+                                   : status;
 }
 
 /* ---- the rest: attributes follow the stitched shape ---- */
@@ -423,14 +423,14 @@ static mts_status build_other(builder *b, uint32_t n, uint32_t *value)
     for (uint32_t i = 0; i < node->input_count; i++) {
         inputs[i] = b->value_of[mts_channel_map_input(map, b->request->first, n, i)];
     }
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (map->traits[n].across && has_redundant(b, entry_out(b, n))) {
         *value = inputs[0];
-        code = apply_mask(b, n, MTS_BIN_ADD, 0.0f, CLEARED, value);
+        status = apply_mask(b, n, MTS_BIN_ADD, 0.0f, CLEARED, value);
         inputs[0] = *value;
     }
     const mts_attrs attrs = widened(b, n);
-    return code == MTS_STATUS_OK ? add_node(b, node, inputs, node->input_count, &attrs, value) : code;
+    return status == MTS_STATUS_OK ? add_node(b, node, inputs, node->input_count, &attrs, value) : status;
 }
 
 /* Whether a single task's node has no padding on any side. */
@@ -466,11 +466,11 @@ static mts_status copy_node(builder *b, uint32_t n, uint32_t *value)
             }
         }
     }
-    const mts_status code = add_node(b, node, inputs, node->input_count, &node->attrs, value);
-    if (code == MTS_STATUS_OK) {
+    const mts_status status = add_node(b, node, inputs, node->input_count, &node->attrs, value);
+    if (status == MTS_STATUS_OK) {
         b->graph->nodes[b->graph->node_count - 1].scatter = node->scatter;
     }
-    return code;
+    return status;
 }
 
 static mts_status build_node(builder *b, uint32_t n)
@@ -480,25 +480,25 @@ static mts_status build_node(builder *b, uint32_t n)
     if (is_unchanged(b, n)) {
         return copy_node(b, n, value);
     }
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     switch (node_of(b, 0, n)->op) {
     case MTS_OP_CONV:
-        code = build_conv(b, n, value);
+        status = build_conv(b, n, value);
         break;
     case MTS_OP_BINARY:
-        code = build_binary(b, n, value);
+        status = build_binary(b, n, value);
         break;
     case MTS_OP_SCALE:
-        code = build_scale(b, n, value);
+        status = build_scale(b, n, value);
         break;
     default:
-        code = build_other(b, n, value);
+        status = build_other(b, n, value);
         break;
     }
-    if (code == MTS_STATUS_OK && traits->dirty && b->request->clean && has_redundant(b, entry_out(b, n))) {
-        code = apply_mask(b, n, MTS_BIN_MUL, 1.0f, 0.0f, value);
+    if (status == MTS_STATUS_OK && traits->dirty && b->request->clean && has_redundant(b, entry_out(b, n))) {
+        status = apply_mask(b, n, MTS_BIN_MUL, 1.0f, 0.0f, value);
     }
-    return code;
+    return status;
 }
 
 /* Batches of the tasks one after another; every computed value has to keep them in its first dimension. */
@@ -546,11 +546,11 @@ mts_status mts_dense_build(const mts_dense_request *request, mts_arena *arena, m
         return mts_fail(error, MTS_STATUS_UNSUPPORTED, "task %s has no input", first->name);
     }
     b.graph = mts_graph_create(arena, first->name);
-    mts_status code = b.graph ? count_images(&b) : short_of_memory(&b);
-    MTS_TRY(code, add_inputs(&b));
-    for (uint32_t n = 0; code == MTS_STATUS_OK && n < first->node_count; n++) {
-        code = build_node(&b, n);
+    mts_status status = b.graph ? count_images(&b) : short_of_memory(&b);
+    MTS_TRY(status, add_inputs(&b));
+    for (uint32_t n = 0; status == MTS_STATUS_OK && n < first->node_count; n++) {
+        status = build_node(&b, n);
     }
     *out = b.graph;
-    return code;
+    return status;
 }

@@ -269,16 +269,16 @@ static mts_status site_open(space *s, site *c, uint32_t node, bool depthwise)
 /* The group has its channels already: a channel that contradicts an earlier task is set unmerged. */
 static mts_status check_rows(space *s, const site *c)
 {
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     for (uint32_t t = 1; t < c->tasks; t++) {
         const uint32_t channels = mts_channel_map_channels(s->map, t, c->out);
-        for (uint32_t i = 0; code == MTS_STATUS_OK && i < channels; i++) {
+        for (uint32_t i = 0; status == MTS_STATUS_OK && i < channels; i++) {
             if (find_contradiction(c, t, c->row_of[t][i], c->to->pos[t][i]) != MTS_NONE) {
-                code = separate(s, c->node, c->out, t, i);
+                status = separate(s, c->node, c->out, t, i);
             }
         }
     }
-    return code;
+    return status;
 }
 
 static bool same_row(const void *items, uint32_t index, const void *wanted)
@@ -383,9 +383,9 @@ static mts_status merge_rows(space *s, site *c)
 static mts_status place_conv(space *s, uint32_t node, bool depthwise)
 {
     site c;
-    mts_status code = site_open(s, &c, node, depthwise);
-    MTS_TRY(code, c.to->set ? check_rows(s, &c) : merge_rows(s, &c));
-    return code;
+    mts_status status = site_open(s, &c, node, depthwise);
+    MTS_TRY(status, c.to->set ? check_rows(s, &c) : merge_rows(s, &c));
+    return status;
 }
 
 /* ---- channels that follow from others ---- */
@@ -485,16 +485,16 @@ static mts_status place_node(space *s, uint32_t node)
 static mts_status run_pass(space *s)
 {
     const mts_channel_map *map = s->map;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     s->again = false;
     s->groups = mts_arena_zero(s->pass, map->entry_count, sizeof *s->groups);
     if (!s->groups) {
         return short_of_memory(s);
     }
-    for (uint32_t w = 0; code == MTS_STATUS_OK && w < map->entry_count; w++) {
-        code = w < map->input_count ? place_input(s, w) : place_node(s, w - map->input_count);
+    for (uint32_t w = 0; status == MTS_STATUS_OK && w < map->entry_count; w++) {
+        status = w < map->input_count ? place_input(s, w) : place_node(s, w - map->input_count);
     }
-    return code;
+    return status;
 }
 
 /* Copies what the last pass found out of its arena. */
@@ -533,18 +533,18 @@ mts_status mts_dense_places(const mts_channel_map *map, mts_arena *arena, mts_de
     if (!*places || !s.unmerged) {
         return short_of_memory(&s);
     }
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     bool more = true;
     while (more) {
         mts_arena pass;
         mts_arena_init(&pass, arena->allocator);
         s.pass = &pass;
-        code = run_pass(&s);
-        more = code == MTS_STATUS_OK && s.again;
-        if (code == MTS_STATUS_OK && !more) {
-            code = keep_places(&s, *places);
+        status = run_pass(&s);
+        more = status == MTS_STATUS_OK && s.again;
+        if (status == MTS_STATUS_OK && !more) {
+            status = keep_places(&s, *places);
         }
         mts_arena_release(&pass);
     }
-    return code;
+    return status;
 }

@@ -105,9 +105,9 @@ static mts_status derive(widener *w, uint32_t task, uint32_t node, mts_dense_pla
 static mts_status place_task(widener *w, uint32_t task, mts_dense_place *places, bool *padded)
 {
     const mts_channel_map *map = &w->map;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     *padded = false;
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < map->entry_count; i++) {
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < map->entry_count; i++) {
         const uint32_t root = mts_channel_map_root(map, i);
         const uint32_t channels = mts_channel_map_channels(map, task, i);
         const bool derived =
@@ -118,29 +118,29 @@ static mts_status place_task(widener *w, uint32_t task, mts_dense_place *places,
         } else if (w->fixed[root]) {
             places[i] = (mts_dense_place){.total = channels};
         } else if (derived) {
-            code = derive(w, task, i - map->input_count, places);
+            status = derive(w, task, i - map->input_count, places);
         } else {
             places[i] = (mts_dense_place){.total = w->most[root]};
         }
         *padded = *padded || places[i].total > channels;
     }
-    return code;
+    return status;
 }
 
 static mts_status add_outputs(widener *w, uint32_t task, mts_graph *graph)
 {
     const mts_graph *from = w->map.graphs[task];
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t o = 0; code == MTS_STATUS_OK && o < from->output_count; o++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t o = 0; status == MTS_STATUS_OK && o < from->output_count; o++) {
         const mts_port *port = &from->outputs[o];
         const uint32_t entry = w->map.entry_of[task][port->value];
         const uint32_t value =
             entry != MTS_NONE ? w->value_of[entry] : mts_dense_reference(graph, &from->values[port->value]);
-        code = value == MTS_NONE
-                   ? short_of_memory(w)
-                   : mts_graph_add_output(graph, port->name, value, port->dtype, &port->shape, w->error);
+        status = value == MTS_NONE
+                     ? short_of_memory(w)
+                     : mts_graph_add_output(graph, port->name, value, port->dtype, &port->shape, w->error);
     }
-    return code;
+    return status;
 }
 
 static mts_status widen_task(widener *w, uint32_t task, const mts_graph **out)
@@ -151,26 +151,26 @@ static mts_status widen_task(widener *w, uint32_t task, const mts_graph **out)
     if (!places) {
         return short_of_memory(w);
     }
-    mts_status code = place_task(w, task, places, &padded);
-    if (code != MTS_STATUS_OK || !padded) {
-        return code;
+    mts_status status = place_task(w, task, places, &padded);
+    if (status != MTS_STATUS_OK || !padded) {
+        return status;
     }
     const mts_dense_request request = {.map = &w->map, .places = places, .first = task, .count = 1};
     mts_graph *graph = NULL;
     uint32_t image = 0;
-    code = mts_dense_build(&request, w->arena, &graph, w->value_of, &image, w->error);
-    MTS_TRY(code, add_outputs(w, task, graph));
+    status = mts_dense_build(&request, w->arena, &graph, w->value_of, &image, w->error);
+    MTS_TRY(status, add_outputs(w, task, graph));
     *out = graph;
-    return code;
+    return status;
 }
 
 mts_status mts_dense_widen(const mts_graph *const *graphs, uint32_t count, mts_arena *arena,
                            const mts_graph **out, mts_error *error)
 {
     widener w = {.arena = arena, .error = error};
-    mts_status code = mts_channel_map_create(&w.map, graphs, count, arena, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_channel_map_create(&w.map, graphs, count, arena, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     w.fixed = mts_arena_zero(arena, w.map.entry_count, sizeof *w.fixed);
     w.most = mts_arena_zero(arena, w.map.entry_count, sizeof *w.most);
@@ -185,8 +185,8 @@ mts_status mts_dense_widen(const mts_graph *const *graphs, uint32_t count, mts_a
             w.most[i] = channels > w.most[i] ? channels : w.most[i];
         }
     }
-    for (uint32_t t = 0; code == MTS_STATUS_OK && t < count; t++) {
-        code = widen_task(&w, t, &out[t]);
+    for (uint32_t t = 0; status == MTS_STATUS_OK && t < count; t++) {
+        status = widen_task(&w, t, &out[t]);
     }
-    return code;
+    return status;
 }

@@ -81,9 +81,9 @@ static mts_program_port *ports_of(const programmer *p, uint32_t graph, uint32_t 
 static mts_status add_task(programmer *p, uint32_t task, const mts_graph *graph)
 {
     if (p->strategy != MTS_STRATEGY_COMPACT) {
-        const mts_status code = mts_dense_own(graph, p->arena, &graph, p->error);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        const mts_status status = mts_dense_own(graph, p->arena, &graph, p->error);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
     }
     const uint32_t index = add_graph(p, graph, task);
@@ -97,12 +97,12 @@ static mts_status add_task(programmer *p, uint32_t task, const mts_graph *graph)
 /* One group of tasks that keep their graphs. */
 static mts_status add_plain(programmer *p, const part *tasks)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < tasks->count; i++) {
-        code = add_task(p, tasks->tasks[i], p->graphs[tasks->tasks[i]]);
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < tasks->count; i++) {
+        status = add_task(p, tasks->tasks[i], p->graphs[tasks->tasks[i]]);
     }
     p->out->group_count++;
-    return code;
+    return status;
 }
 
 static const mts_graph **graphs_of(const programmer *p, const part *tasks)
@@ -121,28 +121,28 @@ static mts_status add_padded(programmer *p, const part *tasks)
     if (!graphs || !padded) {
         return short_of_memory(p);
     }
-    mts_status code = mts_dense_widen(graphs, tasks->count, p->arena, padded, p->error);
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < tasks->count; i++) {
-        code = add_task(p, tasks->tasks[i], padded[i]);
+    mts_status status = mts_dense_widen(graphs, tasks->count, p->arena, padded, p->error);
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < tasks->count; i++) {
+        status = add_task(p, tasks->tasks[i], padded[i]);
     }
-    return code;
+    return status;
 }
 
 /* netfuse: a group per batch; within it, tasks with the same nodes get equal widths. */
 static mts_status add_netfuse(programmer *p, part *rest)
 {
-    mts_status code = MTS_STATUS_OK;
-    while (code == MTS_STATUS_OK && rest->count > 0) {
+    mts_status status = MTS_STATUS_OK;
+    while (status == MTS_STATUS_OK && rest->count > 0) {
         part group;
         part like;
-        code = split(p, rest, same_batch, &group);
-        while (code == MTS_STATUS_OK && group.count > 0) {
-            code = split(p, &group, mts_dense_alike, &like);
-            MTS_TRY(code, add_padded(p, &like));
+        status = split(p, rest, same_batch, &group);
+        while (status == MTS_STATUS_OK && group.count > 0) {
+            status = split(p, &group, mts_dense_alike, &like);
+            MTS_TRY(status, add_padded(p, &like));
         }
         p->out->group_count++;
     }
-    return code;
+    return status;
 }
 
 static mts_status add_dense(programmer *p, const part *tasks, const mts_dense *dense)
@@ -176,23 +176,23 @@ static mts_status add_dense(programmer *p, const part *tasks, const mts_dense *d
 
 static mts_status add_each(programmer *p, const part *tasks)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < tasks->count; i++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < tasks->count; i++) {
         const part one = {.tasks = &tasks->tasks[i], .count = 1};
-        code = add_plain(p, &one);
+        status = add_plain(p, &one);
     }
-    return code;
+    return status;
 }
 
 /* mts: one dense graph for tasks with the same nodes; what cannot be stitched so runs alone. */
 static mts_status add_mts(programmer *p, part *rest)
 {
-    mts_status code = MTS_STATUS_OK;
-    while (code == MTS_STATUS_OK && rest->count > 0) {
+    mts_status status = MTS_STATUS_OK;
+    while (status == MTS_STATUS_OK && rest->count > 0) {
         part like;
-        code = split(p, rest, mts_dense_alike, &like);
-        if (code != MTS_STATUS_OK || like.count == 1) {
-            MTS_TRY(code, add_plain(p, &like));
+        status = split(p, rest, mts_dense_alike, &like);
+        if (status != MTS_STATUS_OK || like.count == 1) {
+            MTS_TRY(status, add_plain(p, &like));
             continue;
         }
         const mts_graph **graphs = graphs_of(p, &like);
@@ -201,18 +201,18 @@ static mts_status add_mts(programmer *p, part *rest)
         if (!graphs) {
             return short_of_memory(p);
         }
-        code = mts_dense_stitch(graphs, like.count, p->arena, &dense, &reason);
-        if (code == MTS_STATUS_OK) {
-            code = add_dense(p, &like, &dense);
-        } else if (code == MTS_STATUS_UNSUPPORTED) {
+        status = mts_dense_stitch(graphs, like.count, p->arena, &dense, &reason);
+        if (status == MTS_STATUS_OK) {
+            status = add_dense(p, &like, &dense);
+        } else if (status == MTS_STATUS_UNSUPPORTED) {
             (void)snprintf(p->out->note, sizeof p->out->note, "%.*s", (int)sizeof p->out->note - 1,
                            reason.text);
-            code = add_each(p, &like);
+            status = add_each(p, &like);
         } else {
-            code = mts_fail(p->error, code, "%s", reason.text);
+            status = mts_fail(p->error, status, "%s", reason.text);
         }
     }
-    return code;
+    return status;
 }
 
 static mts_status add_group(programmer *p, part *tasks)
@@ -251,15 +251,15 @@ mts_status mts_program_make(const mts_graph *const *graphs, uint32_t count, cons
     if (!tasks.tasks || !allocate(&p)) {
         return short_of_memory(&p);
     }
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t g = 0; code == MTS_STATUS_OK && g < groups; g++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t g = 0; status == MTS_STATUS_OK && g < groups; g++) {
         tasks.count = 0;
         for (uint32_t i = 0; i < count; i++) {
             if (group_of[i] == g) {
                 tasks.tasks[tasks.count++] = i;
             }
         }
-        code = tasks.count > 0 ? add_group(&p, &tasks) : MTS_STATUS_OK;
+        status = tasks.count > 0 ? add_group(&p, &tasks) : MTS_STATUS_OK;
     }
-    return code;
+    return status;
 }

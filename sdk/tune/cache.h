@@ -31,7 +31,7 @@ bool mts_cache_load(mts_cache *cache, mts_cache_kind kind, const char *key, mts_
 void mts_cache_release(mts_cache *cache, mts_os_cache_file *file);
 /* A file that was loaded is of no use after all: the hit becomes a miss, and counts as rejected unless `code`
    is OUT_OF_MEMORY, which says nothing about the file. */
-void mts_cache_undo(mts_cache *cache, mts_cache_kind kind, mts_status code, const char *reason);
+void mts_cache_undo(mts_cache *cache, mts_cache_kind kind, mts_status status, const char *reason);
 /* key NULL: there was no memory for what is to be stored, which counts as failed. */
 void mts_cache_store(mts_cache *cache, mts_cache_kind kind, const char *key, const void *body, size_t size);
 

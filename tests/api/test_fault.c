@@ -84,9 +84,9 @@ static void world_close(world *w)
     }
 }
 
-static void fail_next(world *w, mts_wrap_kind kind, uint32_t nth, mts_status code)
+static void fail_next(world *w, mts_wrap_kind kind, uint32_t nth, mts_status status)
 {
-    w->plan = (mts_fault_plan){.kind = kind, .nth = nth, .code = code};
+    w->plan = (mts_fault_plan){.kind = kind, .nth = nth, .code = status};
 }
 
 static mts_status create(world *w)

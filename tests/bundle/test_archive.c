@@ -38,10 +38,10 @@ static mts_archive *read_back(const mts_bundle_bytes *bytes)
 {
     mts_archive *archive = NULL;
     mts_error error = {0};
-    const mts_status code =
+    const mts_status status =
         mts_archive_read(bytes->data, bytes->size, "sample", NULL, mts_allocator_default(), &archive, &error);
     assert_string_equal(error.text, "");
-    assert_int_equal(code, MTS_STATUS_OK);
+    assert_int_equal(status, MTS_STATUS_OK);
     return archive;
 }
 
@@ -226,15 +226,15 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
         mts_archive *archive = NULL;
         mts_error error = {0};
         mts_fault_allocator_init(&fault, fail_at);
-        const mts_status code =
+        const mts_status status =
             mts_archive_read(bytes.data, bytes.size, "sample", NULL, &fault.allocator, &archive, &error);
         mts_archive_destroy(&archive);
         assert_int_equal(fault.alive, 0);
         if (fault.calls < fail_at) {
-            assert_int_equal(code, MTS_STATUS_OK);
+            assert_int_equal(status, MTS_STATUS_OK);
             break;
         }
-        assert_int_equal(code, MTS_STATUS_OUT_OF_MEMORY);
+        assert_int_equal(status, MTS_STATUS_OUT_OF_MEMORY);
     }
     mts_bundle_bytes_release(&bytes);
 }
@@ -250,18 +250,19 @@ static void discovering_and_writing_survive_every_failing_allocation(void **stat
         mts_fault_allocator_init(&fault, fail_at);
         bytes.allocator = &fault.allocator;
         mts_archive *archive = mts_sample_archive(&fault.allocator);
-        mts_status code = archive ? mts_discover(archive, &options, &report, NULL) : MTS_STATUS_OUT_OF_MEMORY;
-        if (code == MTS_STATUS_OK) {
-            code = mts_bundle_encode(archive, &fault.allocator, &bytes, NULL);
+        mts_status status =
+            archive ? mts_discover(archive, &options, &report, NULL) : MTS_STATUS_OUT_OF_MEMORY;
+        if (status == MTS_STATUS_OK) {
+            status = mts_bundle_encode(archive, &fault.allocator, &bytes, NULL);
         }
         mts_bundle_bytes_release(&bytes);
         mts_archive_destroy(&archive);
         assert_int_equal(fault.alive, 0);
         if (fault.calls < fail_at) {
-            assert_int_equal(code, MTS_STATUS_OK);
+            assert_int_equal(status, MTS_STATUS_OK);
             break;
         }
-        assert_int_equal(code, MTS_STATUS_OUT_OF_MEMORY);
+        assert_int_equal(status, MTS_STATUS_OUT_OF_MEMORY);
     }
 }
 

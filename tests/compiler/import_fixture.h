@@ -59,18 +59,18 @@ static inline mts_status import_model(mts_graph **graph)
 static inline mts_graph *imported(void)
 {
     mts_graph *graph = NULL;
-    mts_status code = import_model(&graph);
-    if (code != MTS_STATUS_OK) {
+    mts_status status = import_model(&graph);
+    if (status != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     assert_int_equal(mts_graph_verify(graph, &error), MTS_STATUS_OK);
     return graph;
 }
 
-static inline void refused(mts_status code, const char *part)
+static inline void refused(mts_status status, const char *part)
 {
     mts_graph *graph = (mts_graph *)&arena;
-    assert_int_equal(import_model(&graph), code);
+    assert_int_equal(import_model(&graph), status);
     assert_null(graph);
     assert_int_equal(strncmp(error.text, "hand.onnx: ", 11), 0);
     if (!strstr(error.text, part)) {

@@ -90,10 +90,10 @@ static mts_discover_report discover_family(mts_net_build builder, const mts_net_
     mts_bundle_bytes bytes;
     mts_archive *again = NULL;
     assert_int_equal(mts_bundle_encode(archive, mts_allocator_default(), &bytes, &error), MTS_STATUS_OK);
-    const mts_status code =
+    const mts_status status =
         mts_archive_read(bytes.data, bytes.size, "planted", NULL, mts_allocator_default(), &again, &error);
     assert_string_equal(error.text, "");
-    assert_int_equal(code, MTS_STATUS_OK);
+    assert_int_equal(status, MTS_STATUS_OK);
     for (uint32_t t = 0; t < plan->tasks; t++) {
         compare_outputs(before[t], again->tasks[t].graph);
     }

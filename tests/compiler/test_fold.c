@@ -428,15 +428,15 @@ static void folding_without_memory_fails_cleanly(void **state)
     onnx_model_node(&model, "Relu", "u", "y");
     onnx_model_output(&model, "y");
     fold();
-    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
-    for (size_t n = 1; code != MTS_STATUS_OK; n++) {
+    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
+    for (size_t n = 1; status != MTS_STATUS_OK; n++) {
         mts_fault_allocator fault;
         mts_arena small;
         mts_graph *out = NULL;
         mts_fault_allocator_init(&fault, n);
         mts_arena_init(&small, &fault.allocator);
-        code = mts_fold(before, &small, &out, &error);
-        assert_true(code == MTS_STATUS_OK ? out != NULL : code == MTS_STATUS_OUT_OF_MEMORY && !out);
+        status = mts_fold(before, &small, &out, &error);
+        assert_true(status == MTS_STATUS_OK ? out != NULL : status == MTS_STATUS_OUT_OF_MEMORY && !out);
         mts_arena_release(&small);
         assert_int_equal(fault.alive, 0);
     }

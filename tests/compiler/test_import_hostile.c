@@ -49,9 +49,9 @@ static int tear_down(void **state)
 static mts_status import_bytes(const void *data, size_t size)
 {
     mts_graph *graph = (mts_graph *)&arena;
-    mts_status code = mts_import_memory(data, size, "bad.onnx", &options, &arena, &graph, &error);
-    assert_true((code == MTS_STATUS_OK) == (graph != NULL));
-    if (code == MTS_STATUS_OK) {
+    mts_status status = mts_import_memory(data, size, "bad.onnx", &options, &arena, &graph, &error);
+    assert_true((status == MTS_STATUS_OK) == (graph != NULL));
+    if (status == MTS_STATUS_OK) {
         assert_int_equal(mts_graph_verify(graph, &error), MTS_STATUS_OK);
         mts_graph *folded = NULL;
         assert_int_equal(mts_fold(graph, &arena, &folded, &error), MTS_STATUS_OK);
@@ -60,15 +60,15 @@ static mts_status import_bytes(const void *data, size_t size)
     }
     mts_arena_release(&arena);
     mts_arena_init(&arena, mts_allocator_default());
-    return code;
+    return status;
 }
 
-static void refused(mts_status code, const char *part)
+static void refused(mts_status status, const char *part)
 {
     const onnx_bytes *file = onnx_model_file(&model);
     mts_status got = import_bytes(file->data, file->size);
-    if (got != code || !strstr(error.text, part)) {
-        fail_msg("%s: '%s' is not %s: '%s'", mts_status_text(got), error.text, mts_status_text(code), part);
+    if (got != status || !strstr(error.text, part)) {
+        fail_msg("%s: '%s' is not %s: '%s'", mts_status_text(got), error.text, mts_status_text(status), part);
     }
     onnx_model_end(&model);
 }
@@ -159,19 +159,19 @@ static void each_failing_allocation_is_reported_and_leaks_nothing(void **state)
 {
     (void)state;
     const onnx_bytes *file = sample();
-    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
-    for (size_t n = 1; code != MTS_STATUS_OK; n++) {
+    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
+    for (size_t n = 1; status != MTS_STATUS_OK; n++) {
         mts_fault_allocator fault;
         mts_arena small;
         mts_graph *graph = NULL, *folded = NULL;
         mts_fault_allocator_init(&fault, n);
         mts_arena_init(&small, &fault.allocator);
-        code = mts_import_memory(file->data, file->size, "m", NULL, &small, &graph, &error);
-        if (code == MTS_STATUS_OK) {
-            code = mts_fold(graph, &small, &folded, &error);
+        status = mts_import_memory(file->data, file->size, "m", NULL, &small, &graph, &error);
+        if (status == MTS_STATUS_OK) {
+            status = mts_fold(graph, &small, &folded, &error);
         }
-        assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_OUT_OF_MEMORY ||
-                    code == MTS_STATUS_MALFORMED || code == MTS_STATUS_LIMIT);
+        assert_true(status == MTS_STATUS_OK || status == MTS_STATUS_OUT_OF_MEMORY ||
+                    status == MTS_STATUS_MALFORMED || status == MTS_STATUS_LIMIT);
         mts_arena_release(&small);
         assert_int_equal(fault.alive, 0);
         assert_true(n < 10000);
@@ -463,7 +463,8 @@ static void operators_opsets_and_domains_that_are_not_known_are_named(void **sta
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
     onnx_model_node(&model, "Add", "x,x", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_STATUS_UNSUPPORTED, "(Add, opset 5): the operator is known in opsets 7 to 28: export the model in one of these");
+    refused(MTS_STATUS_UNSUPPORTED,
+            "(Add, opset 5): the operator is known in opsets 7 to 28: export the model in one of these");
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", 22, INTS(1, 4));
     onnx_model_node(&model, "Relu", "x", "y");

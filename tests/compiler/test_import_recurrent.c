@@ -16,10 +16,10 @@ static void begin(const char *op, int64_t gates, int64_t steps, const char *inpu
     onnx_model_attr_int(&model, "hidden_size", 3);
 }
 
-static void wrong(mts_status code, const char *part)
+static void wrong(mts_status status, const char *part)
 {
     onnx_model_output(&model, "y");
-    refused(code, part);
+    refused(status, part);
 }
 
 static uint32_t count_of(const mts_graph *graph, mts_op op)

@@ -423,14 +423,14 @@ static void exporting_without_memory_fails_cleanly(void **state)
     attrs.conv.act.fn = MTS_FN_SILU;
     uint32_t w = constant(SHAPE(4, 2, 3, 3)), v = constant(SHAPE(4));
     output("y", NODE(MTS_OP_CONV, attrs, x, w, v, v), MTS_TYPE_FLOAT16);
-    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
-    for (size_t n = 1; code != MTS_STATUS_OK; n++) {
+    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
+    for (size_t n = 1; status != MTS_STATUS_OK; n++) {
         mts_fault_allocator fault;
         void *data = NULL;
         size_t size = 0;
         mts_fault_allocator_init(&fault, n);
-        code = mts_onnx_export(graph, &fault.allocator, &data, &size, &error);
-        assert_true(code == MTS_STATUS_OK ? data != NULL : code == MTS_STATUS_OUT_OF_MEMORY && !data);
+        status = mts_onnx_export(graph, &fault.allocator, &data, &size, &error);
+        assert_true(status == MTS_STATUS_OK ? data != NULL : status == MTS_STATUS_OUT_OF_MEMORY && !data);
         mts_alloc_free(&fault.allocator, data);
         assert_int_equal(fault.alive, 0);
     }

@@ -48,10 +48,10 @@ static void open_bundle(bundle *b, const mtsc_synth_options *o)
     (void)snprintf(b->path, sizeof b->path, "synth-test-%d-%d.mtsb", (int)getpid(), number++);
     assert_int_equal(mtsc_synth(o, b->path, NULL, &b->summary), MTS_STATUS_OK);
     assert_int_equal(mts_os_map_file(b->path, &b->map, &error), MTS_STATUS_OK);
-    const mts_status code = mts_archive_read(b->map.data, b->map.size, b->path, NULL, mts_allocator_default(),
-                                             &b->archive, &error);
+    const mts_status status = mts_archive_read(b->map.data, b->map.size, b->path, NULL,
+                                               mts_allocator_default(), &b->archive, &error);
     assert_string_equal(error.text, "");
-    assert_int_equal(code, MTS_STATUS_OK);
+    assert_int_equal(status, MTS_STATUS_OK);
 }
 
 static void close_bundle(bundle *b)

@@ -260,9 +260,9 @@ static inline mts_status distill(family *f, const mts_tie *ties, uint32_t tie_co
                        &f->memory.allocator, report, &error);
 }
 
-static inline void must(mts_status code)
+static inline void must(mts_status status)
 {
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
 }

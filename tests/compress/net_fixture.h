@@ -44,10 +44,10 @@ static inline void fixture_end(fixture *f)
     mts_arena_release(&f->arena);
 }
 
-static inline void fixture_must(mts_status code, const mts_error *error)
+static inline void fixture_must(mts_status status, const mts_error *error)
 {
-    if (code != MTS_STATUS_OK) {
-        fail_msg("%s: %s", mts_status_text(code), error->text);
+    if (status != MTS_STATUS_OK) {
+        fail_msg("%s: %s", mts_status_text(status), error->text);
     }
 }
 

@@ -41,9 +41,9 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-static inline void must(mts_status code)
+static inline void must(mts_status status)
 {
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
 }

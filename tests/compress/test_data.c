@@ -371,17 +371,17 @@ static void short_memory_is_told_and_nothing_is_kept(void **state)
     const mts_task task = task_of("t", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4});
     const uint32_t index = 5;
     float out[36];
-    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
+    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
     (void)state;
-    for (size_t at = 1; code != MTS_STATUS_OK; at++) {
+    for (size_t at = 1; status != MTS_STATUS_OK; at++) {
         mts_fault_allocator fault;
         mts_data *data = NULL;
         mts_fault_allocator_init(&fault, at);
-        code = mts_data_create(&given, &task, 1, 40, &fault.allocator, &data, &error);
-        if (code == MTS_STATUS_OK) {
-            code = mts_data_fill(data, 0, 0, &index, 1, NULL, out, &error);
+        status = mts_data_create(&given, &task, 1, 40, &fault.allocator, &data, &error);
+        if (status == MTS_STATUS_OK) {
+            status = mts_data_fill(data, 0, 0, &index, 1, NULL, out, &error);
         }
-        assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_OUT_OF_MEMORY);
+        assert_true(status == MTS_STATUS_OK || status == MTS_STATUS_OUT_OF_MEMORY);
         mts_data_destroy(&data);
         assert_int_equal(fault.alive, 0);
         assert_true(at < 20);

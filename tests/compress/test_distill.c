@@ -284,29 +284,29 @@ static mts_status compare_job(void *context, uint32_t job, uint32_t worker, mts_
     mts_net_run *runs[2] = {0};
     const mts_port *port = &mts_net_graph(c->nets[0])->outputs[0];
     const uint32_t classes = (uint32_t)mts_shape_count(&port->shape);
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     (void)worker;
-    for (int k = 0; k < 2 && code == MTS_STATUS_OK; k++) {
-        code = mts_net_run_create(c->nets[k], 100, MTS_NET_INFERENCE, &runs[k], failure);
+    for (int k = 0; k < 2 && status == MTS_STATUS_OK; k++) {
+        status = mts_net_run_create(c->nets[k], 100, MTS_NET_INFERENCE, &runs[k], failure);
     }
-    for (uint32_t at = 0; at < c->images && code == MTS_STATUS_OK; at += 100) {
+    for (uint32_t at = 0; at < c->images && status == MTS_STATUS_OK; at += 100) {
         for (uint32_t i = 0; i < 100; i++) {
             index[i] = at + i;
         }
-        for (int k = 0; k < 2 && code == MTS_STATUS_OK; k++) {
-            code = mts_data_fill(c->data, job, 0, index, 100, NULL, mts_net_run_input(runs[k], 0), failure);
-            if (code == MTS_STATUS_OK) {
-                code = mts_net_run_forward(runs[k], 100, 0, mts_net_graph(c->nets[k])->node_count, failure);
+        for (int k = 0; k < 2 && status == MTS_STATUS_OK; k++) {
+            status = mts_data_fill(c->data, job, 0, index, 100, NULL, mts_net_run_input(runs[k], 0), failure);
+            if (status == MTS_STATUS_OK) {
+                status = mts_net_run_forward(runs[k], 100, 0, mts_net_graph(c->nets[k])->node_count, failure);
             }
         }
-        for (uint32_t i = 0; i < 100 && code == MTS_STATUS_OK; i++) {
+        for (uint32_t i = 0; i < 100 && status == MTS_STATUS_OK; i++) {
             c->changed += best_of(mts_net_run_value(runs[0], port->value) + i * classes, classes) !=
                           best_of(mts_net_run_value(runs[1], port->value) + i * classes, classes);
         }
     }
     mts_net_run_destroy(&runs[0]);
     mts_net_run_destroy(&runs[1]);
-    return code;
+    return status;
 }
 
 /* Percent of the answers of task 0. */

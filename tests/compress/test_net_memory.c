@@ -71,14 +71,14 @@ static mts_status answer_job(void *context, uint32_t job, uint32_t worker, mts_e
     team *t = context;
     mts_net_run *run = NULL;
     (void)worker;
-    mts_status code = mts_net_run_create(t->s->net, 7, MTS_NET_INFERENCE, &run, error);
-    if (code == MTS_STATUS_OK) {
+    mts_status status = mts_net_run_create(t->s->net, 7, MTS_NET_INFERENCE, &run, error);
+    if (status == MTS_STATUS_OK) {
         memcpy(mts_net_run_input(run, 0), mts_net_run_input(t->s->run, 0), 7 * 216 * sizeof(float));
-        code = mts_net_run_forward(run, 7, 0, t->s->f.graph->node_count, error);
+        status = mts_net_run_forward(run, 7, 0, t->s->f.graph->node_count, error);
         memcpy(t->answers[job], mts_net_run_value(run, t->s->output), sizeof t->answers[job]);
     }
     mts_net_run_destroy(&run);
-    return code;
+    return status;
 }
 
 static void runs_of_one_net_side_by_side_agree(void **state)
@@ -102,13 +102,13 @@ static mts_status live_a_life(const mts_graph *graph, const mts_allocator *alloc
 {
     mts_net *net = NULL;
     mts_net_run *run = NULL;
-    mts_status code = mts_net_create(graph, allocator, &net, error);
-    code = code ? code : mts_net_run_create(net, 2, MTS_NET_TRAINING, &run, error);
-    code = code ? code : mts_net_run_forward(run, 2, 0, graph->node_count, error);
-    code = code ? code : mts_net_run_backward(run, 2, error);
+    mts_status status = mts_net_create(graph, allocator, &net, error);
+    status = status ? status : mts_net_run_create(net, 2, MTS_NET_TRAINING, &run, error);
+    status = status ? status : mts_net_run_forward(run, 2, 0, graph->node_count, error);
+    status = status ? status : mts_net_run_backward(run, 2, error);
     mts_net_run_destroy(&run);
     mts_net_destroy(&net);
-    return code;
+    return status;
 }
 
 static void short_memory_is_reported_and_nothing_leaks(void **state)
@@ -202,8 +202,8 @@ static void shapes_without_elements_or_with_too_many_are_refused(void **state)
         const mts_shape shape = fixture_shape4(1, 3, sizes[i], 8);
         fixture_output(&f, "y", fixture_input(&f, &(mts_shape){.rank = 1, .dims = {4}}));
         f.graph->values[0].shape = shape;
-        const mts_status code = mts_net_create(f.graph, mts_allocator_default(), &net, &error);
-        assert_int_equal(code, i == 1 ? MTS_STATUS_LIMIT : MTS_STATUS_MALFORMED);
+        const mts_status status = mts_net_create(f.graph, mts_allocator_default(), &net, &error);
+        assert_int_equal(status, i == 1 ? MTS_STATUS_LIMIT : MTS_STATUS_MALFORMED);
         assert_null(net);
         assert_non_null(strstr(error.text, "value 'x'"));
         fixture_end(&f);

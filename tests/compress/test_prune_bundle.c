@@ -357,16 +357,16 @@ static void short_memory_is_reported_and_nothing_leaks_or_is_written(void **stat
     mts_fault_allocator fault;
     few.count = 4;
     prune.criterion = MTSZ_CRITERION_AVG;
-    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
+    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
     (void)unlink(pruned);
-    for (size_t fail_at = 1; code == MTS_STATUS_OUT_OF_MEMORY; fail_at += 1 + fail_at / 6) {
+    for (size_t fail_at = 1; status == MTS_STATUS_OUT_OF_MEMORY; fail_at += 1 + fail_at / 6) {
         mts_error error = {0};
         mts_fault_allocator_init(&fault, fail_at);
-        code = mts_prune_bundle(original, &few, &prune, pruned, &options, &fault.allocator, NULL, &error);
+        status = mts_prune_bundle(original, &few, &prune, pruned, &options, &fault.allocator, NULL, &error);
         assert_int_equal(fault.alive, 0);
-        assert_int_equal(access(pruned, F_OK) == 0, code == MTS_STATUS_OK);
+        assert_int_equal(access(pruned, F_OK) == 0, status == MTS_STATUS_OK);
     }
-    assert_int_equal(code, MTS_STATUS_OK);
+    assert_int_equal(status, MTS_STATUS_OK);
 }
 
 int main(void)

@@ -38,9 +38,9 @@ static uint32_t draw(world *w, uint32_t below)
     return (w->random >> 8) % below;
 }
 
-static void must(mts_status code, const mts_error *error)
+static void must(mts_status status, const mts_error *error)
 {
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         fail_msg("%s", error->text);
     }
 }
@@ -260,20 +260,20 @@ static void short_memory_is_reported_at_every_call(void **state)
     world w = {.random = 5};
     build(&w, mts_net_build_concat);
     choose(&w);
-    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
-    for (size_t fail_at = 1; code == MTS_STATUS_OUT_OF_MEMORY; fail_at++) {
+    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
+    for (size_t fail_at = 1; status == MTS_STATUS_OUT_OF_MEMORY; fail_at++) {
         mts_fault_allocator fault;
         mts_arena arena;
         mts_error error = {0};
         mts_graph *thin = NULL;
         mts_fault_allocator_init(&fault, fail_at);
         mts_arena_init(&arena, &fault.allocator);
-        code = mts_thin(w.graph, &w.channels, (const bool *const *)w.keep, &arena, &thin, NULL, &error);
-        assert_int_equal(thin != NULL, code == MTS_STATUS_OK);
+        status = mts_thin(w.graph, &w.channels, (const bool *const *)w.keep, &arena, &thin, NULL, &error);
+        assert_int_equal(thin != NULL, status == MTS_STATUS_OK);
         mts_arena_release(&arena);
         assert_int_equal(fault.alive, 0);
     }
-    assert_int_equal(code, MTS_STATUS_OK);
+    assert_int_equal(status, MTS_STATUS_OK);
     mts_arena_release(&w.arena);
 }
 

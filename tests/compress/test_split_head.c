@@ -30,9 +30,9 @@ static uint32_t node(mts_graph *graph, mts_op op, const uint32_t *inputs, uint32
 {
     uint32_t value = MTS_NONE;
     mts_error error = {0};
-    const mts_status code = mts_graph_add_node(graph, op, "", inputs, count, attrs, &value, &error);
+    const mts_status status = mts_graph_add_node(graph, op, "", inputs, count, attrs, &value, &error);
     assert_string_equal(error.text, "");
-    assert_int_equal(code, MTS_STATUS_OK);
+    assert_int_equal(status, MTS_STATUS_OK);
     return value;
 }
 

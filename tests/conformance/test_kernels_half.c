@@ -42,14 +42,14 @@ static mts_status run(mts_device *device, const char *kernel, uint16_t *act, con
                                .local = {1, 1, 1},
                                .label = "half"};
     assert_int_equal(mts_command_list_create(device, &launch, 1, &list, error), MTS_STATUS_OK);
-    const mts_status code = mts_command_list_submit(list, error);
+    const mts_status status = mts_command_list_submit(list, error);
     assert_int_equal(mts_buffer_read(buffers[0], 0, act, sizes[0], error), MTS_STATUS_OK);
     mts_command_list_destroy(&list);
     mts_kernel_destroy(&built);
     for (int i = 0; i < 3; i++) {
         mts_buffer_destroy(&buffers[i]);
     }
-    return code;
+    return status;
 }
 
 static mts_dest_params row(uint32_t base, uint32_t count)

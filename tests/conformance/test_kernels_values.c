@@ -340,9 +340,9 @@ static void the_reference_has_every_kernel_of_the_manifest(void **state)
         const mts_kernel_desc desc = {rows[i].name, ""};
         mts_kernel *kernel = NULL;
         mts_error error = {0};
-        const mts_status code = mts_kernel_create(pair->devices[0], &desc, &kernel, &error);
+        const mts_status status = mts_kernel_create(pair->devices[0], &desc, &kernel, &error);
         assert_non_null(mts_kernel_find(rows[i].name));
-        assert_int_equal(code, strcmp(rows[i].walk, "probe") == 0 ? MTS_STATUS_UNSUPPORTED : MTS_STATUS_OK);
+        assert_int_equal(status, strcmp(rows[i].walk, "probe") == 0 ? MTS_STATUS_UNSUPPORTED : MTS_STATUS_OK);
         mts_kernel_destroy(&kernel);
     }
 }

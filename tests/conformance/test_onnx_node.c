@@ -24,7 +24,7 @@
 
 #define RTOL 1e-3
 #define ATOL 1e-5
-#define LEAST_PASSED 250  /* distinct cases; Debian's alone are 287 */
+#define LEAST_PASSED 250   /* distinct cases; Debian's alone are 287 */
 #define LEAST_CURRENT 1100 /* with those of the onnx package */
 #define SEEN_MOST 8192
 #define WORK MTS_BINARY_DIR "/onnx-node"
@@ -144,20 +144,20 @@ static mts_status compare_output(const mts_port *port, const void *data, size_t 
 static mts_status compare_outputs(mts_engine *engine, const mts_graph *graph, onnx_case *one,
                                   mts_error *error)
 {
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (graph->output_count != one->output_count) {
         return mts_fail(error, MTS_STATUS_INTERNAL, "%u outputs instead of %u", graph->output_count,
                         one->output_count);
     }
-    for (uint32_t i = 0; i < graph->output_count && code == MTS_STATUS_OK; i++) {
+    for (uint32_t i = 0; i < graph->output_count && status == MTS_STATUS_OK; i++) {
         const void *data = NULL;
         size_t size = 0;
-        code = mts_engine_output(engine, 0, i, &data, &size, error);
-        if (code == MTS_STATUS_OK) {
-            code = compare_output(&graph->outputs[i], data, size, &one->outputs[i], &one->arena, error);
+        status = mts_engine_output(engine, 0, i, &data, &size, error);
+        if (status == MTS_STATUS_OK) {
+            status = compare_output(&graph->outputs[i], data, size, &one->outputs[i], &one->arena, error);
         }
     }
-    return code;
+    return status;
 }
 
 static mts_status run_on(mts_device *device, const test_net *net, onnx_case *one, mts_error *error)
@@ -178,15 +178,15 @@ static mts_status run_on(mts_device *device, const test_net *net, onnx_case *one
                             graph->inputs[i].name);
         }
     }
-    mts_status code = mts_planned_engine_create(device, net->archive, &options, NULL, &engine, NULL, error);
-    if (code == MTS_STATUS_OK) {
-        code = net_engine_run(engine, net, &inputs, error);
+    mts_status status = mts_planned_engine_create(device, net->archive, &options, NULL, &engine, NULL, error);
+    if (status == MTS_STATUS_OK) {
+        status = net_engine_run(engine, net, &inputs, error);
     }
-    if (code == MTS_STATUS_OK) {
-        code = compare_outputs(engine, graph, one, error);
+    if (status == MTS_STATUS_OK) {
+        status = compare_outputs(engine, graph, one, error);
     }
     mts_engine_destroy(&engine);
-    return code;
+    return status;
 }
 
 static mts_status run_case(onnx_case *one, mts_error *error)
@@ -195,21 +195,21 @@ static mts_status run_case(onnx_case *one, mts_error *error)
     mts_graph *graph = NULL;
     test_net net = {0};
     mts_arena_init(&arena, mts_allocator_default());
-    mts_status code = import_case(one, &arena, &graph, error);
-    if (code == MTS_STATUS_OK) {
-        code = net_make((const mts_graph *const *)&graph, 1, 0.0f, &net, error);
+    mts_status status = import_case(one, &arena, &graph, error);
+    if (status == MTS_STATUS_OK) {
+        status = net_make((const mts_graph *const *)&graph, 1, 0.0f, &net, error);
     }
-    for (int d = 0; d < 2 && code == MTS_STATUS_OK; d++) {
+    for (int d = 0; d < 2 && status == MTS_STATUS_OK; d++) {
         if (devices[d]) {
-            code = run_on(devices[d], &net, one, error);
-            if (code != MTS_STATUS_OK) {
-                code = mts_fail_prefix(error, code, "%s", device_names[d]);
+            status = run_on(devices[d], &net, one, error);
+            if (status != MTS_STATUS_OK) {
+                status = mts_fail_prefix(error, status, "%s", device_names[d]);
             }
         }
     }
     net_release(&net);
     mts_arena_release(&arena);
-    return code;
+    return status;
 }
 
 static void judge(const char *name, onnx_case *one)
@@ -223,17 +223,17 @@ static void judge(const char *name, onnx_case *one)
         total.repeated++;
         return;
     }
-    const mts_status code = run_case(one, &error);
-    if (code == MTS_STATUS_OK && skip && devices[1]) {
+    const mts_status status = run_case(one, &error);
+    if (status == MTS_STATUS_OK && skip && devices[1]) {
         total.stale++;
         print_error("%s passes but is listed: %s\n", name, skip->reason);
-    } else if (code == MTS_STATUS_OK) {
+    } else if (status == MTS_STATUS_OK) {
         total.passed++;
     } else if (skip) {
         total.listed++;
     } else {
         total.failed++;
-        print_error("%s | %s: %s\n", name, mts_status_text(code), error.text);
+        print_error("%s | %s: %s\n", name, mts_status_text(status), error.text);
     }
 }
 

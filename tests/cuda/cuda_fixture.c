@@ -47,20 +47,21 @@ static mts_status make_buffers(cuda_world *w, mts_error *error)
 {
     static const uint32_t records[] = {1, 20, 300, 7};
     const float two = 2.0f;
-    mts_status code = mts_buffer_create(w->base.device, CUDA_COUNT * sizeof(float), &w->act, error);
-    code = code ? code : mts_buffer_create(w->base.device, sizeof two, &w->pool, error);
-    code = code ? code : mts_buffer_create(w->base.device, sizeof records, &w->table, error);
-    code = code ? code : mts_buffer_write(w->pool, 0, &two, sizeof two, error);
-    return code ? code : mts_buffer_write(w->table, 0, records, sizeof records, error);
+    mts_status status = mts_buffer_create(w->base.device, CUDA_COUNT * sizeof(float), &w->act, error);
+    status = status ? status : mts_buffer_create(w->base.device, sizeof two, &w->pool, error);
+    status = status ? status : mts_buffer_create(w->base.device, sizeof records, &w->table, error);
+    status = status ? status : mts_buffer_write(w->pool, 0, &two, sizeof two, error);
+    return status ? status : mts_buffer_write(w->table, 0, records, sizeof records, error);
 }
 
 mts_status cuda_world_make(cuda_world *w, mts_error *error)
 {
-    mts_status code = mts_backend_cuda.open(0, &w->base.options, &w->base.device, error);
-    code = code ? code : make_buffers(w, error);
-    code = code ? code : mts_cu_kernel_create_from(w->base.device, &cuda_advance, "-DX=1", &w->kernel, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_backend_cuda.open(0, &w->base.options, &w->base.device, error);
+    status = status ? status : make_buffers(w, error);
+    status = status ? status
+                    : mts_cu_kernel_create_from(w->base.device, &cuda_advance, "-DX=1", &w->kernel, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     for (uint32_t i = 0; i < CUDA_LAUNCHES; i++) {
         w->launches[i] = (mts_launch){.kernel = w->kernel,
@@ -91,10 +92,10 @@ mts_status cuda_world_set(const cuda_world *w, mts_error *error)
     for (uint32_t i = 0; i < CUDA_COUNT; i++) {
         values[i] = (float)i;
     }
-    const mts_status code = mts_buffer_write(w->act, 0, values, CUDA_COUNT * sizeof *values, error);
+    const mts_status status = mts_buffer_write(w->act, 0, values, CUDA_COUNT * sizeof *values, error);
     memset(values, 0xff, CUDA_COUNT * sizeof *values); /* it is ours again */
     free(values);
-    return code;
+    return status;
 }
 
 float cuda_world_value(uint32_t i, float a, float b, float c)

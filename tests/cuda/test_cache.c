@@ -191,11 +191,11 @@ static mts_status create_on_board(mts_program_counts *counts, mts_error *error)
     fake_cuda_device()->arch = 62;
     fake_cuda_device()->driver = 10020;
     assert_int_equal(mts_backend_cuda.open(0, &w.base.options, &w.base.device, error), MTS_STATUS_OK);
-    const mts_status code = mts_kernel_create(w.base.device, &desc, &kernel, error);
+    const mts_status status = mts_kernel_create(w.base.device, &desc, &kernel, error);
     mts_kernel_destroy(&kernel);
     cuda_world_close(&w);
     cuda_expect_clean();
-    return code;
+    return status;
 }
 
 /* The first start compiles the PTX, the second one finds the binary. */

@@ -40,8 +40,8 @@ static void run(const mts_kernel_source *source, uint32_t groups, uint32_t group
     mts_error error = {MTS_STATUS_OK, ""};
     mts_kernel *kernel = NULL;
     mts_command_list *list = NULL;
-    mts_status code = mts_cu_kernel_create_from(w.base.device, source, "", &kernel, &error);
-    assert_true(code == MTS_STATUS_OK || expected != MTS_STATUS_OK);
+    mts_status status = mts_cu_kernel_create_from(w.base.device, source, "", &kernel, &error);
+    assert_true(status == MTS_STATUS_OK || expected != MTS_STATUS_OK);
     const mts_launch launch = {.kernel = kernel,
                                .act = w.act,
                                .pool = w.pool,
@@ -49,11 +49,11 @@ static void run(const mts_kernel_source *source, uint32_t groups, uint32_t group
                                .global = {groups * group, 1, 1},
                                .local = {group, 1, 1},
                                .label = source->name};
-    code = code ? code : mts_command_list_create(w.base.device, &launch, 1, &list, &error);
-    code = code ? code : mts_command_list_submit(list, &error);
-    code = code ? code : mts_device_wait(w.base.device, &error);
-    if (code != expected) {
-        fail_msg("%s: %s: %s", source->name, mts_status_text(code), error.text);
+    status = status ? status : mts_command_list_create(w.base.device, &launch, 1, &list, &error);
+    status = status ? status : mts_command_list_submit(list, &error);
+    status = status ? status : mts_device_wait(w.base.device, &error);
+    if (status != expected) {
+        fail_msg("%s: %s: %s", source->name, mts_status_text(status), error.text);
     }
     mts_command_list_destroy(&list);
     mts_cu_kernel_destroy(w.base.device, kernel);

@@ -29,33 +29,33 @@ static mts_status fly(cuda_world *w, float *host, mts_error *error)
 {
     bool passed = false;
     host[0] = 5.0f;
-    mts_status code = mts_buffer_write_async(w->act, 4, host, sizeof *host, error);
-    code = code ? code : mts_command_list_submit(w->list, error);
-    code = code ? code : mts_buffer_read_async(w->act, 4, host + 1, sizeof *host, error);
-    code = code ? code : mts_device_event_record(w->base.device, 2, error);
-    while (code == MTS_STATUS_OK && !passed) {
-        code = mts_device_event_passed(w->base.device, 2, &passed, error);
+    mts_status status = mts_buffer_write_async(w->act, 4, host, sizeof *host, error);
+    status = status ? status : mts_command_list_submit(w->list, error);
+    status = status ? status : mts_buffer_read_async(w->act, 4, host + 1, sizeof *host, error);
+    status = status ? status : mts_device_event_record(w->base.device, 2, error);
+    while (status == MTS_STATUS_OK && !passed) {
+        status = mts_device_event_passed(w->base.device, 2, &passed, error);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         assert_true(host[1] == ((5.0f * 2.0f + 2.0f) * 2.0f + 8.0f) * 2.0f + 301.0f);
     }
-    code = code ? code : mts_device_event_record(w->base.device, 2, error);
-    return code ? code : mts_device_event_wait(w->base.device, 2, error);
+    status = status ? status : mts_device_event_record(w->base.device, 2, error);
+    return status ? status : mts_device_event_wait(w->base.device, 2, error);
 }
 
 static mts_status live_in_flight(cuda_world *w, mts_error *error)
 {
     void *host = NULL;
-    mts_status code = mts_host_create(w->base.device, 64, &host, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_host_create(w->base.device, 64, &host, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
-    code = fly(w, host, error);
-    if (code != MTS_STATUS_OK) {
+    status = fly(w, host, error);
+    if (status != MTS_STATUS_OK) {
         (void)mts_device_wait(w->base.device, NULL);
     }
     mts_host_destroy(w->base.device, &host);
-    return code;
+    return status;
 }
 
 /* Everything that a device does, until something fails. */
@@ -63,25 +63,25 @@ static mts_status live(cuda_world *w, mts_error *error)
 {
     mts_launch_time times[CUDA_LAUNCHES];
     float value = 0.0f;
-    mts_status code = cuda_world_make(w, error);
-    code = code ? code : cuda_world_set(w, error);
-    code = code ? code : mts_command_list_submit(w->list, error);
-    code = code ? code : mts_device_wait(w->base.device, error);
-    code = code ? code : mts_buffer_read(w->act, 4, &value, sizeof value, error);
-    if (code == MTS_STATUS_OK) {
+    mts_status status = cuda_world_make(w, error);
+    status = status ? status : cuda_world_set(w, error);
+    status = status ? status : mts_command_list_submit(w->list, error);
+    status = status ? status : mts_device_wait(w->base.device, error);
+    status = status ? status : mts_buffer_read(w->act, 4, &value, sizeof value, error);
+    if (status == MTS_STATUS_OK) {
         assert_true(value == cuda_world_value(1, 1, 20, 300));
         w->launches[1].first = 3;
     }
-    code = code ? code : mts_buffer_fill(w->act, 0, 1024, 0, error);
-    code = code ? code : mts_command_list_update(w->list, w->launches, CUDA_LAUNCHES, error);
-    code = code ? code : mts_command_list_submit(w->list, error);
-    code = code ? code : mts_buffer_read(w->act, 0, &value, sizeof value, error);
-    if (code == MTS_STATUS_OK) {
+    status = status ? status : mts_buffer_fill(w->act, 0, 1024, 0, error);
+    status = status ? status : mts_command_list_update(w->list, w->launches, CUDA_LAUNCHES, error);
+    status = status ? status : mts_command_list_submit(w->list, error);
+    status = status ? status : mts_buffer_read(w->act, 0, &value, sizeof value, error);
+    if (status == MTS_STATUS_OK) {
         assert_true(value == cuda_world_value(0, 1, 7, 300));
     }
-    code = code ? code : mts_command_list_profile(w->list, times, CUDA_LAUNCHES, error);
-    code = code ? code : cuda_world_set(w, error);
-    return code ? code : live_in_flight(w, error);
+    status = status ? status : mts_command_list_profile(w->list, times, CUDA_LAUNCHES, error);
+    status = status ? status : cuda_world_set(w, error);
+    return status ? status : live_in_flight(w, error);
 }
 
 /* The name without the version of its interface. */
@@ -115,7 +115,7 @@ static bool is_in_context(const char *name)
            starts_with(name, "cuFunc");
 }
 
-static void expect_error(const char *call, int result, mts_status code, const mts_error *error)
+static void expect_error(const char *call, int result, mts_status status, const mts_error *error)
 {
     char name[64];
     char number[16];
@@ -125,7 +125,7 @@ static void expect_error(const char *call, int result, mts_status code, const mt
     plain_name(name, call);
     (void)snprintf(number, sizeof number, "(%d)", result);
     /* a device that is lost whose result was not needed is found out by a later one */
-    const bool is_later = may_pass(call) && code == MTS_STATUS_DEVICE_LOST;
+    const bool is_later = may_pass(call) && status == MTS_STATUS_DEVICE_LOST;
     if ((!is_later && !strstr(error->text, name)) || !strstr(error->text, number)) {
         fail_msg("%s failed with %d, and the error says: %s", call, result, error->text);
     }
@@ -133,8 +133,8 @@ static void expect_error(const char *call, int result, mts_status code, const mt
         const mts_status expected = result == CUDA_ERROR_OUT_OF_MEMORY   ? MTS_STATUS_OUT_OF_MEMORY
                                     : result == CUDA_ERROR_LAUNCH_FAILED ? MTS_STATUS_DEVICE_LOST
                                                                          : MTS_STATUS_DEVICE;
-        if (code != expected) {
-            fail_msg("%s failed with %d: %s instead of %s", call, result, mts_status_text(code),
+        if (status != expected) {
+            fail_msg("%s failed with %d: %s instead of %s", call, result, mts_status_text(status),
                      mts_status_text(expected));
         }
     }
@@ -165,15 +165,15 @@ static bool fail_at(const life_kind *kind, uint32_t at, int result)
     w.base.options.replay = kind->replay;
     fake_cuda_device()->nvrtc = kind->nvrtc;
     fake_cuda_fail(at, result);
-    const mts_status code = live(&w, &error);
+    const mts_status status = live(&w, &error);
     const bool in_life = fake_cuda_failed(); /* else it fails while all is destroyed, if at all */
-    if (code == MTS_STATUS_OK && in_life && !may_pass(fake_cuda_call(at))) {
-        fail_msg("%s: call %u (%s) failed with %d, and no call reported it", kind->name, at, fake_cuda_call(at),
-                 result);
+    if (status == MTS_STATUS_OK && in_life && !may_pass(fake_cuda_call(at))) {
+        fail_msg("%s: call %u (%s) failed with %d, and no call reported it", kind->name, at,
+                 fake_cuda_call(at), result);
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         assert_true(in_life);
-        expect_error(fake_cuda_call(at), result, code, &error);
+        expect_error(fake_cuda_call(at), result, status, &error);
     }
     cuda_world_close(&w);
     if (fake_cuda_failed()) {
@@ -223,10 +223,10 @@ static void each_allocation_that_fails_leaves_nothing_behind(void **state)
         mts_error error = {MTS_STATUS_OK, ""};
         cuda_world_init(&w, NULL);
         w.base.allocator.nth = nth;
-        const mts_status code = live(&w, &error);
+        const mts_status status = live(&w, &error);
         failed = w.base.allocator.failed > 0;
-        assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_OUT_OF_MEMORY);
-        assert_true(code == MTS_STATUS_OUT_OF_MEMORY || !failed || nth > 1);
+        assert_true(status == MTS_STATUS_OK || status == MTS_STATUS_OUT_OF_MEMORY);
+        assert_true(status == MTS_STATUS_OUT_OF_MEMORY || !failed || nth > 1);
         cuda_world_close(&w);
         cuda_expect_clean();
         assert_true(nth < CALLS_MOST);

@@ -17,7 +17,7 @@
 
 static cuda_world w;
 
-static void expect_refused(mts_status code, const char *reason)
+static void expect_refused(mts_status status, const char *reason)
 {
     mts_error error = {MTS_STATUS_OK, ""};
     mts_device_info info;
@@ -25,7 +25,7 @@ static void expect_refused(mts_status code, const char *reason)
     assert_int_equal(mts_backend_cuda.count(), 0);
     assert_int_not_equal(mts_backend_cuda.describe(0, &info, NULL), MTS_STATUS_OK);
     const mts_status found = mts_backend_cuda.open(0, &w.base.options, &w.base.device, &error);
-    if (found != code || !strstr(error.text, reason)) {
+    if (found != status || !strstr(error.text, reason)) {
         fail_msg("%s: %s", mts_status_text(found), error.text);
     }
     assert_null(w.base.device);

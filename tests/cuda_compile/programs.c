@@ -57,10 +57,10 @@ static mts_status describe_gpu(const char *name, const mts_device_options *optio
     mts_device *device = NULL;
     for (size_t i = 0; i < count; i++) {
         if (strcmp(table[i]->name, "cuda") == 0) {
-            const mts_status code = table[i]->open_named(name, options, &device, error);
+            const mts_status status = table[i]->open_named(name, options, &device, error);
             *info = device != NULL ? device->info : (mts_device_info){.arch = 0};
             mts_device_destroy(&device);
-            return code;
+            return status;
         }
     }
     return mts_fail(error, MTS_STATUS_NOT_FOUND, "this build has no CUDA backend");
@@ -72,9 +72,9 @@ static mts_status open_gpu(const char *name, FILE *out, mts_device **device, mts
     mts_null_limits limits;
     mts_null_limits_default(&limits);
     *device = NULL;
-    mts_status code = describe_gpu(name, &options, &limits.info, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = describe_gpu(name, &options, &limits.info, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     list *context = mts_alloc_zero(options.allocator, 1, sizeof *context);
     if (!context) {
@@ -82,31 +82,31 @@ static mts_status open_gpu(const char *name, FILE *out, mts_device **device, mts
     }
     *context = (list){out, limits.info.arch};
     limits.info.imports = 0; /* the device of null has none */
-    code = mts_null_open(&limits, &options, device, error);
-    if (code == MTS_STATUS_OK) {
-        code = mts_wrap_make(device, &list_hooks, context, false, device, error);
+    status = mts_null_open(&limits, &options, device, error);
+    if (status == MTS_STATUS_OK) {
+        status = mts_wrap_make(device, &list_hooks, context, false, device, error);
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         mts_device_destroy(device);
         mts_alloc_free(options.allocator, context);
     }
-    return code;
+    return status;
 }
 
 static mts_status run_sessions(mts_device *device, const mts_archive *archive, mts_error *error)
 {
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     for (int precision = 0; precision < MTS_PRECISION_COUNT; precision++) {
-        for (int strategy = 0; strategy < 4 && code == MTS_STATUS_OK; strategy++) {
+        for (int strategy = 0; strategy < 4 && status == MTS_STATUS_OK; strategy++) {
             const mts_engine_options options = {.strategy = (mts_strategy)strategy,
                                                 .precision = (mts_precision)precision};
             const mts_planning_options how = {.tuning_ms = strategy == MTS_STRATEGY_COMPACT ? TUNING_MS : 0};
             mts_engine *engine = NULL;
-            code = mts_planned_engine_create(device, archive, &options, &how, &engine, NULL, error);
+            status = mts_planned_engine_create(device, archive, &options, &how, &engine, NULL, error);
             mts_engine_destroy(&engine);
         }
     }
-    return code;
+    return status;
 }
 
 static mts_status run_net(size_t net, const char *path, FILE *out, mts_error *error)
@@ -120,22 +120,22 @@ static mts_status run_net(size_t net, const char *path, FILE *out, mts_error *er
     synth.prune = &nets[net].prune;
     synth.prune_count = 1;
     synth.input = nets[net].input;
-    mts_status code = mtsc_synth(&synth, path, NULL, NULL) == MTS_STATUS_OK
-                          ? mts_os_map_file(path, &map, error)
-                          : mts_fail(error, MTS_STATUS_IO, "cannot make %s", path);
-    if (code == MTS_STATUS_OK) {
-        code = mts_archive_read(map.data, map.size, path, NULL, mts_allocator_default(), &archive, error);
+    mts_status status = mtsc_synth(&synth, path, NULL, NULL) == MTS_STATUS_OK
+                            ? mts_os_map_file(path, &map, error)
+                            : mts_fail(error, MTS_STATUS_IO, "cannot make %s", path);
+    if (status == MTS_STATUS_OK) {
+        status = mts_archive_read(map.data, map.size, path, NULL, mts_allocator_default(), &archive, error);
     }
-    for (size_t gpu = 0; gpu < sizeof gpus / sizeof gpus[0] && code == MTS_STATUS_OK; gpu++) {
+    for (size_t gpu = 0; gpu < sizeof gpus / sizeof gpus[0] && status == MTS_STATUS_OK; gpu++) {
         mts_device *device = NULL;
-        code = open_gpu(gpus[gpu], out, &device, error);
-        code = code == MTS_STATUS_OK ? run_sessions(device, archive, error) : code;
+        status = open_gpu(gpus[gpu], out, &device, error);
+        status = status == MTS_STATUS_OK ? run_sessions(device, archive, error) : status;
         mts_device_destroy(&device);
     }
     mts_archive_destroy(&archive);
     mts_os_unmap(&map);
     (void)remove(path);
-    return code;
+    return status;
 }
 
 static int write_texts(const char *folder)
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 {
     char path[PATH_MOST], bundle[PATH_MOST];
     mts_error error = {0};
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (argc != 2) {
         (void)fprintf(stderr, "usage: cuda_programs FOLDER\n");
         return 2;
@@ -176,10 +176,10 @@ int main(int argc, char **argv)
         perror(path);
         return 1;
     }
-    for (size_t net = 0; net < sizeof nets / sizeof nets[0] && code == MTS_STATUS_OK; net++) {
-        code = run_net(net, bundle, out, &error);
+    for (size_t net = 0; net < sizeof nets / sizeof nets[0] && status == MTS_STATUS_OK; net++) {
+        status = run_net(net, bundle, out, &error);
     }
-    if (fclose(out) != 0 || code != MTS_STATUS_OK) {
+    if (fclose(out) != 0 || status != MTS_STATUS_OK) {
         (void)fprintf(stderr, "cuda_programs: %s\n", error.text);
         return 1;
     }

@@ -358,12 +358,12 @@ static void lack_of_memory_rejects_no_program(void **state)
     (void)state;
     uint32_t nth = 0;
     uint32_t from_source = 0;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     (void)build_fresh(&first_source, "", folder);
-    while (build_starved(++nth, &code) > 0) {
+    while (build_starved(++nth, &status) > 0) {
         assert_true(nth < 100);
         assert_int_equal(opencl_counts.cache.rejected, 0);
-        from_source += code == MTS_STATUS_OK && opencl_counts.built == 1;
+        from_source += status == MTS_STATUS_OK && opencl_counts.built == 1;
     }
     assert_int_equal(opencl_counts.cache.hits, 1);
     assert_true(from_source > 0); /* where the file did not fit into memory */
@@ -375,11 +375,11 @@ static void lack_of_memory_stores_no_half_a_program(void **state)
     uint32_t nth = 0;
     uint32_t not_stored = 0;
     char paths[2][512];
-    mts_status code = MTS_STATUS_OK;
-    while (build_starved(++nth, &code) > 0) {
+    mts_status status = MTS_STATUS_OK;
+    while (build_starved(++nth, &status) > 0) {
         assert_true(nth < 100);
         assert_int_equal(list_files(paths), opencl_counts.cache.written);
-        not_stored += code == MTS_STATUS_OK && opencl_counts.cache.failed == 1;
+        not_stored += status == MTS_STATUS_OK && opencl_counts.cache.failed == 1;
         if (opencl_counts.cache.written == 1) {
             assert_int_equal(unlink(paths[0]), 0);
         }

@@ -179,9 +179,9 @@ static void a_list_is_updated_to_other_records_and_buffers_without_being_made_ag
     assert_int_equal(mts_command_list_update(list, launches, 2, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_int_equal(mts_command_list_update(list, NULL, 3, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_int_equal(mts_command_list_update(NULL, launches, 3, &error), MTS_STATUS_INVALID_ARGUMENT);
-    const mts_status code = mts_command_list_update(list, launches, 3, &error);
-    if (code != MTS_STATUS_UNSUPPORTED) {
-        assert_int_equal(code, MTS_STATUS_OK);
+    const mts_status status = mts_command_list_update(list, launches, 3, &error);
+    if (status != MTS_STATUS_UNSUPPORTED) {
+        assert_int_equal(status, MTS_STATUS_OK);
         memset(launches, 0xff, sizeof launches); /* the list has its own */
         assert_int_equal(mts_command_list_submit(list, NULL),
                          MTS_STATUS_OK); /* row 0 by 20, row 1 is twice that */
@@ -203,9 +203,9 @@ static void profiling_runs_the_list_once_and_times_every_launch(void **state)
     mts_launch_time times[2] = {{UINT64_MAX, 0}, {UINT64_MAX, 0}};
     mts_error error = {MTS_STATUS_OK, ""};
     assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
-    const mts_status code = mts_command_list_profile(list, times, 2, &error);
-    if (code != MTS_STATUS_UNSUPPORTED) {
-        assert_int_equal(code, MTS_STATUS_OK);
+    const mts_status status = mts_command_list_profile(list, times, 2, &error);
+    if (status != MTS_STATUS_UNSUPPORTED) {
+        assert_int_equal(status, MTS_STATUS_OK);
         for (int i = 0; i < 2; i++) {
             assert_true(times[i].start <= times[i].end && times[i].end < 10000000000u);
         }

@@ -257,11 +257,11 @@ static void products_and_kernels_of_a_list_run_in_order(void **state)
     mts_buffer_destroy(&records);
 }
 
-static void assert_refused(mts_status code, const mts_launch *launch, const char *said)
+static void assert_refused(mts_status status, const mts_launch *launch, const char *said)
 {
     mts_command_list *list = NULL;
     mts_error error = {MTS_STATUS_OK, ""};
-    assert_int_equal(mts_command_list_create(world.device, launch, 1, &list, &error), code);
+    assert_int_equal(mts_command_list_create(world.device, launch, 1, &list, &error), status);
     assert_null(list);
     if (!strstr(error.text, said)) {
         fail_msg("'%s' is not in: %s", said, error.text);

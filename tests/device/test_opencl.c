@@ -108,7 +108,7 @@ static void the_same_result_means_different_things_at_different_stages(void **st
     static const struct {
         cl_int result;
         mts_cl_stage stage;
-        mts_status code;
+        mts_status status;
     } cases[] = {
         {CL_OUT_OF_RESOURCES, MTS_CL_STAGE_CREATE, MTS_STATUS_OUT_OF_MEMORY},
         {CL_OUT_OF_RESOURCES, MTS_CL_STAGE_ENQUEUE, MTS_STATUS_DEVICE},
@@ -125,9 +125,9 @@ static void the_same_result_means_different_things_at_different_stages(void **st
         mts_error error = {MTS_STATUS_OK, ""};
         memset(&device, 0, sizeof device);
         assert_int_equal(mts_cl_check(&device, cases[i].result, cases[i].stage, "clCall", &error),
-                         cases[i].code);
-        assert_int_equal(device.base.lost, cases[i].code == MTS_STATUS_DEVICE_LOST);
-        assert_true(cases[i].code == MTS_STATUS_OK || strstr(error.text, "clCall"));
+                         cases[i].status);
+        assert_int_equal(device.base.lost, cases[i].status == MTS_STATUS_DEVICE_LOST);
+        assert_true(cases[i].status == MTS_STATUS_OK || strstr(error.text, "clCall"));
     }
 }
 
@@ -405,7 +405,7 @@ static void a_failed_command_is_seen_at_the_event_behind_it(void **state)
         event_status = cases[i].status;
         assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OK);
         for (int k = 0; k < 2; k++) { /* asking again says the same */
-            assert_int_equal(mts_device_event_passed(world.device, 0, &passed, &error), cases[i].code);
+            assert_int_equal(mts_device_event_passed(world.device, 0, &passed, &error), cases[i].status);
             assert_false(passed);
         }
         assert_true(world.device->lost || strstr(error.text, mts_cl_error_name(event_status)));

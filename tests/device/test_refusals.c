@@ -218,22 +218,22 @@ static void a_failed_allocation_anywhere_is_out_of_memory_and_leaks_nothing(void
         each_device.fixture.allocator.failed = 0;
         each_device.fixture.allocator.nth = nth;
         const uint32_t alive = each_device.fixture.allocator.alive;
-        mts_status code = mts_buffer_create(each_device.fixture.device, 64, &buffer, &error);
-        code =
-            code ? code
-                 : mts_command_list_create(each_device.fixture.device, &each_device.launch, 1, &list, &error);
-        code = code ? code : mts_kernel_create(each_device.fixture.device, &desc, &kernel, &error);
+        mts_status status = mts_buffer_create(each_device.fixture.device, 64, &buffer, &error);
+        status = status ? status
+                        : mts_command_list_create(each_device.fixture.device, &each_device.launch, 1, &list,
+                                                  &error);
+        status = status ? status : mts_kernel_create(each_device.fixture.device, &desc, &kernel, &error);
         const bool failed = each_device.fixture.allocator.failed != 0;
         each_device.fixture.allocator.nth = 0;
         mts_command_list_destroy(&list);
         mts_kernel_destroy(&kernel);
         mts_buffer_destroy(&buffer);
         if (!failed) {
-            assert_int_equal(code, MTS_STATUS_OK);
+            assert_int_equal(status, MTS_STATUS_OK);
             assert_in_range(nth, 4, 60);
             return;
         }
-        assert_int_equal(code, MTS_STATUS_OUT_OF_MEMORY);
+        assert_int_equal(status, MTS_STATUS_OUT_OF_MEMORY);
         assert_true(error.text[0]);
         assert_int_equal(each_device.fixture.allocator.alive, alive);
     }
@@ -247,14 +247,14 @@ static void opening_survives_every_failed_allocation(void **state)
         mts_error error = {MTS_STATUS_OK, ""};
         device_fixture_init(&other, "/tmp/mts-unused-cache");
         other.allocator.nth = nth;
-        const mts_status code =
+        const mts_status status =
             each_device.backend->open(each_device.index, &other.options, &other.device, &error);
         if (other.allocator.failed == 0) {
-            assert_int_equal(code, MTS_STATUS_OK);
+            assert_int_equal(status, MTS_STATUS_OK);
             device_fixture_close(&other);
             return;
         }
-        assert_int_equal(code, MTS_STATUS_OUT_OF_MEMORY);
+        assert_int_equal(status, MTS_STATUS_OUT_OF_MEMORY);
         assert_null(other.device);
         assert_int_equal(other.allocator.alive, 0);
     }

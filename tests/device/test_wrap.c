@@ -270,23 +270,23 @@ static mts_status fly(mts_buffer *buffer, mts_command_list *list)
 {
     bool passed = true;
     void *host = NULL;
-    mts_status code = mts_host_create(world.device, 16, &host, NULL);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_host_create(world.device, 16, &host, NULL);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     memset(host, 1, 16);
-    code = mts_buffer_write_async(buffer, 0, host, 8, NULL);
-    code = code ? code : mts_command_list_submit(list, NULL);
-    code = code ? code : mts_buffer_read_async(buffer, 4, (char *)host + 8, 8, NULL);
-    code = code ? code : mts_device_event_record(world.device, 7, NULL);
-    code = code ? code : mts_device_event_passed(world.device, 7, &passed, NULL);
-    code = code ? code : mts_device_event_wait(world.device, 7, NULL);
-    assert_true(passed || code != MTS_STATUS_OK);
-    if (code != MTS_STATUS_OK) {
+    status = mts_buffer_write_async(buffer, 0, host, 8, NULL);
+    status = status ? status : mts_command_list_submit(list, NULL);
+    status = status ? status : mts_buffer_read_async(buffer, 4, (char *)host + 8, 8, NULL);
+    status = status ? status : mts_device_event_record(world.device, 7, NULL);
+    status = status ? status : mts_device_event_passed(world.device, 7, &passed, NULL);
+    status = status ? status : mts_device_event_wait(world.device, 7, NULL);
+    assert_true(passed || status != MTS_STATUS_OK);
+    if (status != MTS_STATUS_OK) {
         (void)mts_device_wait(world.device, NULL);
     }
     mts_host_destroy(world.device, &host);
-    return code;
+    return status;
 }
 
 /* Everything once; the first failure's code. */
@@ -298,23 +298,23 @@ static mts_status scenario(void)
     mts_buffer *buffer = NULL;
     mts_launch launch = {.label = "one"};
     mts_command_list *list = NULL;
-    mts_status code = mts_buffer_create(world.device, 64, &buffer, NULL);
-    code = code ? code : mts_buffer_write(buffer, 0, &word, 4, NULL);
-    code = code ? code : mts_buffer_fill(buffer, 0, 64, 0, NULL);
-    code = code ? code : mts_kernel_create(world.device, &desc, &launch.kernel, NULL);
+    mts_status status = mts_buffer_create(world.device, 64, &buffer, NULL);
+    status = status ? status : mts_buffer_write(buffer, 0, &word, 4, NULL);
+    status = status ? status : mts_buffer_fill(buffer, 0, 64, 0, NULL);
+    status = status ? status : mts_kernel_create(world.device, &desc, &launch.kernel, NULL);
     launch.act = launch.pool = launch.params = buffer;
     device_fixture_grid(&launch, 4);
-    code = code ? code : mts_command_list_create(world.device, &launch, 1, &list, NULL);
-    code = code ? code : mts_command_list_update(list, &launch, 1, NULL);
-    code = code ? code : mts_command_list_submit(list, NULL);
-    code = code ? code : fly(buffer, list);
-    code = code ? code : mts_command_list_profile(list, &time, 1, NULL);
-    code = code ? code : mts_buffer_read(buffer, 0, &word, 4, NULL);
-    code = code ? code : mts_device_wait(world.device, NULL);
+    status = status ? status : mts_command_list_create(world.device, &launch, 1, &list, NULL);
+    status = status ? status : mts_command_list_update(list, &launch, 1, NULL);
+    status = status ? status : mts_command_list_submit(list, NULL);
+    status = status ? status : fly(buffer, list);
+    status = status ? status : mts_command_list_profile(list, &time, 1, NULL);
+    status = status ? status : mts_buffer_read(buffer, 0, &word, 4, NULL);
+    status = status ? status : mts_device_wait(world.device, NULL);
     mts_command_list_destroy(&list);
     mts_kernel_destroy(&launch.kernel);
     mts_buffer_destroy(&buffer);
-    return code;
+    return status;
 }
 
 static void the_nth_call_fails_with_the_chosen_code(void **state)
@@ -367,19 +367,19 @@ static void decorating_survives_every_failed_allocation(void **state)
         mts_device *outer = NULL;
         world.allocator.calls = world.allocator.failed = 0;
         world.allocator.nth = nth;
-        mts_status code = mts_wrap_check(&world.device, &outer, NULL);
-        if (code == MTS_STATUS_OK) {
+        mts_status status = mts_wrap_check(&world.device, &outer, NULL);
+        if (status == MTS_STATUS_OK) {
             world.device = outer;
-            code = scenario();
+            status = scenario();
         }
         world.allocator.nth = 0;
         assert_non_null(world.device);
         if (world.allocator.failed == 0) {
-            assert_int_equal(code, MTS_STATUS_OK);
+            assert_int_equal(status, MTS_STATUS_OK);
             return;
         }
-        assert_true(code == MTS_STATUS_OUT_OF_MEMORY ||
-                    code == MTS_STATUS_OK); /* OK: the check lost its bitmap only */
+        assert_true(status == MTS_STATUS_OUT_OF_MEMORY ||
+                    status == MTS_STATUS_OK); /* OK: the check lost its bitmap only */
         device_fixture_close(&world);
         assert_int_equal(open_null(state), 0);
     }

@@ -46,9 +46,9 @@ static mts_engine *engine_make(const control_world *w, mts_device *device, mts_s
 static uint64_t run_of(const mts_engine *engine, uint32_t task)
 {
     uint64_t run = 0;
-    const mts_status code = mts_engine_output_run(engine, task, &run, NULL);
-    assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_NOT_FOUND);
-    return code == MTS_STATUS_OK ? run : 0;
+    const mts_status status = mts_engine_output_run(engine, task, &run, NULL);
+    assert_true(status == MTS_STATUS_OK || status == MTS_STATUS_NOT_FOUND);
+    return status == MTS_STATUS_OK ? run : 0;
 }
 
 static void a_task_with_a_rate_runs_in_every_nth_submission(void **state)
@@ -152,10 +152,10 @@ typedef struct slow {
 
 static slow slowness; /* hooks have no context of the test's own: wrap.h frees theirs */
 
-static void count_calls(mts_wrap *wrap, const mts_wrap_call *call, mts_status code)
+static void count_calls(mts_wrap *wrap, const mts_wrap_call *call, mts_status status)
 {
     (void)wrap;
-    (void)code;
+    (void)status;
     if (call->kind == MTS_WRAP_KIND_LIST_SUBMIT) {
         slowness.submits++;
         slowness.items = 0;
@@ -347,10 +347,10 @@ static void a_set_whose_lists_cannot_be_made_fails_and_may_be_tried_again(void *
         control_enable(engine, 0x6);
         const size_t before = memory.calls;
         memory.fail_at = memory.calls + nth;
-        const mts_status code = mts_engine_submit(engine, &error);
-        failed = code != MTS_STATUS_OK;
+        const mts_status status = mts_engine_submit(engine, &error);
+        failed = status != MTS_STATUS_OK;
         memory.fail_at = 0;
-        assert_true(failed ? code == MTS_STATUS_OUT_OF_MEMORY : memory.calls - before < nth);
+        assert_true(failed ? status == MTS_STATUS_OUT_OF_MEMORY : memory.calls - before < nth);
         if (!failed) {
             control_must(mts_engine_wait(engine, &error), &error, "wait");
         }

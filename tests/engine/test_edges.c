@@ -20,10 +20,10 @@
 static mts_device *devices[2];
 static const char *const device_names[2] = {"reference", "opencl"};
 
-static void must(mts_status code, const mts_error *error, const char *what)
+static void must(mts_status status, const mts_error *error, const char *what)
 {
-    if (code != MTS_STATUS_OK) {
-        print_error("%s: %s: %s\n", what, mts_status_text(code), error->text);
+    if (status != MTS_STATUS_OK) {
+        print_error("%s: %s: %s\n", what, mts_status_text(status), error->text);
         fail();
     }
 }

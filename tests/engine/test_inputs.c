@@ -163,15 +163,15 @@ static void a_first_frame_that_fails_at_any_allocation_can_be_given_again(void *
                              .format = MTS_PIXEL_FORMAT_RGB};
     mts_frame_view view;
     assert_int_equal(mts_frame_view_make(&frame, &view, NULL), MTS_STATUS_OK);
-    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
+    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
     uint32_t failures = 0;
-    for (size_t nth = 1; code != MTS_STATUS_OK; nth++, failures++) {
+    for (size_t nth = 1; status != MTS_STATUS_OK; nth++, failures++) {
         world w;
         mts_error error = {0};
         open_world(&w, TASKS, MTS_TYPE_FLOAT32);
         w.memory.fail_at = w.memory.calls + nth;
-        code = mts_engine_set_frame(w.engine, MTS_NONE, &view, &error);
-        assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_OUT_OF_MEMORY);
+        status = mts_engine_set_frame(w.engine, MTS_NONE, &view, &error);
+        assert_true(status == MTS_STATUS_OK || status == MTS_STATUS_OUT_OF_MEMORY);
         w.memory.fail_at = 0;
         assert_int_equal(mts_engine_set_frame(w.engine, MTS_NONE, &view, &error), MTS_STATUS_OK);
         run(&w);

@@ -86,10 +86,10 @@ static void run(const world *w, mts_device *device, mts_strategy strategy, bool 
         data[t] = w->input[t];
         inputs[t] = &data[t];
     }
-    const mts_status code =
+    const mts_status status =
         mts_planned_engine_create(device, w->net.archive, &options, NULL, &engine, NULL, &error);
     assert_string_equal(error.text, "");
-    assert_int_equal(code, MTS_STATUS_OK);
+    assert_int_equal(status, MTS_STATUS_OK);
     assert_int_equal(net_engine_run(engine, &w->net, inputs, &error), MTS_STATUS_OK);
     compare(w, engine);
     mts_engine_destroy(&engine);

@@ -300,13 +300,13 @@ static mts_status make_scaled(float k, mts_precision precision, mts_error *error
     const mts_graph *graphs[2] = {scaled(&arena, &two), scaled(&arena, &k)};
     test_must(net_make(graphs, 2, 0.0f, &net, error), error, "bundle");
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .precision = precision};
-    const mts_status code =
+    const mts_status status =
         mts_planned_engine_create(devices[0], net.archive, &options, NULL, &engine, NULL, error);
-    assert_true((code == MTS_STATUS_OK) == (engine != NULL));
+    assert_true((status == MTS_STATUS_OK) == (engine != NULL));
     mts_engine_destroy(&engine);
     net_release(&net);
     mts_arena_release(&arena);
-    return code;
+    return status;
 }
 
 static void a_weight_that_float16_cannot_hold_is_refused_by_name(void **state)

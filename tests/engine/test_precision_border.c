@@ -319,21 +319,21 @@ static void making_a_float16_session_survives_every_failing_allocation(void **st
     mts_arena arena;
     test_net net;
     mts_error error = {0};
-    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
+    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
     (void)state;
     mts_arena_init(&arena, mts_allocator_default());
     const mts_graph *graph = typed_graph(&arena, MTS_TYPE_FLOAT32, MTS_TYPE_INT32);
     test_must(net_make(&graph, 1, 0.0f, &net, &error), &error, "bundle");
     const mts_allocator *usual = devices[0]->allocator;
-    for (size_t nth = 1; code == MTS_STATUS_OUT_OF_MEMORY; nth++) {
+    for (size_t nth = 1; status == MTS_STATUS_OUT_OF_MEMORY; nth++) {
         const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT,
                                             .precision = MTS_PRECISION_FLOAT16_STORAGE};
         mts_fault_allocator memory;
         mts_engine *engine = NULL;
         mts_fault_allocator_init(&memory, nth);
         devices[0]->allocator = &memory.allocator;
-        code = mts_planned_engine_create(devices[0], net.archive, &options, NULL, &engine, NULL, &error);
-        assert_true((code == MTS_STATUS_OK) == (engine != NULL));
+        status = mts_planned_engine_create(devices[0], net.archive, &options, NULL, &engine, NULL, &error);
+        assert_true((status == MTS_STATUS_OK) == (engine != NULL));
         if (engine) {
             test_must(mts_engine_set_input(engine, 0, 0, floats, sizeof floats, &error), &error, "input");
             submit(engine);
@@ -343,7 +343,7 @@ static void making_a_float16_session_survives_every_failing_allocation(void **st
         devices[0]->allocator = usual;
         assert_int_equal(memory.alive, 0);
     }
-    assert_int_equal(code, MTS_STATUS_OK);
+    assert_int_equal(status, MTS_STATUS_OK);
     net_release(&net);
     mts_arena_release(&arena);
 }

@@ -41,10 +41,10 @@ typedef struct world {
     float **values[2][TASKS_MOST]; /* of the oracle */
 } world;
 
-static void must(mts_status code, const mts_error *error, const world *w, const char *what)
+static void must(mts_status status, const mts_error *error, const world *w, const char *what)
 {
-    if (code != MTS_STATUS_OK) {
-        print_error("family %u, %s: %s: %s\n", w->family.seed, what, mts_status_text(code), error->text);
+    if (status != MTS_STATUS_OK) {
+        print_error("family %u, %s: %s: %s\n", w->family.seed, what, mts_status_text(status), error->text);
         fail();
     }
 }

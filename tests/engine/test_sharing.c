@@ -38,10 +38,10 @@ typedef struct world {
     test_net net;
 } world;
 
-static void must(mts_status code, const mts_error *error, const char *what)
+static void must(mts_status status, const mts_error *error, const char *what)
 {
-    if (code != MTS_STATUS_OK) {
-        print_error("%s: %s: %s\n", what, mts_status_text(code), error->text);
+    if (status != MTS_STATUS_OK) {
+        print_error("%s: %s: %s\n", what, mts_status_text(status), error->text);
         fail();
     }
 }

@@ -222,10 +222,10 @@ static void a_frame_that_fails_at_any_call_can_be_given_again(void **state)
             mts_frame frame = frame_of(&w);
             frame.zero_copy = zero_copy != 0;
             w.plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_COUNT, .nth = nth, .code = MTS_STATUS_DEVICE};
-            const mts_status code = set_frame(&w, MTS_NONE, &frame);
+            const mts_status status = set_frame(&w, MTS_NONE, &frame);
             failed = w.plan.failed > 0;
             failures += failed ? 1 : 0;
-            assert_int_equal(code, failed ? MTS_STATUS_DEVICE : MTS_STATUS_OK);
+            assert_int_equal(status, failed ? MTS_STATUS_DEVICE : MTS_STATUS_OK);
             w.plan.nth = 0;
             if (failed) {
                 assert_int_equal(set_frame(&w, MTS_NONE, &frame), MTS_STATUS_OK);

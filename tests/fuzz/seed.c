@@ -53,11 +53,11 @@ int main(int count, char **arguments)
     }
     (void)snprintf(path, sizeof(path), "%s/sample.mtsb", arguments[1]);
     mts_error error = {0};
-    mts_status code = mts_os_file_write(path, bytes.data, bytes.size, &error);
-    if (code == MTS_STATUS_OK) {
-        code = write_model(arguments[2], &error);
+    mts_status status = mts_os_file_write(path, bytes.data, bytes.size, &error);
+    if (status == MTS_STATUS_OK) {
+        status = write_model(arguments[2], &error);
     }
     mts_bundle_bytes_release(&bytes);
     mts_archive_destroy(&archive);
-    return code == MTS_STATUS_OK ? 0 : 1;
+    return status == MTS_STATUS_OK ? 0 : 1;
 }

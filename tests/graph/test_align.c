@@ -182,18 +182,18 @@ static void failing_allocations_are_reported_and_leak_nothing(void **state)
         uint32_t family[2], families = 0;
         mts_fault_allocator_init(&fault, fail_at);
         mts_arena_init(&arena, &fault.allocator);
-        mts_status code = mts_graph_align((const mts_graph *const *)w.graphs, 2, &arena, &rows, &error);
-        if (code == MTS_STATUS_OK) {
-            code = mts_graph_families((const mts_graph *const *)w.graphs, 2, &fault.allocator, family,
-                                      &families, &error);
+        mts_status status = mts_graph_align((const mts_graph *const *)w.graphs, 2, &arena, &rows, &error);
+        if (status == MTS_STATUS_OK) {
+            status = mts_graph_families((const mts_graph *const *)w.graphs, 2, &fault.allocator, family,
+                                        &families, &error);
         }
         mts_arena_release(&arena);
         assert_int_equal(fault.alive, 0);
         if (fault.calls < fail_at) {
-            assert_int_equal(code, MTS_STATUS_OK);
+            assert_int_equal(status, MTS_STATUS_OK);
             break;
         }
-        assert_int_equal(code, MTS_STATUS_OUT_OF_MEMORY);
+        assert_int_equal(status, MTS_STATUS_OUT_OF_MEMORY);
     }
     mts_arena_release(&w.arena);
 }

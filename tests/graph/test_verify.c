@@ -324,9 +324,10 @@ static void building_without_memory_fails_cleanly(void **state)
         uint32_t value = graph ? mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape) : MTS_NONE;
         const mts_attrs attrs = {.unary = {.act = {.fn = MTS_FN_RELU}}};
         for (int i = 0; i < 200 && value != MTS_NONE; i++) {
-            mts_status code = mts_graph_add_node(graph, MTS_OP_UNARY, "u", &value, 1, &attrs, &value, &error);
-            assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_OUT_OF_MEMORY);
-            if (code != MTS_STATUS_OK) {
+            mts_status status =
+                mts_graph_add_node(graph, MTS_OP_UNARY, "u", &value, 1, &attrs, &value, &error);
+            assert_true(status == MTS_STATUS_OK || status == MTS_STATUS_OUT_OF_MEMORY);
+            if (status != MTS_STATUS_OK) {
                 break;
             }
         }

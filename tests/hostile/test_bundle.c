@@ -81,9 +81,10 @@ static void try_session(const mts_archive *archive)
     mts_engine *engine = NULL;
     mts_session_stats stats;
     mts_error error = {0};
-    const mts_status code = mts_planned_engine_create(device, archive, &options, NULL, &engine, NULL, &error);
-    assert_true((code == MTS_STATUS_OK) == (engine != NULL));
-    assert_true(code == MTS_STATUS_OK || error.text[0] != '\0');
+    const mts_status status =
+        mts_planned_engine_create(device, archive, &options, NULL, &engine, NULL, &error);
+    assert_true((status == MTS_STATUS_OK) == (engine != NULL));
+    assert_true(status == MTS_STATUS_OK || error.text[0] != '\0');
     if (engine) {
         mts_engine_stats_get(engine, &stats);
     }
@@ -104,19 +105,19 @@ static mts_status try_open(const unsigned char *bytes, size_t size)
     mts_archive *archive = NULL;
     mts_error error = {0};
     mts_fault_allocator_init(&fault, 0);
-    const mts_status code =
+    const mts_status status =
         mts_archive_read(bytes, size, "hostile", NULL, &fault.allocator, &archive, &error);
-    assert_true((code == MTS_STATUS_OK) == (archive != NULL));
-    assert_true(code == MTS_STATUS_OK || error.text[0] != '\0');
-    assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_MALFORMED || code == MTS_STATUS_UNSUPPORTED ||
-                code == MTS_STATUS_LIMIT);
+    assert_true((status == MTS_STATUS_OK) == (archive != NULL));
+    assert_true(status == MTS_STATUS_OK || error.text[0] != '\0');
+    assert_true(status == MTS_STATUS_OK || status == MTS_STATUS_MALFORMED ||
+                status == MTS_STATUS_UNSUPPORTED || status == MTS_STATUS_LIMIT);
     assert_true(fault.bytes <= 16 * sample.size + 65536);
     if (archive) {
         try_session(archive);
     }
     mts_archive_destroy(&archive);
     assert_int_equal(fault.alive, 0);
-    return code;
+    return status;
 }
 
 /* Makes the checksums right again, so that the checks behind them are reached. */

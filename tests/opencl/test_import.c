@@ -55,9 +55,9 @@ static const mts_kernel_source add = {
               "first)\n"
               "{ size_t i = get_global_id(0); act[i] += pool[i] * table[first]; }\n"};
 
-static void check(mts_status code, const mts_error *error)
+static void check(mts_status status, const mts_error *error)
 {
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         fail_msg("%s", error->text);
     }
 }
@@ -430,14 +430,14 @@ static void the_callers_descriptor_may_be_closed_once_imported(void **state)
     }
 }
 
-static void assert_refused(const mts_memory *memory, mts_status code, const char *said)
+static void assert_refused(const mts_memory *memory, mts_status status, const char *said)
 {
     mts_error error = {MTS_STATUS_OK, ""};
     mts_buffer *buffer = (mts_buffer *)&error;
     expect_nothing_alive();
     const uint32_t alive = world.allocator.alive;
     const uint32_t descriptors = open_descriptors();
-    assert_int_equal(mts_buffer_import(world.device, memory, &buffer, &error), code);
+    assert_int_equal(mts_buffer_import(world.device, memory, &buffer, &error), status);
     assert_null(buffer);
     if (!strstr(error.text, said)) {
         fail_msg("'%s' does not say '%s'", error.text, said);
@@ -523,14 +523,14 @@ static void a_failed_allocation_is_out_of_memory_and_leaves_nothing(void **state
         const uint32_t alive = world.allocator.alive;
         world.allocator.calls = world.allocator.failed = 0;
         world.allocator.nth = nth;
-        mts_status code = mts_buffer_import(world.device, &memory, &pool, &error);
-        if (code == MTS_STATUS_OK) {
+        mts_status status = mts_buffer_import(world.device, &memory, &pool, &error);
+        if (status == MTS_STATUS_OK) {
             fill_launches(launches, pool);
-            code = mts_command_list_create(world.device, launches, LAUNCHES, &list, &error);
+            status = mts_command_list_create(world.device, launches, LAUNCHES, &list, &error);
         }
         world.allocator.nth = 0;
         const bool failed = world.allocator.failed != 0;
-        assert_int_equal(code, failed ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_OK);
+        assert_int_equal(status, failed ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_OK);
         mts_command_list_destroy(&list);
         mts_buffer_destroy(&pool);
         assert_int_equal(world.allocator.alive, alive);

@@ -182,9 +182,9 @@ static void a_new_file_has_the_mode_that_the_umask_leaves(void **state)
     for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
         struct stat facts;
         const mode_t before = umask(masks[i]);
-        const mts_status code = mts_os_file_write(in_folder("mode"), "x", 1, NULL);
+        const mts_status status = mts_os_file_write(in_folder("mode"), "x", 1, NULL);
         (void)umask(before);
-        assert_int_equal(code, MTS_STATUS_OK);
+        assert_int_equal(status, MTS_STATUS_OK);
         assert_int_equal(stat(in_folder("mode"), &facts), 0);
         assert_int_equal(facts.st_mode & 0777, 0666 & ~masks[i]);
     }

@@ -117,13 +117,13 @@ static void compare(bool uniform, bool weights, uint32_t tasks, uint64_t budget)
                                        .context = &t,
                                        .allocator = mts_allocator_default()};
     mts_error error = {0};
-    const mts_status code = mts_group_plan(&request, &out, &error);
+    const mts_status status = mts_group_plan(&request, &out, &error);
     if (b.best > 1e29) {
-        assert_int_equal(code, MTS_STATUS_LIMIT);
+        assert_int_equal(status, MTS_STATUS_LIMIT);
         assert_true(out.smallest_peak == b.smallest);
         return;
     }
-    assert_int_equal(code, MTS_STATUS_OK);
+    assert_int_equal(status, MTS_STATUS_OK);
     assert_true(out.latency > b.best - 1e-9 && out.latency < b.best + 1e-9);
     assert_true(budget == 0 || out.peak <= budget);
     double sum = 0.0; /* the groups named are those that were priced */

@@ -98,8 +98,8 @@ static mts_graph *task_graph(uint32_t task, uint32_t batch, uint32_t fn)
 static mts_dense stitch(const mts_graph *const *graphs, uint32_t count)
 {
     mts_dense dense;
-    const mts_status code = mts_dense_stitch(graphs, count, &arena, &dense, &error);
-    if (code != MTS_STATUS_OK) {
+    const mts_status status = mts_dense_stitch(graphs, count, &arena, &dense, &error);
+    if (status != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     assert_int_equal(mts_graph_verify(dense.graph, &error), MTS_STATUS_OK);
@@ -322,10 +322,10 @@ static void every_failing_allocation_is_out_of_memory(void **state)
             const mts_graph *padded[2];
             mts_wrap_allocator_init(&faulty, mts_allocator_default(), nth);
             mts_arena_init(&small, &faulty.base);
-            const mts_status code = what == 0 ? mts_dense_stitch(graphs, 2, &small, &dense, &error)
-                                              : mts_dense_widen(graphs, 2, &small, padded, &error);
+            const mts_status status = what == 0 ? mts_dense_stitch(graphs, 2, &small, &dense, &error)
+                                                : mts_dense_widen(graphs, 2, &small, padded, &error);
             failed = faulty.failed;
-            assert_int_equal(code, failed > 0 ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_OK);
+            assert_int_equal(status, failed > 0 ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_OK);
             mts_arena_release(&small);
             assert_int_equal(faulty.alive, 0);
         }

@@ -496,19 +496,19 @@ static void lack_of_memory_rejects_no_plan(void **state)
 {
     uint32_t nth = 0;
     uint32_t planned_anew = 0;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     (void)state;
     const mts_engine_options options = usual();
     make_once(&options);
     do {
         const uint32_t misses = plans->misses;
-        if (make_starved(&options, ++nth, &code) == 0) {
+        if (make_starved(&options, ++nth, &status) == 0) {
             break;
         }
-        planned_anew += code == MTS_STATUS_OK && plans->misses > misses;
+        planned_anew += status == MTS_STATUS_OK && plans->misses > misses;
         assert_int_equal(plans->rejected, 0);
     } while (nth < 100000);
-    assert_int_equal(code, MTS_STATUS_OK);
+    assert_int_equal(status, MTS_STATUS_OK);
     assert_true(nth > 20);
     assert_true(planned_anew > 0);
     const uint32_t hits = plans->hits;
@@ -538,7 +538,7 @@ static void lack_of_memory_stores_no_half_a_plan(void **state)
 static void lack_of_memory_rejects_no_tuning(void **state)
 {
     char path[512];
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     (void)state;
     const mts_cache_use *tunings = &cache.counts[MTS_CACHE_TUNINGS];
     mts_engine_options options = usual();
@@ -548,7 +548,7 @@ static void lack_of_memory_rejects_no_tuning(void **state)
     for (uint32_t nth = 1; nth <= 60; nth++) { /* what is read before anything is tuned */
         find_file(".plan", path);
         assert_int_equal(unlink(path), 0);
-        (void)make_starved(&options, nth, &code);
+        (void)make_starved(&options, nth, &status);
         assert_int_equal(tunings->rejected, 0);
         make_once(&options); /* so that there is a plan */
     }

@@ -77,17 +77,17 @@ static void every_failing_allocation_ends_the_planning_and_leaks_nothing(void **
             const size_t alive = fault.alive;
             const mts_engine_options options = measured(budget == 0 ? 0 : UINT64_C(1) << 40);
             fault.fail_at = fault.calls + step;
-            const mts_status code =
+            const mts_status status =
                 mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error);
             const bool failed = fault.calls >= fault.fail_at;
-            const bool harmless = code == MTS_STATUS_OK && count_failed() == 0;
-            assert_true(code == MTS_STATUS_OUT_OF_MEMORY || harmless);
-            assert_true(failed || code == MTS_STATUS_OK);
+            const bool harmless = status == MTS_STATUS_OK && count_failed() == 0;
+            assert_true(status == MTS_STATUS_OUT_OF_MEMORY || harmless);
+            assert_true(failed || status == MTS_STATUS_OK);
             mts_planning_report_release(&report);
             mts_engine_destroy(&engine);
             assert_int_equal(fault.alive, alive);
             mts_device_destroy(&device);
-            failures += code == MTS_STATUS_OUT_OF_MEMORY ? 1 : 0;
+            failures += status == MTS_STATUS_OUT_OF_MEMORY ? 1 : 0;
             if (!failed) {
                 break;
             }
@@ -176,9 +176,9 @@ static void the_search_for_groups_and_each_footprint_report_and_can_be_cancelled
             mts_error error = {0};
             options.progress = watch;
             options.context = &w;
-            const mts_status code =
+            const mts_status status =
                 mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error);
-            assert_int_equal(code, MTS_STATUS_CANCELLED);
+            assert_int_equal(status, MTS_STATUS_CANCELLED);
             assert_int_equal(w.seen, stop);
             assert_null(engine);
         }

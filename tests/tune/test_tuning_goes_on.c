@@ -67,10 +67,10 @@ static mts_status before(mts_wrap *wrap, const mts_wrap_call *call, mts_error *e
     return mts_fail(error, MTS_STATUS_DEVICE, "a kernel that does not build");
 }
 
-static void after(mts_wrap *wrap, const mts_wrap_call *call, mts_status code)
+static void after(mts_wrap *wrap, const mts_wrap_call *call, mts_status status)
 {
     (void)wrap;
-    plan.buffers += call->kind == MTS_WRAP_KIND_BUFFER_CREATE && code == MTS_STATUS_OK;
+    plan.buffers += call->kind == MTS_WRAP_KIND_BUFFER_CREATE && status == MTS_STATUS_OK;
     plan.buffers -= call->kind == MTS_WRAP_KIND_BUFFER_DESTROY;
     plan.most_buffers = plan.buffers > plan.most_buffers ? plan.buffers : plan.most_buffers;
 }

@@ -17,8 +17,8 @@
 static mts_status fail_errno(mts_error *error, const char *path, const char *what)
 {
     const int number = errno;
-    const mts_status code = number == ENOENT ? MTS_STATUS_NOT_FOUND : MTS_STATUS_IO;
-    return mts_fail(error, code, "%s: %s: %s", path, what, strerror(number));
+    const mts_status status = number == ENOENT ? MTS_STATUS_NOT_FOUND : MTS_STATUS_IO;
+    return mts_fail(error, status, "%s: %s: %s", path, what, strerror(number));
 }
 
 static bool read_all(int descriptor, unsigned char *data, size_t size)
@@ -91,9 +91,9 @@ mts_status mts_os_file_read(const mts_allocator *allocator, const char *path, si
     if (descriptor < 0) {
         return fail_errno(error, path, "open");
     }
-    const mts_status code = read_open(descriptor, allocator, path, most, data, size, error);
+    const mts_status status = read_open(descriptor, allocator, path, most, data, size, error);
     (void)close(descriptor);
-    return code;
+    return status;
 }
 
 /* So that the rename itself survives a power cut; file systems without it still have the file. */
@@ -192,9 +192,9 @@ mts_status mts_os_file_write(const char *path, const void *data, size_t size, mt
     if (!follow_links(place)) {
         return fail_errno(error, path, "follow link");
     }
-    const mts_status code = check_place(place, path, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = check_place(place, path, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     const int descriptor = open_temporary(place, temporary, sizeof temporary);
     if (descriptor < 0) {

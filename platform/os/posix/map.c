@@ -59,9 +59,9 @@ mts_status mts_os_map_file(const char *path, mts_os_map *map, mts_error *error)
         return mts_fail(error, errno == ENOENT ? MTS_STATUS_NOT_FOUND : MTS_STATUS_IO, "%s: %s", path,
                         strerror(errno));
     }
-    const mts_status code = map_range(descriptor, path, 0, 0, map, error);
+    const mts_status status = map_range(descriptor, path, 0, 0, map, error);
     (void)close(descriptor);
-    return code;
+    return status;
 }
 
 /* Opens a part of a path in a folder; a link is refused, and a pipe does not block. */

@@ -163,7 +163,7 @@ static mts_status check_ports(const mts_graph *graph, mts_error *error)
 static mts_status build(mts_onnx *onnx, mts_error *error)
 {
     const mts_graph *graph = onnx->graph;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     onnx->proto = mts_onnx_alloc(onnx, 1, sizeof(*onnx->proto));
     onnx->names = mts_onnx_alloc(onnx, graph->value_count, sizeof(*onnx->names));
     onnx->stored = mts_onnx_alloc(onnx, graph->value_count, sizeof(*onnx->stored));
@@ -175,10 +175,10 @@ static mts_status build(mts_onnx *onnx, mts_error *error)
     if (!onnx->failed) {
         add_inputs(onnx);
     }
-    for (uint32_t i = 0; i < graph->node_count && !onnx->failed && code == MTS_STATUS_OK; i++) {
-        code = mts_onnx_add(onnx, &graph->nodes[i], error);
-        if (code != MTS_STATUS_OK) {
-            return mts_fail_prefix(error, code, "node '%s'", graph->nodes[i].name);
+    for (uint32_t i = 0; i < graph->node_count && !onnx->failed && status == MTS_STATUS_OK; i++) {
+        status = mts_onnx_add(onnx, &graph->nodes[i], error);
+        if (status != MTS_STATUS_OK) {
+            return mts_fail_prefix(error, status, "node '%s'", graph->nodes[i].name);
         }
     }
     if (!onnx->failed) {
@@ -195,9 +195,9 @@ mts_status mts_onnx_export(const mts_graph *graph, const mts_allocator *allocato
     *data = NULL;
     *size = 0;
     mts_arena_init(&arena, allocator);
-    mts_status code = check_ports(graph, error);
-    MTS_TRY(code, build(&onnx, error));
-    MTS_TRY(code, pack(&onnx, allocator, data, size, error));
+    mts_status status = check_ports(graph, error);
+    MTS_TRY(status, build(&onnx, error));
+    MTS_TRY(status, pack(&onnx, allocator, data, size, error));
     mts_arena_release(&arena);
-    return code;
+    return status;
 }

@@ -407,10 +407,10 @@ static mts_status add_resize(mts_onnx *onnx, const mts_node *node, const char *o
     const mts_attrs_resize *resize = &node->attrs.resize;
     const mts_shape *x = shape_of(onnx, node->inputs[0]);
     const char *coord = NULL, *round = NULL;
-    mts_status code = resize_modes(resize, &coord, &round, error);
+    mts_status status = resize_modes(resize, &coord, &round, error);
     float *scales = mts_onnx_alloc(onnx, 4, sizeof(*scales)), *roi = mts_onnx_alloc(onnx, 8, sizeof(*roi));
-    if (code != MTS_STATUS_OK || !scales || !roi) {
-        return code;
+    if (status != MTS_STATUS_OK || !scales || !roi) {
+        return status;
     }
     const float numbers[4] = {1.0f, 1.0f, resize->scale[0], resize->scale[1]};
     const float regions[8] = {0.0f, 0.0f, resize->roi_start[0], resize->roi_start[1],
@@ -429,7 +429,7 @@ static mts_status add_resize(mts_onnx *onnx, const mts_node *node, const char *o
     mts_onnx_int(onnx, made, "exclude_outside", resize->exclude_outside);
     mts_onnx_float(onnx, made, "cubic_coeff_a", resize->cubic_a);
     mts_onnx_float(onnx, made, "extrapolation_value", resize->extrapolation);
-    return code;
+    return status;
 }
 
 static void add_unary(mts_onnx *onnx, const mts_node *node, const char *output)

@@ -97,9 +97,9 @@ static mts_import_value *evaluate(mts_import *import, mts_op op, const mts_attrs
         shapes[i] = &inputs[i]->shape;
     }
     mts_shape shape;
-    mts_status code = mts_node_infer(op, attrs, shapes, count, &shape, import->error);
-    if (code != MTS_STATUS_OK) {
-        import->code = code;
+    mts_status status = mts_node_infer(op, attrs, shapes, count, &shape, import->error);
+    if (status != MTS_STATUS_OK) {
+        import->code = status;
         return NULL;
     }
     return mts_host_eval(import, op, attrs, inputs, count, &shape);
@@ -137,10 +137,10 @@ static mts_import_value *append(mts_import *import, mts_op op, const mts_attrs *
     if (!mts_import_ok(import)) {
         return NULL;
     }
-    mts_status code =
+    mts_status status =
         mts_graph_add_node(import->graph, op, import->title, ids, count, attrs, &id, import->error);
-    if (code != MTS_STATUS_OK) {
-        import->code = code;
+    if (status != MTS_STATUS_OK) {
+        import->code = status;
         return NULL;
     }
     return wrap(import, id, inputs[op == MTS_OP_SELECT ? 1 : 0]->dtype);

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void mts_import_fail(mts_import *import, mts_status code, const char *format, ...)
+void mts_import_fail(mts_import *import, mts_status status, const char *format, ...)
 {
     if (import->code != MTS_STATUS_OK) {
         return;
@@ -16,7 +16,7 @@ void mts_import_fail(mts_import *import, mts_status code, const char *format, ..
     va_start(list, format);
     vsnprintf(text, sizeof(text), format, list);
     va_end(list);
-    import->code = mts_fail(import->error, code, "%s", text);
+    import->code = mts_fail(import->error, status, "%s", text);
 }
 
 bool mts_import_ok(const mts_import *import)

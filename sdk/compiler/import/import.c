@@ -383,10 +383,10 @@ mts_status mts_import_tensor(const void *data, size_t size, mts_arena *arena, mt
     if (!message) {
         return out->code;
     }
-    mts_status code =
+    mts_status status =
         mts_proto_tensor((const Onnx__TensorProto *)message, NULL, arena, tensor, &in_place, out);
     size_t bytes = 0;
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         (void)mts_shape_bytes(&tensor->shape, tensor->dtype, &bytes);
         void *copy = mts_arena_zero(arena, bytes, 1);
         const char *name = mts_arena_string(arena, tensor->name);
@@ -397,12 +397,12 @@ mts_status mts_import_tensor(const void *data, size_t size, mts_arena *arena, mt
             tensor->data = copy;
             tensor->name = name;
         } else {
-            code = mts_fail_memory(out);
+            status = mts_fail_memory(out);
         }
     }
     mts_proto_free(message, &memory);
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         *tensor = (mts_host_tensor){0};
     }
-    return code;
+    return status;
 }

@@ -117,7 +117,7 @@ typedef struct mts_import {
 } mts_import;
 
 /* ---- failure (failure.c) ---- */
-void mts_import_fail(mts_import *import, mts_status code, const char *format, ...) MTS_PRINTF(3, 4);
+void mts_import_fail(mts_import *import, mts_status status, const char *format, ...) MTS_PRINTF(3, 4);
 bool mts_import_ok(const mts_import *import);
 
 /* ---- the node at hand ---- */

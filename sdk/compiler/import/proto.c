@@ -390,8 +390,8 @@ mts_status mts_proto_tensor(const Onnx__TensorProto *proto, mts_external *extern
         return mts_fail(error, MTS_STATUS_UNSUPPORTED, "tensor '%s' has type %s", tensor->name,
                         mts_proto_dtype_name(proto->data_type));
     }
-    mts_status code = read_shape(proto, &tensor->shape, error);
-    MTS_TRY(code, is_bfloat16 ? read_bfloat16(proto, external, arena, tensor, error)
-                              : read_data(proto, external, arena, tensor, in_place, error));
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "tensor '%s'", tensor->name);
+    mts_status status = read_shape(proto, &tensor->shape, error);
+    MTS_TRY(status, is_bfloat16 ? read_bfloat16(proto, external, arena, tensor, error)
+                                : read_data(proto, external, arena, tensor, in_place, error));
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "tensor '%s'", tensor->name);
 }

@@ -219,10 +219,10 @@ mts_import_value *mts_import_from_proto(mts_import *import, const Onnx__TensorPr
     if (!mts_import_ok(import)) {
         return NULL;
     }
-    mts_status code =
+    mts_status status =
         mts_proto_tensor(proto, import->external, &import->scratch, &tensor, &in_place, import->error);
-    if (code != MTS_STATUS_OK) {
-        import->code = code;
+    if (status != MTS_STATUS_OK) {
+        import->code = status;
         return NULL;
     }
     return mts_import_constant(import, tensor.dtype, &tensor.shape, tensor.data, false);

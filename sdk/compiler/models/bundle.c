@@ -325,21 +325,22 @@ static mts_status check_bytes(const mts_bundle_bytes *bytes, const char *path, c
                               mts_error *error)
 {
     mts_archive *archive = NULL;
-    mts_status code = mts_archive_read(bytes->data, bytes->size, path, NULL, allocator, &archive, error);
+    mts_status status = mts_archive_read(bytes->data, bytes->size, path, NULL, allocator, &archive, error);
     mts_archive_destroy(&archive);
-    if (code == MTS_STATUS_MALFORMED) {
-        code = mts_fail_prefix(error, MTS_STATUS_INTERNAL, "the compiler made a bundle that cannot be read");
+    if (status == MTS_STATUS_MALFORMED) {
+        status =
+            mts_fail_prefix(error, MTS_STATUS_INTERNAL, "the compiler made a bundle that cannot be read");
     }
-    return code;
+    return status;
 }
 
 mts_status mts_bundle_write(const mts_archive *archive, const char *path, const mts_allocator *allocator,
                             mts_error *error)
 {
     mts_bundle_bytes bytes = {.allocator = allocator};
-    mts_status code = mts_bundle_encode(archive, allocator, &bytes, error);
-    MTS_TRY(code, check_bytes(&bytes, path, allocator, error));
-    MTS_TRY(code, mts_os_file_write(path, bytes.data, bytes.size, error));
+    mts_status status = mts_bundle_encode(archive, allocator, &bytes, error);
+    MTS_TRY(status, check_bytes(&bytes, path, allocator, error));
+    MTS_TRY(status, mts_os_file_write(path, bytes.data, bytes.size, error));
     mts_bundle_bytes_release(&bytes);
-    return code;
+    return status;
 }

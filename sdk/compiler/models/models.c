@@ -120,11 +120,11 @@ mts_status mts_models_open(const char *path, const mts_allocator *allocator, mts
     if (!out->path) {
         return mts_fail_memory(error);
     }
-    mts_status code = mts_os_map_file(path, &out->map, error);
-    MTS_TRY(code, mts_archive_read(out->map.size ? out->map.data : NULL, out->map.size, path, NULL, allocator,
-                                   &out->archive, error));
-    MTS_TRY(code, copy_tasks(out, error));
-    return code;
+    mts_status status = mts_os_map_file(path, &out->map, error);
+    MTS_TRY(status, mts_archive_read(out->map.size ? out->map.data : NULL, out->map.size, path, NULL,
+                                     allocator, &out->archive, error));
+    MTS_TRY(status, copy_tasks(out, error));
+    return status;
 }
 
 void mts_models_release(mts_models *models)
@@ -163,10 +163,10 @@ mts_status mts_models_check_output(const mts_models *models, const char *path, m
 mts_status mts_models_write(const mts_models *models, const mts_task *tasks, uint32_t count, const char *path,
                             const mtsc_options *options, mtsc_summary *summary, mts_error *error)
 {
-    const mts_status code = mts_models_check_output(models, path, error);
+    const mts_status status = mts_models_check_output(models, path, error);
     mtsc_options quiet = *options; /* the method reports progress itself */
     quiet.progress = NULL;
-    return code == MTS_STATUS_OK
+    return status == MTS_STATUS_OK
                ? mts_tasks_write(tasks, count, &quiet, path, models->allocator, summary, error)
-               : code;
+               : status;
 }

@@ -53,10 +53,10 @@ static mts_status write_archive(mts_archive *archive, const mtsc_options *option
                                 mts_discover_report *report, mts_error *error)
 {
     const mts_discover_options discover = {.tolerance = options->tolerance};
-    mts_status code = mts_discover(archive, &discover, report, error);
-    MTS_TRY(code, mts_options_progress(options, 0.6f, "writing the bundle", error));
-    MTS_TRY(code, mts_bundle_write(archive, path, archive->arena.allocator, error));
-    return code;
+    mts_status status = mts_discover(archive, &discover, report, error);
+    MTS_TRY(status, mts_options_progress(options, 0.6f, "writing the bundle", error));
+    MTS_TRY(status, mts_bundle_write(archive, path, archive->arena.allocator, error));
+    return status;
 }
 
 mts_status mts_tasks_write(const mts_task *tasks, size_t count, const mtsc_options *options, const char *path,
@@ -64,12 +64,12 @@ mts_status mts_tasks_write(const mts_task *tasks, size_t count, const mtsc_optio
 {
     mts_archive *archive = NULL;
     mts_discover_report report = {0};
-    mts_status code = mts_options_progress(options, 0.0f, "looking for shared weights", error);
-    MTS_TRY(code, make_archive(tasks, count, allocator, &archive, error));
-    MTS_TRY(code, write_archive(archive, options, path, &report, error));
-    if (code == MTS_STATUS_OK && summary) {
+    mts_status status = mts_options_progress(options, 0.0f, "looking for shared weights", error);
+    MTS_TRY(status, make_archive(tasks, count, allocator, &archive, error));
+    MTS_TRY(status, write_archive(archive, options, path, &report, error));
+    if (status == MTS_STATUS_OK && summary) {
         summarize(archive, &report, summary);
     }
     mts_archive_destroy(&archive);
-    return code;
+    return status;
 }

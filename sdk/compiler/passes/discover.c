@@ -67,20 +67,20 @@ static bool choose_and_cut(mts_family *family)
 static mts_status cut_members(work *w, mts_arena *arena, const mts_alignment *rows, uint32_t count)
 {
     mts_family family = {.graphs = w->members, .count = count, .arena = arena, .rows = *rows};
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     mts_classes_init(&family.classes, w->allocator);
     family.channels = mts_arena_zero(arena, count, sizeof(*family.channels));
     if (!family.channels) {
-        code = no_memory(w);
+        status = no_memory(w);
     }
-    for (uint32_t t = 0; t < count && code == MTS_STATUS_OK; t++) {
-        code = mts_channels_find(family.graphs[t], arena, &family.channels[t], w->error);
+    for (uint32_t t = 0; t < count && status == MTS_STATUS_OK; t++) {
+        status = mts_channels_find(family.graphs[t], arena, &family.channels[t], w->error);
     }
-    if (code == MTS_STATUS_OK && !choose_and_cut(&family)) {
-        code = no_memory(w);
+    if (status == MTS_STATUS_OK && !choose_and_cut(&family)) {
+        status = no_memory(w);
     }
     mts_classes_release(&family.classes);
-    return code;
+    return status;
 }
 
 static mts_status discover_members(work *w, uint32_t count)
@@ -88,42 +88,42 @@ static mts_status discover_members(work *w, uint32_t count)
     mts_arena arena;
     mts_arena_init(&arena, w->allocator);
     mts_alignment rows = {0};
-    mts_status code = mts_graph_align((const mts_graph *const *)w->members, count, &arena, &rows, w->error);
-    if (code == MTS_STATUS_OK && w->options->tolerance > 0) {
-        code = mts_merge_near(w->members, &rows, w->options->tolerance, &w->report->deviation, w->error);
+    mts_status status = mts_graph_align((const mts_graph *const *)w->members, count, &arena, &rows, w->error);
+    if (status == MTS_STATUS_OK && w->options->tolerance > 0) {
+        status = mts_merge_near(w->members, &rows, w->options->tolerance, &w->report->deviation, w->error);
     }
-    MTS_TRY(code, cut_members(w, &arena, &rows, count));
+    MTS_TRY(status, cut_members(w, &arena, &rows, count));
     mts_arena_release(&arena);
-    return code;
+    return status;
 }
 
 /* Large families are compared in parts; whole blocks that parts have in common are found all the same. */
 static mts_status discover_family(work *w, uint32_t f)
 {
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     uint32_t members = 0;
-    for (uint32_t t = 0; t < w->archive->task_count && code == MTS_STATUS_OK; t++) {
+    for (uint32_t t = 0; t < w->archive->task_count && status == MTS_STATUS_OK; t++) {
         if (w->family[t] == f) {
             w->members[members++] = w->graphs[t];
         }
         const bool last = t + 1 == w->archive->task_count;
         if (members > 1 && (last || members == MTS_CLASS_TASKS_MAX)) {
-            code = discover_members(w, members);
+            status = discover_members(w, members);
             members = 0; /* the next part */
         }
     }
-    return code;
+    return status;
 }
 
 static mts_status discover_families(work *w)
 {
     const uint32_t count = w->archive->task_count;
-    mts_status code = mts_graph_families((const mts_graph *const *)w->graphs, count, w->allocator, w->family,
-                                         &w->report->families, w->error);
-    for (uint32_t f = 0; f < w->report->families && code == MTS_STATUS_OK; f++) {
-        code = discover_family(w, f);
+    mts_status status = mts_graph_families((const mts_graph *const *)w->graphs, count, w->allocator,
+                                           w->family, &w->report->families, w->error);
+    for (uint32_t f = 0; f < w->report->families && status == MTS_STATUS_OK; f++) {
+        status = discover_family(w, f);
     }
-    return code;
+    return status;
 }
 
 /* Bytes of a block that a reference stands for. */
@@ -176,9 +176,9 @@ static mts_status run(work *w)
     for (uint32_t t = 0; t < w->archive->task_count; t++) {
         w->graphs[t] = w->archive->tasks[t].graph;
     }
-    mts_status code = discover_families(w);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = discover_families(w);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     mts_pool pool;
     mts_pool_init(&pool, w->allocator);
@@ -199,9 +199,9 @@ mts_status mts_discover(mts_archive *archive, const mts_discover_options *option
     w.members = mts_alloc_zero(allocator, count, sizeof(mts_graph *));
     w.family = mts_alloc_zero(allocator, count, sizeof(*w.family));
     const bool ready = w.graphs && w.members && w.family;
-    const mts_status code = ready ? run(&w) : no_memory(&w);
+    const mts_status status = ready ? run(&w) : no_memory(&w);
     mts_alloc_free(allocator, w.graphs);
     mts_alloc_free(allocator, w.members);
     mts_alloc_free(allocator, w.family);
-    return code;
+    return status;
 }

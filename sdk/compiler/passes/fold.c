@@ -81,10 +81,10 @@ static mts_status carry_node(const mts_fold_work *work, mts_graph *out, uint32_t
         }
     }
     uint32_t made = MTS_NONE;
-    mts_status code =
+    mts_status status =
         mts_graph_add_node(out, node->op, node->name, inputs, node->input_count, &node->attrs, &made, error);
-    if (code != MTS_STATUS_OK) {
-        return mts_fail_prefix(error, code, "node '%s'", node->name);
+    if (status != MTS_STATUS_OK) {
+        return mts_fail_prefix(error, status, "node '%s'", node->name);
     }
     ids[node->output] = made;
     out->nodes[out->values[made].producer].scatter = node->scatter;
@@ -108,20 +108,20 @@ static mts_status rebuild(const mts_fold_work *work, mts_graph *out, mts_error *
             return mts_fail_memory(error);
         }
     }
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; i < graph->node_count && code == MTS_STATUS_OK; i++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; i < graph->node_count && status == MTS_STATUS_OK; i++) {
         if (live[i]) {
-            code = carry_node(work, out, ids, &graph->nodes[i], error);
+            status = carry_node(work, out, ids, &graph->nodes[i], error);
         }
     }
-    for (uint32_t i = 0; i < graph->output_count && code == MTS_STATUS_OK; i++) {
+    for (uint32_t i = 0; i < graph->output_count && status == MTS_STATUS_OK; i++) {
         const mts_port *port = &graph->outputs[i];
         uint32_t value = carry(work, out, ids, mts_fold_resolve(work, port->value));
-        code = value == MTS_NONE
-                   ? mts_fail_memory(error)
-                   : mts_graph_add_output(out, port->name, value, port->dtype, &port->shape, error);
+        status = value == MTS_NONE
+                     ? mts_fail_memory(error)
+                     : mts_graph_add_output(out, port->name, value, port->dtype, &port->shape, error);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_fold(const mts_graph *graph, mts_arena *arena, mts_graph **out, mts_error *error)
@@ -136,11 +136,11 @@ mts_status mts_fold(const mts_graph *graph, mts_arena *arena, mts_graph **out, m
     } else {
         apply_rules(&work);
     }
-    mts_status code = work.failed ? mts_fail_memory(error) : rebuild(&work, made, error);
-    MTS_TRY(code, mts_graph_verify(made, error));
+    mts_status status = work.failed ? mts_fail_memory(error) : rebuild(&work, made, error);
+    MTS_TRY(status, mts_graph_verify(made, error));
     mts_arena_release(&scratch);
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         *out = made;
     }
-    return code;
+    return status;
 }

@@ -98,18 +98,18 @@ static mts_status count_families(const mts_archive *archive, uint32_t *families,
     const mts_allocator *allocator = archive->arena.allocator;
     const mts_graph **graphs = mts_alloc_zero(allocator, archive->task_count, sizeof *graphs);
     uint32_t *family = mts_alloc_zero(allocator, archive->task_count, sizeof *family);
-    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
+    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
     if (graphs && family) {
         for (uint32_t t = 0; t < archive->task_count; t++) {
             graphs[t] = archive->tasks[t].graph;
         }
-        code = mts_graph_families(graphs, archive->task_count, allocator, family, families, error);
+        status = mts_graph_families(graphs, archive->task_count, allocator, family, families, error);
     } else {
-        (void)mts_fail(error, code, "not enough memory to compare the tasks");
+        (void)mts_fail(error, status, "not enough memory to compare the tasks");
     }
     mts_alloc_free(allocator, graphs);
     mts_alloc_free(allocator, family);
-    return code;
+    return status;
 }
 
 static mts_status build(mts_synth *s, const mtsc_options *options)
@@ -163,16 +163,16 @@ static mts_status synthesize(const mtsc_synth_options *synth, const char *path, 
     if (!s.archive) {
         return mts_fail_memory(error);
     }
-    mts_status code = build(&s, options);
-    MTS_TRY(code, mts_options_progress(options, 0.7f, "writing the bundle", error));
-    if (code == MTS_STATUS_OK && summary) {
-        code = summarize(&s, summary);
+    mts_status status = build(&s, options);
+    MTS_TRY(status, mts_options_progress(options, 0.7f, "writing the bundle", error));
+    if (status == MTS_STATUS_OK && summary) {
+        status = summarize(&s, summary);
     }
-    MTS_TRY(code, mts_bundle_write(s.archive, path, allocator, error));
+    MTS_TRY(status, mts_bundle_write(s.archive, path, allocator, error));
     mts_alloc_free(allocator, s.shared);
     mts_alloc_free(allocator, s.blocks);
     mts_archive_destroy(&s.archive);
-    return code;
+    return status;
 }
 
 void mtsc_synth_options_default(mtsc_synth_options *options)

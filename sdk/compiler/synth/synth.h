@@ -57,7 +57,7 @@ typedef struct mts_synth {
 } mts_synth;
 
 /* Records a failure for which no sentence was written yet; returns `code`. */
-mts_status mts_synth_fail(mts_synth *synth, mts_status code, const char *what);
+mts_status mts_synth_fail(mts_synth *synth, mts_status status, const char *what);
 
 /* ---- weights.c ---- */
 mts_synth_width mts_synth_channels(const mts_synth *synth, uint32_t width);

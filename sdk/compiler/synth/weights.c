@@ -16,12 +16,12 @@
 
 typedef enum part { PART_U, PART_Y, PART_XZ, PART_VECTOR } part;
 
-mts_status mts_synth_fail(mts_synth *s, mts_status code, const char *what)
+mts_status mts_synth_fail(mts_synth *s, mts_status status, const char *what)
 {
     if (s->code == MTS_STATUS_OK) {
-        s->code = mts_fail(s->error, code, "%s", what);
+        s->code = mts_fail(s->error, status, "%s", what);
     }
-    return code;
+    return status;
 }
 
 static uint64_t stream_start(const mts_synth *s, part which, uint32_t task, uint64_t number)

@@ -129,10 +129,10 @@ mts_status mts_data_create(const mtsz_data *source, const mts_task *tasks, uint3
     *out = NULL;
     mtsz_data own;
     mtsz_data_default(&own);
-    mts_status code = mts_sized_read(&own, sizeof own, source, "mtsz_data", error);
-    MTS_TRY(code, check_source(&own, error));
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_sized_read(&own, sizeof own, source, "mtsz_data", error);
+    MTS_TRY(status, check_source(&own, error));
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     mts_data *data = mts_alloc_zero(allocator, 1, sizeof *data);
     if (!data) {
@@ -146,17 +146,17 @@ mts_status mts_data_create(const mtsz_data *source, const mts_task *tasks, uint3
     data->feeds = mts_alloc_zero(allocator, count, sizeof *data->feeds);
     data->locks = pthread_mutex_init(&data->lock, NULL) == 0;
     if (!data->sets || !data->feeds || !data->locks) {
-        code = mts_fail_memory(error);
+        status = mts_fail_memory(error);
     }
-    for (uint32_t t = 0; t < count && code == MTS_STATUS_OK; t++) {
-        code = make_feed(data, &tasks[t], &data->feeds[t], error);
+    for (uint32_t t = 0; t < count && status == MTS_STATUS_OK; t++) {
+        status = make_feed(data, &tasks[t], &data->feeds[t], error);
     }
-    MTS_TRY(code, make_store(data, memory, error));
-    if (code != MTS_STATUS_OK) {
+    MTS_TRY(status, make_store(data, memory, error));
+    if (status != MTS_STATUS_OK) {
         mts_data_destroy(&data);
     }
     *out = data;
-    return code;
+    return status;
 }
 
 void mts_data_destroy(mts_data **data)
@@ -264,7 +264,7 @@ static mts_status fill_images(mts_data *data, uint32_t task, const uint32_t *ind
     const feed *f = &data->feeds[task];
     image_set *set = &data->sets[f->set];
     const size_t elements = mts_shape_count(&data->tasks[task].graph->inputs[0].shape);
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     unsigned char *scratch = NULL;
     if (set->kept < data->source.count) {
         scratch = take_scratch(data, set->bytes);
@@ -274,20 +274,20 @@ static mts_status fill_images(mts_data *data, uint32_t task, const uint32_t *ind
         }
     }
     changes = mts_data_changes(data, task) ? changes : NULL;
-    for (uint32_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
+    for (uint32_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
         const unsigned char *pixels = fetch_image(data, set, indices[i], scratch);
         if (pixels) {
             write_image(&data->tasks[task].preprocess, f, set, pixels, changes ? &changes[i] : &none,
                         out + i * elements);
         } else {
-            code = mts_fail(error, MTS_STATUS_IO, "image %u: it cannot be had as an image of %ux%u",
-                            indices[i], set->width, set->height);
+            status = mts_fail(error, MTS_STATUS_IO, "image %u: it cannot be had as an image of %ux%u",
+                              indices[i], set->width, set->height);
         }
     }
     if (scratch) {
         give_scratch(data, scratch);
     }
-    return code;
+    return status;
 }
 
 /* [N][C][H][W] to [N][H][W][C]. */
@@ -333,7 +333,7 @@ static mts_status fill_tensors(mts_data *data, uint32_t task, uint32_t input, co
 {
     const mts_shape *shape = &data->tasks[task].graph->inputs[input].shape;
     const size_t elements = mts_shape_count(shape);
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     float *scratch = NULL;
     if (shape->rank == 4) {
         size_t bytes = 0;
@@ -343,17 +343,17 @@ static mts_status fill_tensors(mts_data *data, uint32_t task, uint32_t input, co
                             data->tasks[task].name);
         }
     }
-    for (uint32_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
+    for (uint32_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
         float *to = out + i * elements;
-        code = fetch_tensor(data, task, input, indices[i], elements, scratch ? scratch : to, error);
-        if (scratch && code == MTS_STATUS_OK) {
+        status = fetch_tensor(data, task, input, indices[i], elements, scratch ? scratch : to, error);
+        if (scratch && status == MTS_STATUS_OK) {
             write_interleaved(scratch, shape, to);
         }
     }
     if (scratch) {
         give_scratch(data, scratch);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_data_fill(mts_data *data, uint32_t task, uint32_t input, const uint32_t *indices,
@@ -367,9 +367,9 @@ mts_status mts_data_fill(mts_data *data, uint32_t task, uint32_t input, const ui
 mts_status mts_data_feed(mts_data *data, uint32_t task, mts_net_run *run, const uint32_t *indices,
                          uint32_t count, const mts_data_change *changes, mts_error *error)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; i < data->tasks[task].graph->input_count && code == MTS_STATUS_OK; i++) {
-        code = mts_data_fill(data, task, i, indices, count, changes, mts_net_run_input(run, i), error);
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; i < data->tasks[task].graph->input_count && status == MTS_STATUS_OK; i++) {
+        status = mts_data_fill(data, task, i, indices, count, changes, mts_net_run_input(run, i), error);
     }
-    return code;
+    return status;
 }

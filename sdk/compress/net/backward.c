@@ -82,25 +82,25 @@ mts_status mts_net_trainable(const mts_net *net, mts_error *error)
     const mts_graph *graph = net->graph;
     bool *wanted = mts_alloc_zero(net->allocator, graph->value_count, sizeof *wanted);
     bool *reaches = mts_alloc_zero(net->allocator, graph->value_count, sizeof *reaches);
-    mts_status code = wanted && reaches ? MTS_STATUS_OK
-                                        : mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
-                                                   "not enough memory to look at '%s'", graph->name);
-    if (code == MTS_STATUS_OK) {
+    mts_status status = wanted && reaches ? MTS_STATUS_OK
+                                          : mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
+                                                     "not enough memory to look at '%s'", graph->name);
+    if (status == MTS_STATUS_OK) {
         find_wanted(net, wanted, reaches);
     }
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < graph->node_count; i++) {
-        code = wanted[graph->nodes[i].output] ? node_check(graph, &graph->nodes[i], error) : MTS_STATUS_OK;
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < graph->node_count; i++) {
+        status = wanted[graph->nodes[i].output] ? node_check(graph, &graph->nodes[i], error) : MTS_STATUS_OK;
     }
     mts_alloc_free(net->allocator, wanted);
     mts_alloc_free(net->allocator, reaches);
-    return code;
+    return status;
 }
 
 static mts_status make_gradient(mts_net_run *run, const mts_node *node, mts_error *error)
 {
-    const mts_status code = node_check(run->net->graph, node, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = node_check(run->net->graph, node, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     run->gradients[node->output] = make_batch(run, node->output);
     if (keeps_before(node)) {
@@ -141,13 +141,13 @@ mts_status mts_backward_prepare(mts_net_run *run, mts_error *error)
                         run->batch);
     }
     find_wanted(run->net, wanted, reaches);
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; i < graph->node_count && code == MTS_STATUS_OK; i++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; i < graph->node_count && status == MTS_STATUS_OK; i++) {
         if (wanted[graph->nodes[i].output]) {
-            code = make_gradient(run, &graph->nodes[i], error);
+            status = make_gradient(run, &graph->nodes[i], error);
         }
     }
-    return code;
+    return status;
 }
 
 bool mts_backward_room(const mts_graph *graph, size_t *per_image)
@@ -211,9 +211,9 @@ mts_status mts_net_run_backward(mts_net_run *run, uint32_t images, mts_error *er
         if (!run->gradients[node->output] || !run->filled[node->output]) {
             continue;
         }
-        const mts_status code = mts_net_ops[node->op].backward(&step);
-        if (code != MTS_STATUS_OK) {
-            return mts_fail_prefix(error, code, "node '%s', backwards", mts_node_title(graph, node));
+        const mts_status status = mts_net_ops[node->op].backward(&step);
+        if (status != MTS_STATUS_OK) {
+            return mts_fail_prefix(error, status, "node '%s', backwards", mts_node_title(graph, node));
         }
     }
     return MTS_STATUS_OK;

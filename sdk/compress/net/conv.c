@@ -20,8 +20,8 @@ static mts_status run_conv(const mts_step *step, mts_conv_kind kind, float *out)
     const mts_view x = mts_run_view(step->run, input, step->first);
     const int64_t images = (int64_t)step->count * mts_run_shape(step->run, input)->dims[0];
     mts_conv_slot *slot = NULL;
-    const mts_status code = mts_conv_slot_get(step, kind, images, &slot);
-    return code ? code : mts_conv_slot_run(step, slot, kind, x.data, out);
+    const mts_status status = mts_conv_slot_get(step, kind, images, &slot);
+    return status ? status : mts_conv_slot_run(step, slot, kind, x.data, out);
 }
 
 static void add_residual_relu(float *restrict y, const float *restrict residual, size_t count)
@@ -67,11 +67,11 @@ mts_status mts_forward_conv(const mts_step *step)
     if (answers_alone(step)) {
         return run_conv(step, MTS_CONV_ANSWER, y);
     }
-    const mts_status code = run_conv(step, MTS_CONV_LINEAR, y);
-    if (code == MTS_STATUS_OK) {
+    const mts_status status = run_conv(step, MTS_CONV_LINEAR, y);
+    if (status == MTS_STATUS_OK) {
         finish(step, y);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_conv_linear(const mts_step *step, bool raw, float *out)

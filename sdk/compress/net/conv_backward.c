@@ -58,17 +58,17 @@ static mts_status data_chunk(const mts_step *step, bool filled)
     const float *d = mts_run_view_gradient(run, output, step->first).data;
     float *target = mts_run_view_gradient(run, input, step->first).data;
     mts_conv_slot *slot = NULL;
-    mts_status code = mts_conv_slot_get(step, MTS_CONV_DATA, images, &slot);
+    mts_status status = mts_conv_slot_get(step, MTS_CONV_DATA, images, &slot);
     float *room = target;
-    if (code == MTS_STATUS_OK && filled) {
+    if (status == MTS_STATUS_OK && filled) {
         room = mts_run_scratch(run, elements * step->count, step->error);
-        code = room ? MTS_STATUS_OK : MTS_STATUS_OUT_OF_MEMORY;
+        status = room ? MTS_STATUS_OK : MTS_STATUS_OUT_OF_MEMORY;
     }
-    code = code ? code : mts_conv_slot_run(step, slot, MTS_CONV_DATA, d, room);
-    if (code == MTS_STATUS_OK && filled) {
+    status = status ? status : mts_conv_slot_run(step, slot, MTS_CONV_DATA, d, room);
+    if (status == MTS_STATUS_OK && filled) {
         add_dense(target, room, elements * step->count);
     }
-    return code;
+    return status;
 }
 
 static mts_status weights(const mts_step *step)
@@ -80,11 +80,12 @@ static mts_status weights(const mts_step *step)
     const size_t filter = (size_t)layer->rows * layer->columns * layer->inputs;
     const int64_t images = (int64_t)step->count * mts_run_shape(run, input)->dims[0];
     mts_conv_slot *slot = NULL;
-    mts_status code = mts_conv_slot_get(step, MTS_CONV_WEIGHTS, images, &slot);
-    code = code ? code
-                : mts_conv_slot_weights(step, slot, run->values[input], run->gradients[step->node->output],
-                                        gradient->weight, gradient->bias);
-    for (uint32_t o = 0; o < layer->outputs && code == MTS_STATUS_OK; o++) {
+    mts_status status = mts_conv_slot_get(step, MTS_CONV_WEIGHTS, images, &slot);
+    status = status
+                 ? status
+                 : mts_conv_slot_weights(step, slot, run->values[input], run->gradients[step->node->output],
+                                         gradient->weight, gradient->bias);
+    for (uint32_t o = 0; o < layer->outputs && status == MTS_STATUS_OK; o++) {
         double sum = 0.0;
         for (size_t i = o * filter; i < (o + 1) * filter; i++) {
             sum += (double)layer->weight[i] * (double)gradient->weight[i];
@@ -92,7 +93,7 @@ static mts_status weights(const mts_step *step)
         }
         gradient->scale[o] = (float)sum;
     }
-    return code;
+    return status;
 }
 
 mts_status mts_backward_conv(const mts_step *step)
@@ -105,18 +106,18 @@ mts_status mts_backward_conv(const mts_step *step)
         run->filled[residual] = true;
     }
     const bool data_filled = wants_data && run->filled[input];
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t image = 0; image < step->count && code == MTS_STATUS_OK; image += run->chunk) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t image = 0; image < step->count && status == MTS_STATUS_OK; image += run->chunk) {
         mts_step chunk = *step;
         chunk.first = image;
         chunk.count = step->count - image < run->chunk ? step->count - image : run->chunk;
         derive_chunk(&chunk, residual_filled);
         if (wants_data) {
-            code = data_chunk(&chunk, data_filled);
+            status = data_chunk(&chunk, data_filled);
         }
     }
     if (wants_data) {
         run->filled[input] = true;
     }
-    return code ? code : weights(step);
+    return status ? status : weights(step);
 }

@@ -45,10 +45,10 @@ mts_status mts_cpu_create(const mts_allocator *allocator, mts_engine_cpu **out, 
     if (!cpu) {
         return mts_fail_memory(error);
     }
-    const mts_status code = mts_cpu_check(dnnl_engine_create(&cpu->engine, dnnl_cpu, 0), "engine", error);
-    return code ? code
-                : mts_cpu_check(dnnl_stream_create(&cpu->stream, cpu->engine, dnnl_stream_default_flags),
-                                "stream", error);
+    const mts_status status = mts_cpu_check(dnnl_engine_create(&cpu->engine, dnnl_cpu, 0), "engine", error);
+    return status ? status
+                  : mts_cpu_check(dnnl_stream_create(&cpu->stream, cpu->engine, dnnl_stream_default_flags),
+                                  "stream", error);
 }
 
 void mts_cpu_destroy(const mts_allocator *allocator, mts_engine_cpu **cpu)

@@ -151,7 +151,7 @@ mts_status mts_forward_matmul(const mts_step *step)
 {
     const product p = product_of(step);
     const mts_attrs_matmul *attrs = &step->node->attrs.matmul;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (one_product(&p)) {
         if (p.adds) {
             start_rows(&p, attrs->beta, p.y.data);
@@ -164,18 +164,18 @@ mts_status mts_forward_matmul(const mts_step *step)
         return MTS_STATUS_OUT_OF_MEMORY;
     }
     float *a = room, *b = a + p.m * p.k, *y = b + p.k * p.n;
-    for (size_t n = 0; n < step->count * p.batches && code == MTS_STATUS_OK; n++) {
+    for (size_t n = 0; n < step->count * p.batches && status == MTS_STATUS_OK; n++) {
         const size_t image = n / p.batches, batch = n % p.batches;
         take(&p.a, matrix_at(&p, &p.a, image, batch), p.m, p.k, a);
         take(&p.b, matrix_at(&p, &p.b, image, batch), p.k, p.n, b);
         if (p.adds) {
             take(&p.c, matrix_at(&p, &p.c, image, batch), p.m, p.n, y);
         }
-        code = mts_cpu_gemm(false, false, p.m, p.n, p.k, attrs->alpha, a, b, p.adds ? attrs->beta : 0.0f, y,
-                            step->error);
+        status = mts_cpu_gemm(false, false, p.m, p.n, p.k, attrs->alpha, a, b, p.adds ? attrs->beta : 0.0f, y,
+                              step->error);
         put(&p.y, y, p.m, p.n, matrix_at(&p, &p.y, image, batch));
     }
-    return code;
+    return status;
 }
 
 /* ---- backward ---- */
@@ -209,24 +209,24 @@ typedef struct targets {
 static mts_status go_back(const product *p, const targets *t, size_t image, size_t batch)
 {
     const mts_attrs_matmul *attrs = &p->step->node->attrs.matmul;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     take(&t->d, matrix_at(p, &t->d, image, batch), p->m, p->n, t->room_d);
     if (t->has_a) {
         take(&p->b, matrix_at(p, &p->b, image, batch), p->k, p->n, t->room_b);
-        code = mts_cpu_gemm(false, true, p->m, p->k, p->n, attrs->alpha, t->room_d, t->room_b, 0.0f,
-                            t->room_out, p->step->error);
+        status = mts_cpu_gemm(false, true, p->m, p->k, p->n, attrs->alpha, t->room_d, t->room_b, 0.0f,
+                              t->room_out, p->step->error);
         give(&t->a, 1.0f, t->room_out, p->m, p->k, matrix_at(p, &t->a, image, batch));
     }
-    if (t->has_b && code == MTS_STATUS_OK) {
+    if (t->has_b && status == MTS_STATUS_OK) {
         take(&p->a, matrix_at(p, &p->a, image, batch), p->m, p->k, t->room_a);
-        code = mts_cpu_gemm(true, false, p->k, p->n, p->m, attrs->alpha, t->room_a, t->room_d, 0.0f,
-                            t->room_out, p->step->error);
+        status = mts_cpu_gemm(true, false, p->k, p->n, p->m, attrs->alpha, t->room_a, t->room_d, 0.0f,
+                              t->room_out, p->step->error);
         give(&t->b, 1.0f, t->room_out, p->k, p->n, matrix_at(p, &t->b, image, batch));
     }
     if (t->has_c) {
         give(&t->c, attrs->beta, t->room_d, p->m, p->n, matrix_at(p, &t->c, image, batch));
     }
-    return code;
+    return status;
 }
 
 mts_status mts_backward_matmul(const mts_step *step)
@@ -246,9 +246,9 @@ mts_status mts_backward_matmul(const mts_step *step)
     t.has_a = gradient_of(step, 0, &p.a, &t.a);
     t.has_b = gradient_of(step, 1, &p.b, &t.b);
     t.has_c = p.adds && gradient_of(step, 2, &p.c, &t.c);
-    mts_status code = MTS_STATUS_OK;
-    for (size_t n = 0; n < step->count * p.batches && code == MTS_STATUS_OK; n++) {
-        code = go_back(&p, &t, n / p.batches, n % p.batches);
+    mts_status status = MTS_STATUS_OK;
+    for (size_t n = 0; n < step->count * p.batches && status == MTS_STATUS_OK; n++) {
+        status = go_back(&p, &t, n / p.batches, n % p.batches);
     }
-    return code;
+    return status;
 }

@@ -153,9 +153,9 @@ static const char *node_defect(const mts_graph *graph, const mts_node *node)
 static mts_status check_graph(const mts_graph *graph, mts_error *error)
 {
     for (uint32_t i = 0; i < graph->value_count; i++) {
-        const mts_status code = check_value(&graph->values[i], error);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        const mts_status status = check_value(&graph->values[i], error);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
     }
     for (uint32_t i = 0; i < graph->node_count; i++) {
@@ -188,9 +188,9 @@ mts_status mts_net_create(const mts_graph *graph, const mts_allocator *allocator
                           mts_error *error)
 {
     *out = NULL;
-    const mts_status code = check_graph(graph, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = check_graph(graph, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     mts_net *net = mts_alloc_zero(allocator, 1, sizeof *net);
     if (net) {

@@ -50,16 +50,17 @@ static mts_status describe(const mts_step *step, int64_t images, recipe *r)
     r->weight_rank = attrs->group > 1 ? 5 : 4;
     describe_window(attrs, r);
     const dnnl_format_tag_t plain = attrs->group > 1 ? dnnl_gohwi : dnnl_ohwi;
-    mts_status code = DESCRIPTION(dnnl_memory_desc_init_by_tag(&r->x_any, 4, r->x, dnnl_f32, dnnl_nhwc));
-    code = code ? code : DESCRIPTION(dnnl_memory_desc_init_by_tag(&r->y_any, 4, r->y, dnnl_f32, dnnl_nhwc));
-    code = code ? code
-                : DESCRIPTION(dnnl_memory_desc_init_by_tag(&r->weight_any, r->weight_rank, r->weight,
-                                                           dnnl_f32, dnnl_format_tag_any));
-    code = code ? code
-                : DESCRIPTION(dnnl_memory_desc_init_by_tag(&r->weight_plain, r->weight_rank, r->weight,
-                                                           dnnl_f32, plain));
-    return code ? code
-                : DESCRIPTION(dnnl_memory_desc_init_by_tag(&r->bias_plain, 1, r->bias, dnnl_f32, dnnl_a));
+    mts_status status = DESCRIPTION(dnnl_memory_desc_init_by_tag(&r->x_any, 4, r->x, dnnl_f32, dnnl_nhwc));
+    status =
+        status ? status : DESCRIPTION(dnnl_memory_desc_init_by_tag(&r->y_any, 4, r->y, dnnl_f32, dnnl_nhwc));
+    status = status ? status
+                    : DESCRIPTION(dnnl_memory_desc_init_by_tag(&r->weight_any, r->weight_rank, r->weight,
+                                                               dnnl_f32, dnnl_format_tag_any));
+    status = status ? status
+                    : DESCRIPTION(dnnl_memory_desc_init_by_tag(&r->weight_plain, r->weight_rank, r->weight,
+                                                               dnnl_f32, plain));
+    return status ? status
+                  : DESCRIPTION(dnnl_memory_desc_init_by_tag(&r->bias_plain, 1, r->bias, dnnl_f32, dnnl_a));
 }
 
 static dnnl_status_t describe_operation(mts_conv_kind kind, const recipe *r, dnnl_convolution_desc_t *desc)
@@ -180,26 +181,26 @@ static mts_status fill_slot(const mts_step *step, mts_conv_kind kind, int64_t im
 {
     recipe r;
     dnnl_primitive_desc_t desc = NULL;
-    mts_status code = describe(step, images, &r);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = describe(step, images, &r);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     slot->images = images;
     slot->threads = mts_cpu_threads();
-    code = mts_cpu_check(create_primitive_desc(step, kind, &r, &desc), "convolution", step->error);
-    if (code == MTS_STATUS_OK) {
+    status = mts_cpu_check(create_primitive_desc(step, kind, &r, &desc), "convolution", step->error);
+    if (status == MTS_STATUS_OK) {
         const dnnl_query_t which =
             kind == MTS_CONV_WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md;
         const dnnl_memory_desc_t *weight = dnnl_primitive_desc_query_md(desc, which, 0);
         const dnnl_memory_desc_t *room = dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
-        code = make_memories(step, kind, &r, weight, room, slot);
-        code = code ? code : make_reorder(step, kind, &r, weight, slot);
-        code = code
-                   ? code
+        status = make_memories(step, kind, &r, weight, room, slot);
+        status = status ? status : make_reorder(step, kind, &r, weight, slot);
+        status =
+            status ? status
                    : mts_cpu_check(dnnl_primitive_create(&slot->primitive, desc), "convolution", step->error);
         (void)dnnl_primitive_desc_destroy(desc);
     }
-    return code;
+    return status;
 }
 
 static void drop_memory(dnnl_memory_t memory)
@@ -273,13 +274,14 @@ static mts_status pack(const mts_step *step, mts_conv_kind kind, mts_conv_slot *
     if (!plain) {
         return MTS_STATUS_OUT_OF_MEMORY;
     }
-    mts_status code = mts_cpu_check(dnnl_memory_set_data_handle(slot->plain, plain), "weights", step->error);
-    if (code == MTS_STATUS_OK) {
+    mts_status status =
+        mts_cpu_check(dnnl_memory_set_data_handle(slot->plain, plain), "weights", step->error);
+    if (status == MTS_STATUS_OK) {
         const dnnl_exec_arg_t args[2] = {{DNNL_ARG_FROM, slot->plain}, {DNNL_ARG_TO, slot->weight}};
-        code = execute(step, slot->reorder, args, 2, "reorder of weights");
+        status = execute(step, slot->reorder, args, 2, "reorder of weights");
     }
-    slot->version = code == MTS_STATUS_OK ? version : 0;
-    return code;
+    slot->version = status == MTS_STATUS_OK ? version : 0;
+    return status;
 }
 
 mts_status mts_conv_slot_get(const mts_step *step, mts_conv_kind kind, int64_t images, mts_conv_slot **out)
@@ -297,17 +299,17 @@ mts_status mts_conv_slot_get(const mts_step *step, mts_conv_kind kind, int64_t i
             slot = &slots[i];
         }
     }
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (!slot) {
         slot = slots[0].used <= slots[1].used ? &slots[0] : &slots[1];
         mts_conv_slot_clear(step->run->allocator, slot);
-        code = fill_slot(step, kind, images, slot);
+        status = fill_slot(step, kind, images, slot);
     }
-    code = code ? code : pack(step, kind, slot);
-    code = code ? code : mts_cpu_room(step->run, slot->room_bytes, step->error);
-    if (code != MTS_STATUS_OK) {
+    status = status ? status : pack(step, kind, slot);
+    status = status ? status : mts_cpu_room(step->run, slot->room_bytes, step->error);
+    if (status != MTS_STATUS_OK) {
         mts_conv_slot_clear(step->run->allocator, slot);
-        return code;
+        return status;
     }
     slot->used = ++(*conv)->clock;
     *out = slot;

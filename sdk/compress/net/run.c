@@ -62,8 +62,9 @@ static mts_status fill_run(mts_net_run *run, mts_error *error)
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for %u images of '%s'",
                         run->batch, run->net->graph->name);
     }
-    const mts_status code = mts_cpu_create(run->allocator, &run->cpu, error);
-    return code == MTS_STATUS_OK && run->mode == MTS_NET_TRAINING ? mts_backward_prepare(run, error) : code;
+    const mts_status status = mts_cpu_create(run->allocator, &run->cpu, error);
+    return status == MTS_STATUS_OK && run->mode == MTS_NET_TRAINING ? mts_backward_prepare(run, error)
+                                                                    : status;
 }
 
 mts_status mts_net_run_create(const mts_net *net, uint32_t batch, mts_net_mode mode, mts_net_run **out,
@@ -84,10 +85,10 @@ mts_status mts_net_run_create(const mts_net *net, uint32_t batch, mts_net_mode m
     run->mode = mode;
     run->chunk = chunk_of(net->graph, batch);
     mts_arena_init(&run->arena, run->allocator);
-    const mts_status code = fill_run(run, error);
-    if (code != MTS_STATUS_OK) {
+    const mts_status status = fill_run(run, error);
+    if (status != MTS_STATUS_OK) {
         mts_net_run_destroy(&run);
-        return code;
+        return status;
     }
     *out = run;
     return MTS_STATUS_OK;
@@ -178,9 +179,9 @@ mts_status mts_net_run_forward(mts_net_run *run, uint32_t images, uint32_t first
     for (uint32_t image = 0; image < images; image += run->chunk) {
         for (uint32_t i = first; i < end; i++) {
             const mts_step step = step_at(run, i, image, images, error);
-            const mts_status code = mts_net_ops[step.node->op].forward(&step);
-            if (code != MTS_STATUS_OK) {
-                return mts_fail_prefix(error, code, "node '%s'", mts_node_title(graph, step.node));
+            const mts_status status = mts_net_ops[step.node->op].forward(&step);
+            if (status != MTS_STATUS_OK) {
+                return mts_fail_prefix(error, status, "node '%s'", mts_node_title(graph, step.node));
             }
         }
     }
@@ -198,9 +199,9 @@ mts_status mts_net_run_linear(mts_net_run *run, uint32_t images, uint32_t node, 
     const size_t elements = mts_net_elements(graph, graph->nodes[node].output);
     for (uint32_t image = 0; image < images; image += run->chunk) {
         const mts_step step = step_at(run, node, image, images, error);
-        const mts_status code = mts_conv_linear(&step, raw, out + image * elements);
-        if (code != MTS_STATUS_OK) {
-            return mts_fail_prefix(error, code, "node '%s'", mts_node_title(graph, step.node));
+        const mts_status status = mts_conv_linear(&step, raw, out + image * elements);
+        if (status != MTS_STATUS_OK) {
+            return mts_fail_prefix(error, status, "node '%s'", mts_node_title(graph, step.node));
         }
     }
     return MTS_STATUS_OK;

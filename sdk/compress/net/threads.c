@@ -48,12 +48,12 @@ static bool take_job(team *t, uint32_t *job)
     return any;
 }
 
-static void note_failure(team *t, uint32_t job, mts_status code, const mts_error *error)
+static void note_failure(team *t, uint32_t job, mts_status status, const mts_error *error)
 {
     (void)pthread_mutex_lock(&t->mutex);
     if (job < t->failed) {
         t->failed = job;
-        t->code = code;
+        t->code = status;
         t->error = *error;
     }
     (void)pthread_mutex_unlock(&t->mutex);
@@ -64,9 +64,9 @@ static void work(team *t, uint32_t worker)
     uint32_t job = 0;
     while (take_job(t, &job)) {
         mts_error error = {0};
-        const mts_status code = t->job(t->context, job, worker, &error);
-        if (code != MTS_STATUS_OK) {
-            note_failure(t, job, code, &error);
+        const mts_status status = t->job(t->context, job, worker, &error);
+        if (status != MTS_STATUS_OK) {
+            note_failure(t, job, status, &error);
         }
     }
 }

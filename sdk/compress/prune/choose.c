@@ -193,7 +193,7 @@ static bool ***write_keep(const chooser *c, mts_arena *arena)
 mts_status mts_choose(const mts_choose_problem *problem, mts_arena *arena, bool ****keep, mts_error *error)
 {
     chooser c = {.problem = problem};
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     *keep = NULL;
     if (!start(&c, arena)) {
         return mts_fail_memory(error);
@@ -201,11 +201,11 @@ mts_status mts_choose(const mts_choose_problem *problem, mts_arena *arena, bool 
     if (problem->target == MTSZ_TARGET_LAYER) {
         choose_layers(&c);
     } else {
-        code = choose_total(&c, error);
+        status = choose_total(&c, error);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         *keep = write_keep(&c, arena);
-        code = *keep ? MTS_STATUS_OK : mts_fail_memory(error);
+        status = *keep ? MTS_STATUS_OK : mts_fail_memory(error);
     }
-    return code;
+    return status;
 }

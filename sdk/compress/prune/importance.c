@@ -151,21 +151,21 @@ static mts_status find_observed(finder *f, mts_error *error)
     const mts_graph *graph = f->graph;
     bool *active = mts_arena_zero(f->arena, f->channels->group_count, sizeof(*active));
     f->observed = mts_arena_zero(f->arena, graph->node_count, sizeof(*f->observed));
-    mts_status code = active && f->observed ? MTS_STATUS_OK : mts_fail_memory(error);
-    for (uint32_t n = 0; n < graph->node_count && code == MTS_STATUS_OK; n++) {
+    mts_status status = active && f->observed ? MTS_STATUS_OK : mts_fail_memory(error);
+    for (uint32_t n = 0; n < graph->node_count && status == MTS_STATUS_OK; n++) {
         const uint32_t g = removable_group(f, graph->nodes[n].output);
         if (g != MTS_NONE && activation_of(&graph->nodes[n]) != MTS_FN_NONE) {
             active[g] = true;
-            code = observe(f, graph->nodes[n].output, error);
+            status = observe(f, graph->nodes[n].output, error);
         }
     }
-    for (uint32_t n = 0; n < graph->node_count && code == MTS_STATUS_OK; n++) {
+    for (uint32_t n = 0; n < graph->node_count && status == MTS_STATUS_OK; n++) {
         const uint32_t g = removable_group(f, graph->nodes[n].output);
         if (g != MTS_NONE && graph->nodes[n].op == MTS_OP_CONV && !active[g]) {
-            code = observe(f, graph->nodes[n].output, error);
+            status = observe(f, graph->nodes[n].output, error);
         }
     }
-    return code;
+    return status;
 }
 
 /* Numbers of a channel lie `inner` in a row, channels one after another: see the layout of net.h. */
@@ -199,39 +199,40 @@ static bool count_value(observed *o, const mts_shape *shape, const float *data, 
 static mts_status count_batch(finder *f, mts_net_run *run, uint32_t first, uint32_t images, mts_error *error)
 {
     const mts_prune_images *from = f->images;
-    mts_status code = mts_data_feed(from->data, from->task, run, from->indices + first, images, NULL, error);
-    MTS_TRY(code, mts_net_run_forward(run, images, 0, f->graph->node_count, error));
-    for (uint32_t i = 0; i < f->observed_count && code == MTS_STATUS_OK; i++) {
+    mts_status status =
+        mts_data_feed(from->data, from->task, run, from->indices + first, images, NULL, error);
+    MTS_TRY(status, mts_net_run_forward(run, images, 0, f->graph->node_count, error));
+    for (uint32_t i = 0; i < f->observed_count && status == MTS_STATUS_OK; i++) {
         observed *o = &f->observed[i];
         const mts_value *value = &f->graph->values[o->value];
         if (!count_value(o, &value->shape, mts_net_run_value(run, o->value), images)) {
-            code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "activations of '%s' are no numbers",
-                            value->name);
+            status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "activations of '%s' are no numbers",
+                              value->name);
         }
     }
-    return code;
+    return status;
 }
 
 static mts_status count_images(finder *f, mts_net_run *run, uint32_t batch, double from, double to,
                                mts_error *error)
 {
     const mts_prune_images *images = f->images;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     for (uint32_t i = 0; i < f->observed_count; i++) {
         observed *o = &f->observed[i];
         memset(o->sum, 0, o->channels * sizeof(*o->sum));
         memset(o->active, 0, o->channels * sizeof(*o->active));
         o->count = 0;
     }
-    for (uint32_t first = 0; first < f->image_count && code == MTS_STATUS_OK; first += batch) {
+    for (uint32_t first = 0; first < f->image_count && status == MTS_STATUS_OK; first += batch) {
         const uint32_t count = f->image_count - first < batch ? f->image_count - first : batch;
         if (images->go_on) {
-            code = images->go_on(images->context, from + (to - from) * first / f->image_count,
-                                 "measuring channels", error);
+            status = images->go_on(images->context, from + (to - from) * first / f->image_count,
+                                   "measuring channels", error);
         }
-        MTS_TRY(code, count_batch(f, run, first, count, error));
+        MTS_TRY(status, count_batch(f, run, first, count, error));
     }
-    return code;
+    return status;
 }
 
 static double mean_of(const observed *o)
@@ -247,23 +248,23 @@ static mts_status run_images(finder *f, bool twice, mts_error *error)
 {
     mts_net *net = NULL;
     mts_net_run *run = NULL;
-    mts_status code = mts_net_create(f->graph, f->arena->allocator, &net, error);
+    mts_status status = mts_net_create(f->graph, f->arena->allocator, &net, error);
     uint32_t batch = f->image_count < BATCH ? f->image_count : BATCH;
-    while (code == MTS_STATUS_OK && batch > 1 &&
+    while (status == MTS_STATUS_OK && batch > 1 &&
            mts_net_run_bytes(net, batch, MTS_NET_INFERENCE) > RUN_BYTES) {
         batch /= 2;
     }
-    MTS_TRY(code, mts_net_run_create(net, batch, MTS_NET_INFERENCE, &run, error));
-    MTS_TRY(code, count_images(f, run, batch, 0, twice ? 0.5 : 1, error));
-    if (code == MTS_STATUS_OK && twice) {
+    MTS_TRY(status, mts_net_run_create(net, batch, MTS_NET_INFERENCE, &run, error));
+    MTS_TRY(status, count_images(f, run, batch, 0, twice ? 0.5 : 1, error));
+    if (status == MTS_STATUS_OK && twice) {
         for (uint32_t i = 0; i < f->observed_count; i++) {
             f->observed[i].threshold = LARGE * mean_of(&f->observed[i]);
         }
-        code = count_images(f, run, batch, 0.5, 1, error);
+        status = count_images(f, run, batch, 0.5, 1, error);
     }
     mts_net_run_destroy(&run);
     mts_net_destroy(&net);
-    return code;
+    return status;
 }
 
 /*
@@ -289,9 +290,9 @@ static double score_of(const observed *o, mtsz_criterion criterion, uint32_t c, 
 static mts_status weigh_activations(finder *f, mtsz_criterion criterion, mts_error *error)
 {
     f->image_count = f->images->count < IMAGES_MOST ? f->images->count : IMAGES_MOST;
-    mts_status code = find_observed(f, error);
-    MTS_TRY(code, run_images(f, criterion == MTSZ_CRITERION_HYBRID, error));
-    for (uint32_t i = 0; i < f->observed_count && code == MTS_STATUS_OK; i++) {
+    mts_status status = find_observed(f, error);
+    MTS_TRY(status, run_images(f, criterion == MTSZ_CRITERION_HYBRID, error));
+    for (uint32_t i = 0; i < f->observed_count && status == MTS_STATUS_OK; i++) {
         const observed *o = &f->observed[i];
         const double mean = mean_of(o);
         double *scores = mts_arena_zero(f->arena, o->channels, sizeof(*scores));
@@ -307,7 +308,7 @@ static mts_status weigh_activations(finder *f, mtsz_criterion criterion, mts_err
         }
         vote(f, f->channels->group_of[o->value], scores);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_importance_find(const mts_graph *graph, const mts_channels *channels, const bool *removable,
@@ -329,17 +330,17 @@ mts_status mts_importance_find(const mts_graph *graph, const mts_channels *chann
             return mts_fail_memory(error);
         }
     }
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (criterion != MTSZ_CRITERION_L1) {
-        code = weigh_activations(&f, criterion, error);
+        status = weigh_activations(&f, criterion, error);
     }
-    for (uint32_t n = 0; n < graph->node_count && criterion == MTSZ_CRITERION_L1 && code == MTS_STATUS_OK;
+    for (uint32_t n = 0; n < graph->node_count && criterion == MTSZ_CRITERION_L1 && status == MTS_STATUS_OK;
          n++) {
-        code = weigh_filters(&f, &graph->nodes[n], error);
+        status = weigh_filters(&f, &graph->nodes[n], error);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         finish_votes(&f);
         *importance = f.importance;
     }
-    return code;
+    return status;
 }

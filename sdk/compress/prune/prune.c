@@ -54,9 +54,10 @@ static mts_status go_on(void *context, double share, const char *what, mts_error
         done += w->shares[t] / w->count;
     }
     const double from = w->fits ? MEASURED : 0.0, to = w->fits ? FITTED : MEASURED;
-    const mts_status code = mts_options_progress(w->options, (float)(from + (to - from) * done), what, error);
+    const mts_status status =
+        mts_options_progress(w->options, (float)(from + (to - from) * done), what, error);
     (void)pthread_mutex_unlock(&w->lock);
-    return code;
+    return status;
 }
 
 static mts_prune_images images_of(work *w, step *s)
@@ -73,20 +74,20 @@ static mts_prune_images images_of(work *w, step *s)
 
 static mts_status check_options(const mtsz_prune_options *prune, mts_error *error)
 {
-    const mts_status code = MTS_STATUS_INVALID_ARGUMENT;
+    const mts_status status = MTS_STATUS_INVALID_ARGUMENT;
     if ((unsigned)prune->criterion > MTSZ_CRITERION_HYBRID || (unsigned)prune->target > MTSZ_TARGET_BYTES) {
-        return mts_fail(error, code, "prune: unknown criterion %d or target %d", (int)prune->criterion,
+        return mts_fail(error, status, "prune: unknown criterion %d or target %d", (int)prune->criterion,
                         (int)prune->target);
     }
     if (!(prune->ratio >= 0.0 && prune->ratio <= 0.99)) {
-        return mts_fail(error, code, "prune: the ratio %g is not from 0 to 0.99", prune->ratio);
+        return mts_fail(error, status, "prune: the ratio %g is not from 0 to 0.99", prune->ratio);
     }
     if (!prune->tasks && prune->task_count > 0) {
-        return mts_fail(error, code, "prune: %u tasks are counted, but their names are missing",
+        return mts_fail(error, status, "prune: %u tasks are counted, but their names are missing",
                         prune->task_count);
     }
     if (prune->round == 0 || (prune->tasks && prune->task_count == 0)) {
-        return mts_fail(error, code, "prune: %s", prune->round ? "no task is named" : "round is 0");
+        return mts_fail(error, status, "prune: %s", prune->round ? "no task is named" : "round is 0");
     }
     return MTS_STATUS_OK;
 }
@@ -113,17 +114,17 @@ static mts_status select_tasks(work *w, mts_error *error)
     w->tasks = mts_arena_zero(&w->arena, named, sizeof(*w->tasks));
     w->selected = mts_arena_zero(&w->arena, named, sizeof(*w->selected));
     w->shares = mts_arena_zero(&w->arena, named, sizeof(*w->shares));
-    mts_status code = w->tasks && w->selected && w->shares ? MTS_STATUS_OK : mts_fail_memory(error);
-    for (uint32_t i = 0; i < named && code == MTS_STATUS_OK; i++) {
+    mts_status status = w->tasks && w->selected && w->shares ? MTS_STATUS_OK : mts_fail_memory(error);
+    for (uint32_t i = 0; i < named && status == MTS_STATUS_OK; i++) {
         uint32_t index = i;
         if (w->prune->tasks && !w->prune->tasks[i]) {
-            code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "prune: a task's name is missing");
+            status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "prune: a task's name is missing");
         } else if (w->prune->tasks) {
-            code = mts_models_find(&w->models, w->prune->tasks[i], &index, error);
+            status = mts_models_find(&w->models, w->prune->tasks[i], &index, error);
         }
-        MTS_TRY(code, add_task(w, index, error));
+        MTS_TRY(status, add_task(w, index, error));
     }
-    return code;
+    return status;
 }
 
 static mts_status open_data(work *w, const mtsz_data *data, mts_error *error)
@@ -136,10 +137,10 @@ static mts_status open_data(work *w, const mtsz_data *data, mts_error *error)
                         "prune: there are no images, which %s needs; only l1 without refit does without",
                         w->prune->criterion == MTSZ_CRITERION_L1 ? "refit" : "the criterion");
     }
-    mts_status code =
+    mts_status status =
         mts_data_create(data, w->selected, w->count, IMAGES_BYTES, w->allocator, &w->data, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     w->image_count = mts_data_count(w->data);
     w->images = mts_arena_zero(&w->arena, w->image_count, sizeof(*w->images));
@@ -159,31 +160,32 @@ static mts_status measure_task(void *context, uint32_t job, uint32_t worker, mts
     const mts_graph *graph = task->task->graph;
     step s = {w, job};
     (void)worker;
-    mts_status code = mts_channels_find(graph, &task->arena, &task->channels, error);
-    if (code == MTS_STATUS_OK) {
+    mts_status status = mts_channels_find(graph, &task->arena, &task->channels, error);
+    if (status == MTS_STATUS_OK) {
         task->removable = mts_thin_removable(graph, &task->channels, &task->arena);
         const bool done = task->removable && mts_cost_make(graph, &task->channels, &task->arena, &task->cost);
-        code = done ? MTS_STATUS_OK : mts_fail_memory(error);
+        status = done ? MTS_STATUS_OK : mts_fail_memory(error);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         const mts_prune_images images = images_of(w, &s);
-        code = mts_importance_find(graph, &task->channels, task->removable, w->prune->criterion, &images,
-                                   &task->arena, &task->importance, error);
+        status = mts_importance_find(graph, &task->channels, task->removable, w->prune->criterion, &images,
+                                     &task->arena, &task->importance, error);
     }
-    MTS_TRY(code, go_on(&s, 1.0, "measuring channels", error));
-    return code == MTS_STATUS_OK || code == MTS_STATUS_CANCELLED
-               ? code
-               : mts_fail_prefix(error, code, "task '%s'", task->task->name);
+    MTS_TRY(status, go_on(&s, 1.0, "measuring channels", error));
+    return status == MTS_STATUS_OK || status == MTS_STATUS_CANCELLED
+               ? status
+               : mts_fail_prefix(error, status, "task '%s'", task->task->name);
 }
 
 static mts_status thin_task(mts_prune_task *task, mts_error *error)
 {
     const bool *const *keep = (const bool *const *)task->keep;
-    mts_status code =
+    mts_status status =
         mts_thin_select(task->task->graph, &task->channels, keep, &task->arena, &task->kept, error);
-    MTS_TRY(code, mts_thin(task->task->graph, &task->channels, keep, &task->arena, &task->thin, NULL, error));
+    MTS_TRY(status,
+            mts_thin(task->task->graph, &task->channels, keep, &task->arena, &task->thin, NULL, error));
     task->out = task->thin;
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "task '%s'", task->task->name);
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "task '%s'", task->task->name);
 }
 
 static mts_status fit_task(void *context, uint32_t job, uint32_t worker, mts_error *error)
@@ -193,12 +195,12 @@ static mts_status fit_task(void *context, uint32_t job, uint32_t worker, mts_err
     step s = {w, job};
     const mts_prune_images images = images_of(w, &s);
     (void)worker;
-    mts_status code = mts_refit(task->task->graph, &task->channels, task->kept, task->thin,
-                                (const bool *const *)task->fixed, &images, &task->arena, &task->out, error);
-    MTS_TRY(code, go_on(&s, 1.0, "fitting weights", error));
-    return code == MTS_STATUS_OK || code == MTS_STATUS_CANCELLED
-               ? code
-               : mts_fail_prefix(error, code, "task '%s'", task->task->name);
+    mts_status status = mts_refit(task->task->graph, &task->channels, task->kept, task->thin,
+                                  (const bool *const *)task->fixed, &images, &task->arena, &task->out, error);
+    MTS_TRY(status, go_on(&s, 1.0, "fitting weights", error));
+    return status == MTS_STATUS_OK || status == MTS_STATUS_CANCELLED
+               ? status
+               : mts_fail_prefix(error, status, "task '%s'", task->task->name);
 }
 
 /* Tasks side by side; a single one has all processors. */
@@ -258,30 +260,30 @@ static void count_task(const mts_prune_task *task, mtsz_prune_report *report)
 static mts_status thin_tasks(work *w, mts_error *error)
 {
     uint32_t removed = 0;
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t t = 0; t < w->count && code == MTS_STATUS_OK; t++) {
-        code = thin_task(&w->tasks[t], error);
-        for (uint32_t g = 0; g < w->tasks[t].channels.group_count && code == MTS_STATUS_OK; g++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t t = 0; t < w->count && status == MTS_STATUS_OK; t++) {
+        status = thin_task(&w->tasks[t], error);
+        for (uint32_t g = 0; g < w->tasks[t].channels.group_count && status == MTS_STATUS_OK; g++) {
             removed += !w->tasks[t].kept[g].all;
         }
     }
-    if (code == MTS_STATUS_OK && removed == 0 && w->prune->ratio > 0) {
-        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "prune: the ratio %g is less than one channel of any layer", w->prune->ratio);
+    if (status == MTS_STATUS_OK && removed == 0 && w->prune->ratio > 0) {
+        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                          "prune: the ratio %g is less than one channel of any layer", w->prune->ratio);
     }
-    return code;
+    return status;
 }
 
 static mts_status fit_tasks(work *w, mts_error *error)
 {
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (!w->prune->refit) {
-        return code;
+        return status;
     }
     if (w->prune->together && w->count > 1) {
-        code = mts_prune_fix_shared(w->tasks, w->count, &w->arena, error);
+        status = mts_prune_fix_shared(w->tasks, w->count, &w->arena, error);
     }
-    return code == MTS_STATUS_OK ? for_tasks(w, true, fit_task, error) : code;
+    return status == MTS_STATUS_OK ? for_tasks(w, true, fit_task, error) : status;
 }
 
 static mts_status write_tasks(work *w, const char *path, mtsc_summary *summary, mts_error *error)
@@ -300,19 +302,19 @@ static mts_status write_tasks(work *w, const char *path, mtsc_summary *summary, 
 static mts_status run(work *w, const mtsz_data *data, const char *out_path, mtsz_prune_report *report,
                       mts_error *error)
 {
-    mts_status code = select_tasks(w, error);
-    MTS_TRY(code, mts_models_check_output(&w->models, out_path, error));
-    MTS_TRY(code, open_data(w, data, error));
-    MTS_TRY(code, for_tasks(w, false, measure_task, error));
-    MTS_TRY(code, check_removable(w, error));
-    MTS_TRY(code, mts_prune_choose(w->tasks, w->count, w->prune, &w->arena, error));
-    MTS_TRY(code, thin_tasks(w, error));
-    MTS_TRY(code, fit_tasks(w, error));
-    MTS_TRY(code, write_tasks(w, out_path, &report->summary, error));
-    for (uint32_t t = 0; t < w->count && code == MTS_STATUS_OK; t++) {
+    mts_status status = select_tasks(w, error);
+    MTS_TRY(status, mts_models_check_output(&w->models, out_path, error));
+    MTS_TRY(status, open_data(w, data, error));
+    MTS_TRY(status, for_tasks(w, false, measure_task, error));
+    MTS_TRY(status, check_removable(w, error));
+    MTS_TRY(status, mts_prune_choose(w->tasks, w->count, w->prune, &w->arena, error));
+    MTS_TRY(status, thin_tasks(w, error));
+    MTS_TRY(status, fit_tasks(w, error));
+    MTS_TRY(status, write_tasks(w, out_path, &report->summary, error));
+    for (uint32_t t = 0; t < w->count && status == MTS_STATUS_OK; t++) {
         count_task(&w->tasks[t], report);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_prune_bundle(const char *bundle_path, const mtsz_data *data, const mtsz_prune_options *prune,
@@ -321,17 +323,17 @@ mts_status mts_prune_bundle(const char *bundle_path, const mtsz_data *data, cons
 {
     work w = {.prune = prune, .options = options, .allocator = allocator};
     mtsz_prune_report counted = {.size = sizeof(counted), .summary = {.size = sizeof(counted.summary)}};
-    mts_status code = check_options(prune, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = check_options(prune, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (pthread_mutex_init(&w.lock, NULL) != 0) {
         return mts_fail_memory(error);
     }
     mts_arena_init(&w.arena, allocator);
-    code = mts_models_open(bundle_path, allocator, &w.models, error);
-    MTS_TRY(code, run(&w, data, out_path, &counted, error));
-    if (code == MTS_STATUS_OK && report) {
+    status = mts_models_open(bundle_path, allocator, &w.models, error);
+    MTS_TRY(status, run(&w, data, out_path, &counted, error));
+    if (status == MTS_STATUS_OK && report) {
         mts_sized_write(report, &counted);
     }
     mts_data_destroy(&w.data);
@@ -341,7 +343,7 @@ mts_status mts_prune_bundle(const char *bundle_path, const mtsz_data *data, cons
     mts_arena_release(&w.arena);
     mts_models_release(&w.models);
     (void)pthread_mutex_destroy(&w.lock);
-    return code;
+    return status;
 }
 
 void mtsz_prune_options_default(mtsz_prune_options *options)

@@ -92,10 +92,10 @@ static mts_status make_targets(refitter *r, uint32_t n, uint32_t images, mts_err
     const uint32_t all = r->channels->groups[r->channels->group_of[node->output]].channels;
     const size_t pixels = images * (floats_of(r, MTS_TWIN_ORIGINAL, node->output) / all);
     const bool residual = node->input_count > 4 && node->inputs[4] != MTS_NONE;
-    mts_status code = mts_net_run_linear(r->twins.runs[MTS_TWIN_ORIGINAL], images, n, false,
-                                         r->linear[MTS_TWIN_ORIGINAL], error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_net_run_linear(r->twins.runs[MTS_TWIN_ORIGINAL], images, n, false,
+                                           r->linear[MTS_TWIN_ORIGINAL], error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     const float *was = residual ? mts_net_run_value(r->twins.runs[MTS_TWIN_ORIGINAL], node->inputs[4]) : NULL;
     const float *is = residual ? mts_net_run_value(r->twins.runs[MTS_TWIN_THIN], node->inputs[4]) : NULL;
@@ -115,9 +115,9 @@ static mts_status add_pairs(refitter *r, fit *f, uint32_t images, mts_error *err
     const uint32_t count = f->layer.outputs;
     const size_t pixels =
         images * (floats_of(r, MTS_TWIN_THIN, r->twins.graphs[MTS_TWIN_THIN]->nodes[f->node].output) / count);
-    mts_status code = mts_net_run_linear(r->twins.runs[MTS_TWIN_THIN], images, f->node, false,
-                                         r->linear[MTS_TWIN_THIN], error);
-    for (size_t p = 0; p < pixels && code == MTS_STATUS_OK; p++) {
+    mts_status status = mts_net_run_linear(r->twins.runs[MTS_TWIN_THIN], images, f->node, false,
+                                           r->linear[MTS_TWIN_THIN], error);
+    for (size_t p = 0; p < pixels && status == MTS_STATUS_OK; p++) {
         const float *y = r->targets + p * count, *z = r->linear[MTS_TWIN_THIN] + p * count;
         for (uint32_t o = 0; o < count; o++) {
             pairs *sums = &f->pairs[o];
@@ -128,7 +128,7 @@ static mts_status add_pairs(refitter *r, fit *f, uint32_t images, mts_error *err
         }
     }
     f->rows += (double)pixels;
-    return code;
+    return status;
 }
 
 static mts_status add_chunk(refitter *r, fit *f, uint32_t chunk, mts_error *error)
@@ -136,17 +136,17 @@ static mts_status add_chunk(refitter *r, fit *f, uint32_t chunk, mts_error *erro
     const mts_graph *thin = r->twins.graphs[MTS_TWIN_THIN];
     const mts_node *node = &thin->nodes[f->node];
     const uint32_t images = mts_twins_chunk_images(&r->twins, chunk);
-    mts_status code = mts_twins_advance(&r->twins, chunk, f->node, error);
-    MTS_TRY(code, make_targets(r, f->node, images, error));
-    if (code == MTS_STATUS_OK && f->pairs) {
-        code = add_pairs(r, f, images, error);
+    mts_status status = mts_twins_advance(&r->twins, chunk, f->node, error);
+    MTS_TRY(status, make_targets(r, f->node, images, error));
+    if (status == MTS_STATUS_OK && f->pairs) {
+        status = add_pairs(r, f, images, error);
     }
-    if (code == MTS_STATUS_OK && f->filters) {
+    if (status == MTS_STATUS_OK && f->filters) {
         mts_gram_add(&f->gram, mts_net_run_value(r->twins.runs[MTS_TWIN_THIN], node->inputs[0]),
                      &thin->values[node->inputs[0]].shape, &node->attrs.conv, r->targets,
                      &thin->values[node->output].shape, images, f->step);
     }
-    return code;
+    return status;
 }
 
 /* The chunk that the runs hold comes first: its values need not be computed again from the start. */
@@ -154,16 +154,16 @@ static mts_status add_chunks(refitter *r, fit *f, mts_error *error)
 {
     const uint32_t chunks = (f->images + r->twins.batch - 1) / r->twins.batch;
     const uint32_t first = r->twins.held < chunks ? r->twins.held : 0;
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; i < chunks && code == MTS_STATUS_OK; i++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; i < chunks && status == MTS_STATUS_OK; i++) {
         if (r->images->go_on) {
             const double nodes = (double)f->node + (double)i / chunks;
-            code = r->images->go_on(r->images->context, nodes / r->twins.graphs[MTS_TWIN_THIN]->node_count,
-                                    "fitting weights", error);
+            status = r->images->go_on(r->images->context, nodes / r->twins.graphs[MTS_TWIN_THIN]->node_count,
+                                      "fitting weights", error);
         }
-        MTS_TRY(code, add_chunk(r, f, (first + i) % chunks, error));
+        MTS_TRY(status, add_chunk(r, f, (first + i) % chunks, error));
     }
-    return code;
+    return status;
 }
 
 /* ---- solving ---- */
@@ -184,9 +184,9 @@ static mts_status solve_filters(fit *f, mts_error *error)
             f->start[(size_t)o * n + i] = (double)(f->layer.scale[o] * f->layer.weight[(size_t)o * n + i]);
         }
     }
-    mts_status code = mts_gram_finish(&f->gram, error);
-    MTS_TRY(code, mts_solve_positive(f->gram.xx, n, f->gram.xy, count, f->start, RIDGE, NULL, error));
-    for (uint32_t o = 0; o < count && code == MTS_STATUS_OK; o++) {
+    mts_status status = mts_gram_finish(&f->gram, error);
+    MTS_TRY(status, mts_solve_positive(f->gram.xx, n, f->gram.xy, count, f->start, RIDGE, NULL, error));
+    for (uint32_t o = 0; o < count && status == MTS_STATUS_OK; o++) {
         const double *found = f->gram.xy + (size_t)o * n;
         const float scale = f->layer.scale[o];
         double bias = f->gram.y[o];
@@ -199,7 +199,7 @@ static mts_status solve_filters(fit *f, mts_error *error)
         }
         f->layer.bias[o] = (float)bias;
     }
-    return code;
+    return status;
 }
 
 /* A factor and a bias for outputs whose filters stay, pulled towards 1. */
@@ -267,35 +267,35 @@ static mts_status fit_node(refitter *r, uint32_t n, const bool *fixed, mts_error
     fit f = {.node = n, .fixed = fixed};
     mts_arena arena;
     mts_arena_init(&arena, r->allocator);
-    mts_status code = make_fit(r, &f, &arena) ? add_chunks(r, &f, error) : mts_fail_memory(error);
-    if (code == MTS_STATUS_OK && f.filters) {
-        code = solve_filters(&f, error);
+    mts_status status = make_fit(r, &f, &arena) ? add_chunks(r, &f, error) : mts_fail_memory(error);
+    if (status == MTS_STATUS_OK && f.filters) {
+        status = solve_filters(&f, error);
     }
-    if (code == MTS_STATUS_OK && f.pairs) {
+    if (status == MTS_STATUS_OK && f.pairs) {
         solve_pairs(&f);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         mts_net_touch(r->twins.nets[MTS_TWIN_THIN], n);
         r->fitted[n] = true;
-    } else if (code != MTS_STATUS_CANCELLED) {
-        code = mts_fail_prefix(
-            error, code, "layer '%s'",
+    } else if (status != MTS_STATUS_CANCELLED) {
+        status = mts_fail_prefix(
+            error, status, "layer '%s'",
             mts_node_title(r->twins.graphs[MTS_TWIN_THIN], &r->twins.graphs[MTS_TWIN_THIN]->nodes[n]));
     }
     mts_gram_release(&f.gram);
     mts_arena_release(&arena);
-    return code;
+    return status;
 }
 
 static mts_status fit_nodes(refitter *r, const bool *const *fixed, mts_error *error)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t n = 0; n < r->twins.graphs[MTS_TWIN_THIN]->node_count && code == MTS_STATUS_OK; n++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t n = 0; n < r->twins.graphs[MTS_TWIN_THIN]->node_count && status == MTS_STATUS_OK; n++) {
         if (is_fitted(r, &r->twins.graphs[MTS_TWIN_ORIGINAL]->nodes[n])) {
-            code = fit_node(r, n, fixed ? fixed[n] : NULL, error);
+            status = fit_node(r, n, fixed ? fixed[n] : NULL, error);
         }
     }
-    return code;
+    return status;
 }
 
 static mts_status store(const refitter *r, mts_arena *arena, mts_graph **out, mts_error *error)
@@ -317,14 +317,14 @@ mts_status mts_refit(const mts_graph *original, const mts_channels *channels, co
     mts_arena_init(&own, arena->allocator);
     *out = NULL;
     r.fitted = mts_arena_zero(&own, thin->node_count, sizeof(*r.fitted));
-    mts_status code = mts_twins_open(original, thin, images, arena->allocator, &r.twins, error);
-    if (code == MTS_STATUS_OK && !r.fitted) {
-        code = mts_fail_memory(error);
+    mts_status status = mts_twins_open(original, thin, images, arena->allocator, &r.twins, error);
+    if (status == MTS_STATUS_OK && !r.fitted) {
+        status = mts_fail_memory(error);
     }
-    MTS_TRY(code, make_buffers(&r, &own, error));
-    MTS_TRY(code, fit_nodes(&r, fixed, error));
-    MTS_TRY(code, store(&r, arena, out, error));
+    MTS_TRY(status, make_buffers(&r, &own, error));
+    MTS_TRY(status, fit_nodes(&r, fixed, error));
+    MTS_TRY(status, store(&r, arena, out, error));
     mts_twins_release(&r.twins);
     mts_arena_release(&own);
-    return code;
+    return status;
 }

@@ -82,14 +82,15 @@ static mts_status mark_family(mts_prune_task *const *tasks, uint32_t count, mts_
     for (uint32_t t = 0; t < count; t++) {
         graphs[t] = tasks[t]->task->graph; /* as it was read: thin ones have the same nodes */
     }
-    mts_status code = mts_graph_align(graphs, count, arena, &rows, error);
-    for (uint32_t r = 0; r < rows.row_count && code == MTS_STATUS_OK; r++) {
+    mts_status status = mts_graph_align(graphs, count, arena, &rows, error);
+    for (uint32_t r = 0; r < rows.row_count && status == MTS_STATUS_OK; r++) {
         mts_arena own;
         mts_arena_init(&own, arena->allocator);
-        code = mark_row(tasks, count, rows.nodes + (size_t)r * count, &own) ? code : mts_fail_memory(error);
+        status =
+            mark_row(tasks, count, rows.nodes + (size_t)r * count, &own) ? status : mts_fail_memory(error);
         mts_arena_release(&own);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_prune_fix_shared(mts_prune_task *tasks, uint32_t count, mts_arena *arena, mts_error *error)
@@ -108,15 +109,15 @@ mts_status mts_prune_fix_shared(mts_prune_task *tasks, uint32_t count, mts_arena
             return mts_fail_memory(error);
         }
     }
-    mts_status code = mts_graph_families(graphs, count, arena->allocator, family, &families, error);
-    for (uint32_t f = 0; f < families && code == MTS_STATUS_OK; f++) {
+    mts_status status = mts_graph_families(graphs, count, arena->allocator, family, &families, error);
+    for (uint32_t f = 0; f < families && status == MTS_STATUS_OK; f++) {
         uint32_t in_family = 0;
         for (uint32_t t = 0; t < count; t++) {
             if (family[t] == f) {
                 members[in_family++] = &tasks[t];
             }
         }
-        code = in_family > 1 ? mark_family(members, in_family, arena, error) : MTS_STATUS_OK;
+        status = in_family > 1 ? mark_family(members, in_family, arena, error) : MTS_STATUS_OK;
     }
-    return code;
+    return status;
 }

@@ -78,11 +78,11 @@ static mts_status tie_groups(set *s, mts_error *error)
     for (uint32_t t = 0; t < s->count; t++) {
         graphs[t] = s->tasks[t]->task->graph;
     }
-    const mts_status code = mts_graph_align(graphs, s->count, s->arena, &rows, error);
-    for (uint32_t r = 0; r < rows.row_count && code == MTS_STATUS_OK; r++) {
+    const mts_status status = mts_graph_align(graphs, s->count, s->arena, &rows, error);
+    for (uint32_t r = 0; r < rows.row_count && status == MTS_STATUS_OK; r++) {
         tie_row(s, rows.nodes + (size_t)r * s->count);
     }
-    return code;
+    return status;
 }
 
 /* Adds what a group's task says of its channels. */
@@ -155,16 +155,17 @@ static mts_status choose_set(set *s, mts_error *error)
     for (uint32_t t = 0; t < s->count; t++) {
         costs[t] = s->tasks[t]->cost;
     }
-    mts_status code = s->count > 1 ? tie_groups(s, error) : MTS_STATUS_OK;
-    if (code == MTS_STATUS_OK) {
+    mts_status status = s->count > 1 ? tie_groups(s, error) : MTS_STATUS_OK;
+    if (status == MTS_STATUS_OK) {
         problem.costs = costs;
         problem.slots = make_slots(s, &problem.slot_count);
-        code = problem.slots ? mts_choose(&problem, s->arena, &keep, error) : mts_fail_memory(error);
+        status = problem.slots ? mts_choose(&problem, s->arena, &keep, error) : mts_fail_memory(error);
     }
-    for (uint32_t t = 0; t < s->count && code == MTS_STATUS_OK; t++) {
+    for (uint32_t t = 0; t < s->count && status == MTS_STATUS_OK; t++) {
         s->tasks[t]->keep = keep[t];
     }
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "task '%s'", s->tasks[0]->task->name);
+    return status == MTS_STATUS_OK ? status
+                                   : mts_fail_prefix(error, status, "task '%s'", s->tasks[0]->task->name);
 }
 
 mts_status mts_prune_choose(mts_prune_task *tasks, uint32_t count, const mtsz_prune_options *options,
@@ -181,17 +182,17 @@ mts_status mts_prune_choose(mts_prune_task *tasks, uint32_t count, const mtsz_pr
         graphs[t] = tasks[t].task->graph;
         family[t] = t;
     }
-    mts_status code = options->together
-                          ? mts_graph_families(graphs, count, arena->allocator, family, &families, error)
-                          : MTS_STATUS_OK;
-    for (uint32_t f = 0; f < families && code == MTS_STATUS_OK; f++) {
+    mts_status status = options->together
+                            ? mts_graph_families(graphs, count, arena->allocator, family, &families, error)
+                            : MTS_STATUS_OK;
+    for (uint32_t f = 0; f < families && status == MTS_STATUS_OK; f++) {
         set s = {.tasks = members, .options = options, .arena = arena};
         for (uint32_t t = 0; t < count; t++) {
             if (family[t] == f) {
                 members[s.count++] = &tasks[t];
             }
         }
-        code = choose_set(&s, error);
+        status = choose_set(&s, error);
     }
-    return code;
+    return status;
 }

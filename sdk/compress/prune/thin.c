@@ -115,21 +115,21 @@ mts_status mts_thin_select(const mts_graph *graph, const mts_channels *channels,
                            mts_arena *arena, mts_thin_kept **out, mts_error *error)
 {
     mts_thin_kept *kept = mts_arena_zero(arena, channels->group_count, sizeof(*kept));
-    mts_status code = kept ? MTS_STATUS_OK : mts_fail_memory(error);
-    for (uint32_t g = 0; g < channels->group_count && code == MTS_STATUS_OK; g++) {
+    mts_status status = kept ? MTS_STATUS_OK : mts_fail_memory(error);
+    for (uint32_t g = 0; g < channels->group_count && status == MTS_STATUS_OK; g++) {
         if (channels->groups[g].kind != MTS_CHANNEL_PARTS || keep[g]) {
-            code = select_own(graph, channels, g, keep[g], arena, &kept[g], error);
+            status = select_own(graph, channels, g, keep[g], arena, &kept[g], error);
         }
         if (channels->groups[g].kind == MTS_CHANNEL_PARTS) {
             kept[g] = (mts_thin_kept){0};
         }
     }
     uint32_t left = 1;
-    while (code == MTS_STATUS_OK && left != 0) {
-        code = select_round(graph, channels, arena, kept, &left, error);
+    while (status == MTS_STATUS_OK && left != 0) {
+        status = select_round(graph, channels, arena, kept, &left, error);
     }
-    *out = code == MTS_STATUS_OK ? kept : NULL;
-    return code;
+    *out = status == MTS_STATUS_OK ? kept : NULL;
+    return status;
 }
 
 /* ---- constants ---- */
@@ -249,11 +249,12 @@ static mts_status infer(const thinner *t, const mts_node *node, const mts_shape 
         shapes[i] = node->inputs[i] == MTS_NONE ? NULL : &t->out->values[node->inputs[i]].shape;
     }
     mts_shape shape = {0};
-    const mts_status code = mts_node_infer(node->op, &node->attrs, shapes, node->input_count, &shape, error);
-    value->shape = code == MTS_STATUS_OK ? shape : value->shape;
-    return code == MTS_STATUS_OK
-               ? code
-               : mts_fail_prefix(error, code, "node '%s' without channels", mts_node_title(t->graph, node));
+    const mts_status status =
+        mts_node_infer(node->op, &node->attrs, shapes, node->input_count, &shape, error);
+    value->shape = status == MTS_STATUS_OK ? shape : value->shape;
+    return status == MTS_STATUS_OK
+               ? status
+               : mts_fail_prefix(error, status, "node '%s' without channels", mts_node_title(t->graph, node));
 }
 
 /* Constants and attributes first: shapes follow from them. */
@@ -267,11 +268,11 @@ static mts_status cut_nodes(const thinner *t, mts_error *error)
         most = t->out->nodes[n].input_count > most ? t->out->nodes[n].input_count : most;
     }
     const mts_shape **shapes = mts_arena_zero(t->out->arena, most, sizeof(*shapes));
-    mts_status code = shapes ? MTS_STATUS_OK : mts_fail_memory(error);
-    for (uint32_t n = 0; n < t->out->node_count && code == MTS_STATUS_OK; n++) {
-        code = infer(t, &t->out->nodes[n], shapes, error);
+    mts_status status = shapes ? MTS_STATUS_OK : mts_fail_memory(error);
+    for (uint32_t n = 0; n < t->out->node_count && status == MTS_STATUS_OK; n++) {
+        status = infer(t, &t->out->nodes[n], shapes, error);
     }
-    return code == MTS_STATUS_OK ? mts_graph_verify(t->out, error) : code;
+    return status == MTS_STATUS_OK ? mts_graph_verify(t->out, error) : status;
 }
 
 static uint32_t *same_numbers(mts_arena *arena, uint32_t count)
@@ -332,9 +333,9 @@ mts_status mts_thin(const mts_graph *graph, const mts_channels *channels, const 
 {
     mts_thin_kept *kept = NULL;
     *out = NULL;
-    mts_status code = mts_thin_select(graph, channels, keep, arena, &kept, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_thin_select(graph, channels, keep, arena, &kept, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     thinner t = {.graph = graph, .channels = channels, .kept = kept};
     uint32_t *numbers = nodes ? same_numbers(arena, graph->node_count) : NULL;
@@ -342,12 +343,12 @@ mts_status mts_thin(const mts_graph *graph, const mts_channels *channels, const 
     if (!t.out || (nodes && !numbers)) {
         return mts_fail_memory(error);
     }
-    code = cut_nodes(&t, error);
-    if (code == MTS_STATUS_OK) {
+    status = cut_nodes(&t, error);
+    if (status == MTS_STATUS_OK) {
         *out = t.out;
         if (nodes) {
             *nodes = numbers;
         }
     }
-    return code;
+    return status;
 }

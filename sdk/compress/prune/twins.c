@@ -51,23 +51,23 @@ mts_status mts_twins_open(const mts_graph *original, const mts_graph *thin, cons
 {
     *out =
         (mts_twins){.graphs = {original, thin}, .images = images, .allocator = allocator, .held = MTS_NONE};
-    mts_status code = find_readers(out) ? MTS_STATUS_OK : mts_fail_memory(error);
-    for (uint32_t side = 0; side < 2 && code == MTS_STATUS_OK; side++) {
-        code = mts_net_create(out->graphs[side], allocator, &out->nets[side], error);
+    mts_status status = find_readers(out) ? MTS_STATUS_OK : mts_fail_memory(error);
+    for (uint32_t side = 0; side < 2 && status == MTS_STATUS_OK; side++) {
+        status = mts_net_create(out->graphs[side], allocator, &out->nets[side], error);
     }
     out->batch = images->count < BATCH_MOST ? images->count : BATCH_MOST;
-    while (code == MTS_STATUS_OK && out->batch > 1 && !fits(out)) {
+    while (status == MTS_STATUS_OK && out->batch > 1 && !fits(out)) {
         out->batch /= 2;
     }
     out->chunk_count = (images->count + out->batch - 1) / out->batch;
-    for (uint32_t side = 0; side < 2 && code == MTS_STATUS_OK; side++) {
-        code = mts_net_run_create(out->nets[side], out->batch, MTS_NET_INFERENCE, &out->runs[side], error);
+    for (uint32_t side = 0; side < 2 && status == MTS_STATUS_OK; side++) {
+        status = mts_net_run_create(out->nets[side], out->batch, MTS_NET_INFERENCE, &out->runs[side], error);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         out->stores = mts_alloc_zero(allocator, out->chunk_count, sizeof(*out->stores));
-        code = out->stores ? MTS_STATUS_OK : mts_fail_memory(error);
+        status = out->stores ? MTS_STATUS_OK : mts_fail_memory(error);
     }
-    return code;
+    return status;
 }
 
 static void drop_store(mts_twins *twins, uint32_t chunk)
@@ -150,12 +150,13 @@ static mts_status fill_inputs(mts_twins *twins, uint32_t chunk, mts_error *error
     const mts_prune_images *images = twins->images;
     mts_net_run *original = twins->runs[MTS_TWIN_ORIGINAL];
     const uint32_t count = mts_twins_chunk_images(twins, chunk);
-    const mts_status code = mts_data_feed(images->data, images->task, original,
-                                          images->indices + (size_t)chunk * twins->batch, count, NULL, error);
-    if (code == MTS_STATUS_OK) {
+    const mts_status status =
+        mts_data_feed(images->data, images->task, original, images->indices + (size_t)chunk * twins->batch,
+                      count, NULL, error);
+    if (status == MTS_STATUS_OK) {
         mts_net_run_copy_inputs(twins->runs[MTS_TWIN_THIN], original, count);
     }
-    return code;
+    return status;
 }
 
 /* The runs take up another chunk, where it was left or from the start. */
@@ -175,12 +176,12 @@ static mts_status turn_to(mts_twins *twins, uint32_t chunk, uint32_t node, mts_e
 
 mts_status mts_twins_advance(mts_twins *twins, uint32_t chunk, uint32_t node, mts_error *error)
 {
-    mts_status code = twins->held == chunk ? MTS_STATUS_OK : turn_to(twins, chunk, node, error);
-    for (uint32_t side = 0; side < 2 && code == MTS_STATUS_OK; side++) {
-        code = mts_net_run_forward(twins->runs[side], mts_twins_chunk_images(twins, chunk), twins->done, node,
-                                   error);
+    mts_status status = twins->held == chunk ? MTS_STATUS_OK : turn_to(twins, chunk, node, error);
+    for (uint32_t side = 0; side < 2 && status == MTS_STATUS_OK; side++) {
+        status = mts_net_run_forward(twins->runs[side], mts_twins_chunk_images(twins, chunk), twins->done,
+                                     node, error);
     }
-    twins->held = code == MTS_STATUS_OK ? chunk : MTS_NONE;
+    twins->held = status == MTS_STATUS_OK ? chunk : MTS_NONE;
     twins->done = node;
-    return code;
+    return status;
 }

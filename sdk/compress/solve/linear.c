@@ -126,7 +126,7 @@ mts_status mts_solve_positive(double *a, uint32_t n, double *b, uint32_t count, 
     if (!diagonal) {
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a system of %u unknowns", n);
     }
-    const mts_status code = solve(a, n, b, count, x0, ridge, diagonal, used, error);
+    const mts_status status = solve(a, n, b, count, x0, ridge, diagonal, used, error);
     mts_alloc_free(allocator, diagonal);
-    return code;
+    return status;
 }

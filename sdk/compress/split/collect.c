@@ -26,20 +26,20 @@ static mts_status collect_batch(void *context, uint32_t job, uint32_t worker, mt
     const uint32_t first = job * c->batch;
     const uint32_t images = c->images - first < c->batch ? c->images - first : c->batch;
     uint32_t indices[BATCH];
-    mts_status code = c->runs[worker]
-                          ? MTS_STATUS_OK
-                          : mts_net_run_create(c->net, c->batch, MTS_NET_INFERENCE, &c->runs[worker], error);
+    mts_status status =
+        c->runs[worker] ? MTS_STATUS_OK
+                        : mts_net_run_create(c->net, c->batch, MTS_NET_INFERENCE, &c->runs[worker], error);
     for (uint32_t i = 0; i < images; i++) {
         indices[i] = first + i;
     }
-    MTS_TRY(code, mts_data_feed(c->data, c->task, c->runs[worker], indices, images, NULL, error));
-    MTS_TRY(code, mts_net_run_forward(c->runs[worker], images, 0, graph->node_count, error));
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < c->count; i++) {
+    MTS_TRY(status, mts_data_feed(c->data, c->task, c->runs[worker], indices, images, NULL, error));
+    MTS_TRY(status, mts_net_run_forward(c->runs[worker], images, 0, graph->node_count, error));
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < c->count; i++) {
         const size_t elements = mts_shape_count(&graph->values[c->wanted[i].value].shape);
         memcpy(c->wanted[i].out + first * elements, mts_net_run_value(c->runs[worker], c->wanted[i].value),
                images * elements * sizeof(float));
     }
-    return code;
+    return status;
 }
 
 mts_status mts_collect_values(const mts_net *net, mts_data *data, uint32_t task, const mts_collect *wanted,
@@ -61,10 +61,10 @@ mts_status mts_collect_values(const mts_net *net, mts_data *data, uint32_t task,
         c.batch /= 2;
     }
     const uint32_t jobs = (c.images + c.batch - 1) / c.batch;
-    const mts_status code = mts_threads_run(jobs, collect_batch, &c, error);
+    const mts_status status = mts_threads_run(jobs, collect_batch, &c, error);
     for (uint32_t i = 0; i < workers; i++) {
         mts_net_run_destroy(&c.runs[i]);
     }
     mts_alloc_free(allocator, c.runs);
-    return code;
+    return status;
 }

@@ -58,9 +58,9 @@ mts_status mts_ending_fit(const mts_split *split, const mts_ending *ending, cons
                                   .targets = targets,
                                   .ridge = RIDGE,
                                   .steps = STEPS};
-    const mts_status code = mts_logistic_fit(&problem, weight, bias, split->allocator, error);
+    const mts_status status = mts_logistic_fit(&problem, weight, bias, split->allocator, error);
     mts_alloc_free(split->allocator, targets);
-    return code;
+    return status;
 }
 
 mts_status mts_ending_build(const mts_ending *ending, const mts_graph *body, uint32_t value,

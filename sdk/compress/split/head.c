@@ -143,10 +143,10 @@ static mts_status copy_node(copy *c, uint32_t index)
     }
     c->nodes[index] = c->to->node_count;
     uint32_t value = MTS_NONE;
-    const mts_status code = mts_graph_add_node(c->to, node->op, node->name, inputs, node->input_count,
-                                               &node->attrs, &value, c->error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = mts_graph_add_node(c->to, node->op, node->name, inputs, node->input_count,
+                                                 &node->attrs, &value, c->error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     c->values[node->output] = value;
     return mts_graph_name_value(c->to, value, c->from->values[node->output].name) ? MTS_STATUS_OK
@@ -187,34 +187,34 @@ static mts_status add_product(mts_graph *graph, const mts_head_layer *layer, uin
 static mts_status add_layer(mts_graph *graph, const mts_head_layer *layer, uint32_t number, uint32_t *value,
                             mts_error *error)
 {
-    mts_status code = layer->weight ? add_product(graph, layer, number, value, error) : MTS_STATUS_OK;
-    if (code == MTS_STATUS_OK && layer->softmax) {
+    mts_status status = layer->weight ? add_product(graph, layer, number, value, error) : MTS_STATUS_OK;
+    if (status == MTS_STATUS_OK && layer->softmax) {
         const mts_attrs softmax = {.softmax = {.axis = 1}};
-        code = mts_graph_add_node(graph, MTS_OP_SOFTMAX, "split.softmax", value, 1, &softmax, value, error);
+        status = mts_graph_add_node(graph, MTS_OP_SOFTMAX, "split.softmax", value, 1, &softmax, value, error);
     }
-    if (code == MTS_STATUS_OK && layer->log) {
+    if (status == MTS_STATUS_OK && layer->log) {
         const mts_attrs log = {.unary = {.act = {.fn = MTS_FN_LOG}}};
-        code = mts_graph_add_node(graph, MTS_OP_UNARY, "split.log", value, 1, &log, value, error);
+        status = mts_graph_add_node(graph, MTS_OP_UNARY, "split.log", value, 1, &log, value, error);
     }
-    return code;
+    return status;
 }
 
 static mts_status add_layers(copy *c, uint32_t value, const mts_head_layer *layers, uint32_t count)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
-        code = add_layer(c->to, &layers[i], i, &value, c->error);
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
+        status = add_layer(c->to, &layers[i], i, &value, c->error);
     }
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     const mts_shape shape = mts_shape_make(2, (int64_t[]){1, layers[count - 1].outputs});
     const mts_attrs reshape = {.reshape = {.shape = shape}};
     uint32_t flat = MTS_NONE;
-    code = mts_graph_add_node(c->to, MTS_OP_RESHAPE, "split.answer", &value, 1, &reshape, &flat, c->error);
-    return code != MTS_STATUS_OK ? code
-                                 : mts_graph_add_output(c->to, c->from->outputs[0].name, flat,
-                                                        MTS_TYPE_FLOAT32, &shape, c->error);
+    status = mts_graph_add_node(c->to, MTS_OP_RESHAPE, "split.answer", &value, 1, &reshape, &flat, c->error);
+    return status != MTS_STATUS_OK ? status
+                                   : mts_graph_add_output(c->to, c->from->outputs[0].name, flat,
+                                                          MTS_TYPE_FLOAT32, &shape, c->error);
 }
 
 mts_status mts_head_replace(const mts_graph *graph, uint32_t value, const mts_head_layer *layers,
@@ -232,16 +232,16 @@ mts_status mts_head_replace(const mts_graph *graph, uint32_t value, const mts_he
     memset(c.values, 0xff, graph->value_count * sizeof *c.values);
     memset(c.nodes, 0xff, graph->node_count * sizeof *c.nodes);
     mts_head_mark(graph, value, c.needed);
-    mts_status code = copy_inputs(&c);
-    for (uint32_t n = 0; code == MTS_STATUS_OK && n < graph->node_count; n++) {
-        code = c.needed[n] ? copy_node(&c, n) : MTS_STATUS_OK;
+    mts_status status = copy_inputs(&c);
+    for (uint32_t n = 0; status == MTS_STATUS_OK && n < graph->node_count; n++) {
+        status = c.needed[n] ? copy_node(&c, n) : MTS_STATUS_OK;
     }
-    MTS_TRY(code, add_layers(&c, c.values[value], layers, count));
-    if (code == MTS_STATUS_OK) {
+    MTS_TRY(status, add_layers(&c, c.values[value], layers, count));
+    if (status == MTS_STATUS_OK) {
         *out = c.to;
         if (nodes) {
             *nodes = c.nodes;
         }
     }
-    return code;
+    return status;
 }

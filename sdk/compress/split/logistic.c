@@ -101,9 +101,9 @@ static mts_status loss(void *context, const double *x, double *value, double *gr
     for (size_t i = 0; i < size; i++) {
         f->weight[i] = (float)x[i];
     }
-    const mts_status code = mts_threads_run(SLICES, slice_gradient, f, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = mts_threads_run(SLICES, slice_gradient, f, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     *value = 0;
     memset(gradient, 0, size * sizeof *gradient);
@@ -196,16 +196,16 @@ mts_status mts_logistic_fit(const mts_logistic *problem, float *weight, float *b
     f.gradients = mts_arena_zero(&arena, size, SLICES * sizeof *f.gradients);
     f.scores = mts_arena_zero(&arena, problem->outputs, SLICES * sizeof *f.scores);
     double *x = mts_arena_zero(&arena, size, sizeof *x);
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (!f.rows || !f.mean || !f.inverse || !f.weight || !f.gradients || !f.scores || !x) {
-        code = mts_fail_memory(error);
+        status = mts_fail_memory(error);
     } else {
         scale_rows(&f);
-        code = mts_minimize(loss, &f, x, size, problem->steps, TOLERANCE, allocator, error);
+        status = mts_minimize(loss, &f, x, size, problem->steps, TOLERANCE, allocator, error);
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         write_layer(&f, x, weight, bias);
     }
     mts_arena_release(&arena);
-    return code;
+    return status;
 }

@@ -97,9 +97,9 @@ static mts_status step(state *s, mts_minimize_function function, void *context, 
         double value = 0;
         memcpy(s->next, s->x, s->size * sizeof *s->x);
         add_scaled(s->next, length, s->direction, s->size);
-        const mts_status code = function(context, s->next, &value, s->next_gradient, error);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        const mts_status status = function(context, s->next, &value, s->next_gradient, error);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
         if (isfinite(value) && value <= s->value + ENOUGH * length * slope) {
             *gain = s->value - value;
@@ -116,18 +116,18 @@ static mts_status step(state *s, mts_minimize_function function, void *context, 
 static mts_status descend(state *s, mts_minimize_function function, void *context, uint32_t steps,
                           double tolerance, mts_error *error)
 {
-    mts_status code = function(context, s->x, &s->value, s->gradient, error);
-    if (code == MTS_STATUS_OK && !isfinite(s->value)) {
-        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the loss is not a number");
+    mts_status status = function(context, s->x, &s->value, s->gradient, error);
+    if (status == MTS_STATUS_OK && !isfinite(s->value)) {
+        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the loss is not a number");
     }
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < steps; i++) {
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < steps; i++) {
         double gain = 0;
-        code = step(s, function, context, &gain, error);
+        status = step(s, function, context, &gain, error);
         if (gain <= tolerance * fabs(s->value)) {
             break;
         }
     }
-    return code;
+    return status;
 }
 
 mts_status mts_minimize(mts_minimize_function function, void *context, double *x, size_t size, uint32_t steps,
@@ -143,8 +143,8 @@ mts_status mts_minimize(mts_minimize_function function, void *context, double *x
     s.steps = mts_arena_zero(&arena, size, MEMORY * sizeof *s.steps);
     s.changes = mts_arena_zero(&arena, size, MEMORY * sizeof *s.changes);
     const bool complete = s.gradient && s.direction && s.next && s.next_gradient && s.steps && s.changes;
-    const mts_status code =
+    const mts_status status =
         complete ? descend(&s, function, context, steps, tolerance, error) : mts_fail_memory(error);
     mts_arena_release(&arena);
-    return code;
+    return status;
 }

@@ -103,11 +103,11 @@ static mts_status choose(narrowing *n, mts_error *error)
     double **importance = NULL;
     const mts_prune_images images = images_of(n, n->own, n->own_count);
     mts_cost cost;
-    const mts_status code =
+    const mts_status status =
         mts_importance_find(n->graph, &n->channels, n->removable, n->split->wanted->criterion, &images,
                             n->arena, &importance, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     const uint32_t groups = n->channels.group_count;
     mts_choose_slot *slots = mts_arena_zero(n->arena, groups, sizeof *slots);
@@ -145,20 +145,20 @@ static mts_status thin_and_refit(narrowing *n, mts_graph **out, mts_error *error
     const mts_prune_images images = images_of(n, n->balanced, n->balanced_count);
     mts_thin_kept *kept = NULL;
     mts_graph *thin = NULL;
-    mts_status code = mts_thin_select(n->graph, &n->channels, keep, n->arena, &kept, error);
-    MTS_TRY(code, mts_thin(n->graph, &n->channels, keep, n->arena, &thin, NULL, error));
-    return code == MTS_STATUS_OK
+    mts_status status = mts_thin_select(n->graph, &n->channels, keep, n->arena, &kept, error);
+    MTS_TRY(status, mts_thin(n->graph, &n->channels, keep, n->arena, &thin, NULL, error));
+    return status == MTS_STATUS_OK
                ? mts_refit(n->graph, &n->channels, kept, thin, NULL, &images, n->arena, out, error)
-               : code;
+               : status;
 }
 
 mts_status mts_split_narrow(const mts_split *split, uint32_t group, mts_arena *arena, mts_graph **out,
                             mts_error *error)
 {
     narrowing n = {.split = split, .arena = arena, .graph = mts_split_task(split)->graph, .group = group};
-    mts_status code = mts_channels_find(n.graph, arena, &n.channels, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_channels_find(n.graph, arena, &n.channels, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     n.removable = mts_thin_removable(n.graph, &n.channels, arena);
     if (!n.removable || !select_images(&n)) {
@@ -169,6 +169,6 @@ mts_status mts_split_narrow(const mts_split *split, uint32_t group, mts_arena *a
         return *out ? MTS_STATUS_OK : mts_fail_memory(error);
     }
     keep_trunk(&n);
-    code = choose(&n, error);
-    return code == MTS_STATUS_OK ? thin_and_refit(&n, out, error) : code;
+    status = choose(&n, error);
+    return status == MTS_STATUS_OK ? thin_and_refit(&n, out, error) : status;
 }

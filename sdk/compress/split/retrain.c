@@ -50,16 +50,16 @@ static mts_status train(mts_split *split, uint32_t trunk, mts_graph *student_gra
     options.frozen_nodes = &trunk;
     options.progress = progress;
     options.context = split;
-    mts_status code = mts_net_create(student_graph, split->allocator, &student, error);
-    MTS_TRY(code, mts_net_create(teacher_graph, split->allocator, &teacher, error));
-    MTS_TRY(code, mts_distill(&student, (const mts_net *const *)&teacher, 1, NULL, 0, split->data, &options,
-                              split->allocator, &report, error));
-    if (code == MTS_STATUS_OK && !mts_net_store(student, NULL, student_graph)) {
-        code = mts_fail_memory(error);
+    mts_status status = mts_net_create(student_graph, split->allocator, &student, error);
+    MTS_TRY(status, mts_net_create(teacher_graph, split->allocator, &teacher, error));
+    MTS_TRY(status, mts_distill(&student, (const mts_net *const *)&teacher, 1, NULL, 0, split->data, &options,
+                                split->allocator, &report, error));
+    if (status == MTS_STATUS_OK && !mts_net_store(student, NULL, student_graph)) {
+        status = mts_fail_memory(error);
     }
     mts_net_destroy(&teacher);
     mts_net_destroy(&student);
-    return code;
+    return status;
 }
 
 /* Nodes of the trunk that are in the student too, where they stand in front as well. */
@@ -84,10 +84,10 @@ mts_status mts_split_retrain(mts_split *split, const mts_ending *ending, const m
     mts_graph *teacher = NULL;
     mts_graph *student = NULL;
     uint32_t *nodes = NULL;
-    mts_status code = make_teacher(split, ending, &split->arena, &teacher, error);
-    MTS_TRY(code, mts_head_replace(body, value, &layer, 1, &split->arena, &student, &nodes, error));
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = make_teacher(split, ending, &split->arena, &teacher, error);
+    MTS_TRY(status, mts_head_replace(body, value, &layer, 1, &split->arena, &student, &nodes, error));
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     out->graph = mts_graph_clone(student, &split->arena);
     out->value = student->nodes[nodes[body->values[value].producer]].output;

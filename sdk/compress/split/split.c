@@ -93,9 +93,9 @@ static mts_status ask_whole(mts_split *split, mts_error *error)
     const uint32_t classes = split->head.classes;
     const mts_collect wanted[2] = {{split->head.input, split->features},
                                    {split->head.output, split->answers}};
-    const mts_status code =
+    const mts_status status =
         mts_collect_values(split->whole, split->data, 0, wanted, 2, split->allocator, error);
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < split->images; i++) {
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < split->images; i++) {
         float *scores = split->answers + (size_t)i * classes;
         if (!softmax(scores, classes)) {
             return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
@@ -104,28 +104,28 @@ static mts_status ask_whole(mts_split *split, mts_error *error)
         }
         split->answer[i] = largest(scores, classes);
     }
-    return code;
+    return status;
 }
 
 static mts_status prepare(mts_split *split, const char *path, const mtsz_data *data, const char *out_path,
                           mts_error *error)
 {
-    mts_status code = mts_models_open(path, split->allocator, &split->models, error);
-    MTS_TRY(code, mts_models_check_output(&split->models, out_path, error));
-    MTS_TRY(code, mts_models_find(&split->models, split->wanted->task, &split->task, error));
-    MTS_TRY(code, mts_head_find(mts_split_task(split), &split->head, error));
-    MTS_TRY(code, groups_check(split, error));
-    MTS_TRY(code, mts_data_create(data, mts_split_task(split), 1, DATA_MEMORY, split->allocator, &split->data,
-                                  error));
-    if (code == MTS_STATUS_OK) {
+    mts_status status = mts_models_open(path, split->allocator, &split->models, error);
+    MTS_TRY(status, mts_models_check_output(&split->models, out_path, error));
+    MTS_TRY(status, mts_models_find(&split->models, split->wanted->task, &split->task, error));
+    MTS_TRY(status, mts_head_find(mts_split_task(split), &split->head, error));
+    MTS_TRY(status, groups_check(split, error));
+    MTS_TRY(status, mts_data_create(data, mts_split_task(split), 1, DATA_MEMORY, split->allocator,
+                                    &split->data, error));
+    if (status == MTS_STATUS_OK) {
         split->images = mts_data_count(split->data);
-        code = mts_net_create(mts_split_task(split)->graph, split->allocator, &split->whole, error);
+        status = mts_net_create(mts_split_task(split)->graph, split->allocator, &split->whole, error);
     }
-    if (code == MTS_STATUS_OK && !arrays_make(split)) {
-        code = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the answers to %u images",
-                        split->images);
+    if (status == MTS_STATUS_OK && !arrays_make(split)) {
+        status = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the answers to %u images",
+                          split->images);
     }
-    return code;
+    return status;
 }
 
 /* ---- the bundle ---- */
@@ -190,37 +190,37 @@ static mts_status write_tasks(mts_split *split, const char *path, mtsc_summary *
 static mts_status make_subnets(mts_split *split, mts_error *error)
 {
     const uint32_t groups = split->wanted->groups;
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t g = 0; code == MTS_STATUS_OK && g < groups; g++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t g = 0; status == MTS_STATUS_OK && g < groups; g++) {
         char what[64];
         (void)snprintf(what, sizeof what, "making subnet %u of %u", g + 1, groups);
-        code = mts_options_progress(split->options, 0.1f + 0.8f * (float)g / (float)groups, what, error);
-        MTS_TRY(code, mts_split_subnet(split, g, error));
-        if (code == MTS_STATUS_OK && !mts_split_name(split, g)) {
-            code = mts_fail_memory(error);
+        status = mts_options_progress(split->options, 0.1f + 0.8f * (float)g / (float)groups, what, error);
+        MTS_TRY(status, mts_split_subnet(split, g, error));
+        if (status == MTS_STATUS_OK && !mts_split_name(split, g)) {
+            status = mts_fail_memory(error);
         }
     }
-    return code;
+    return status;
 }
 
 static mts_status split_bundle(mts_split *split, const char *path, const mtsz_data *data,
                                const char *out_path, mtsz_split_report *report, mts_error *error)
 {
-    mts_status code = prepare(split, path, data, out_path, error);
-    MTS_TRY(code, mts_options_progress(split->options, 0.0f, "running the whole network", error));
-    MTS_TRY(code, ask_whole(split, error));
-    MTS_TRY(code, mts_split_group(split, error));
-    MTS_TRY(code, make_subnets(split, error));
-    MTS_TRY(code, mts_options_progress(split->options, 0.9f, "writing the bundle", error));
-    if (code == MTS_STATUS_OK) {
+    mts_status status = prepare(split, path, data, out_path, error);
+    MTS_TRY(status, mts_options_progress(split->options, 0.0f, "running the whole network", error));
+    MTS_TRY(status, ask_whole(split, error));
+    MTS_TRY(status, mts_split_group(split, error));
+    MTS_TRY(status, make_subnets(split, error));
+    MTS_TRY(status, mts_options_progress(split->options, 0.9f, "writing the bundle", error));
+    if (status == MTS_STATUS_OK) {
         mtsz_split_report made = {.size = sizeof made, .summary = {.size = sizeof made.summary}};
         report_fill(split, &made); /* writing rewrites the graphs */
-        code = write_tasks(split, out_path, &made.summary, error);
-        if (code == MTS_STATUS_OK && report) {
+        status = write_tasks(split, out_path, &made.summary, error);
+        if (status == MTS_STATUS_OK && report) {
             mts_sized_write(report, &made);
         }
     }
-    return code;
+    return status;
 }
 
 static void release(mts_split *split)

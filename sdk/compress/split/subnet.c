@@ -22,20 +22,21 @@ static mts_status value_of_images(const mts_split *split, const mts_graph *graph
 {
     const mts_collect wanted = {value, out};
     mts_net *net = NULL;
-    mts_status code = mts_net_create(graph, split->allocator, &net, error);
-    MTS_TRY(code, mts_collect_values(net, split->data, 0, &wanted, 1, split->allocator, error));
+    mts_status status = mts_net_create(graph, split->allocator, &net, error);
+    MTS_TRY(status, mts_collect_values(net, split->data, 0, &wanted, 1, split->allocator, error));
     mts_net_destroy(&net);
-    return code;
+    return status;
 }
 
 static mts_status fit_end(subnet *s, mts_error *error)
 {
     mts_split *split = s->split;
     float *rows = mts_alloc_zero(split->allocator, split->images, s->features * sizeof *rows);
-    mts_status code = rows ? value_of_images(split, s->body, s->value, rows, error) : mts_fail_memory(error);
-    MTS_TRY(code, mts_ending_fit(split, &s->ending, rows, s->features, s->weight, s->bias, error));
+    mts_status status =
+        rows ? value_of_images(split, s->body, s->value, rows, error) : mts_fail_memory(error);
+    MTS_TRY(status, mts_ending_fit(split, &s->ending, rows, s->features, s->weight, s->bias, error));
     mts_alloc_free(split->allocator, rows);
-    return code;
+    return status;
 }
 
 /* What the finished subnet says of its classes, for the common answer. */
@@ -44,9 +45,9 @@ static mts_status ask_subnet(const subnet *s, const mts_graph *graph, mts_error 
     mts_split *split = s->split;
     const uint32_t count = s->ending.classes + 1;
     float *answers = mts_alloc_zero(split->allocator, split->images, count * sizeof *answers);
-    const mts_status code = answers ? value_of_images(split, graph, graph->outputs[0].value, answers, error)
-                                    : mts_fail_memory(error);
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < split->images; i++) {
+    const mts_status status = answers ? value_of_images(split, graph, graph->outputs[0].value, answers, error)
+                                      : mts_fail_memory(error);
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < split->images; i++) {
         for (uint32_t c = 0; c < split->head.classes; c++) {
             if (s->ending.score_of[c] < s->ending.classes) {
                 split->combined[(size_t)i * split->head.classes + c] =
@@ -55,20 +56,20 @@ static mts_status ask_subnet(const subnet *s, const mts_graph *graph, mts_error 
         }
     }
     mts_alloc_free(split->allocator, answers);
-    return code;
+    return status;
 }
 
 static mts_status retrain(subnet *s, mts_error *error)
 {
     mts_split *split = s->split;
     mts_retrained made;
-    mts_status code = mts_split_retrain(split, &s->ending, s->body, s->weight, s->bias, &made, error);
-    if (code == MTS_STATUS_OK) {
+    mts_status status = mts_split_retrain(split, &s->ending, s->body, s->weight, s->bias, &made, error);
+    if (status == MTS_STATUS_OK) {
         s->body = made.graph;
         s->value = made.value;
-        code = fit_end(s, error);
+        status = fit_end(s, error);
     }
-    return code;
+    return status;
 }
 
 static mts_status make(subnet *s, uint32_t group, mts_error *error)
@@ -77,32 +78,32 @@ static mts_status make(subnet *s, uint32_t group, mts_error *error)
     if (!mts_ending_init(split, group, &split->arena, &s->ending)) {
         return mts_fail_memory(error);
     }
-    mts_status code = mts_split_narrow(split, group, &split->arena, &s->body, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_split_narrow(split, group, &split->arena, &s->body, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     s->value = split->head.input;
     s->features = (uint32_t)s->body->values[s->value].shape.dims[1];
     s->weight = mts_arena_zero(&split->arena, s->ending.scores, s->features * sizeof *s->weight);
     s->bias = mts_arena_zero(&split->arena, s->ending.scores, sizeof *s->bias);
-    code = s->weight && s->bias ? fit_end(s, error) : mts_fail_memory(error);
-    if (code == MTS_STATUS_OK && split->wanted->retrain_seconds > 0.0) {
-        code = retrain(s, error);
+    status = s->weight && s->bias ? fit_end(s, error) : mts_fail_memory(error);
+    if (status == MTS_STATUS_OK && split->wanted->retrain_seconds > 0.0) {
+        status = retrain(s, error);
     }
     mts_graph *graph = NULL;
-    MTS_TRY(code, mts_ending_build(&s->ending, s->body, s->value, s->features, s->weight, s->bias,
-                                   &split->arena, &graph, error));
-    MTS_TRY(code, ask_subnet(s, graph, error));
+    MTS_TRY(status, mts_ending_build(&s->ending, s->body, s->value, s->features, s->weight, s->bias,
+                                     &split->arena, &graph, error));
+    MTS_TRY(status, ask_subnet(s, graph, error));
     split->subnets[group].graph = graph;
-    return code;
+    return status;
 }
 
 mts_status mts_split_subnet(mts_split *split, uint32_t group, mts_error *error)
 {
     subnet s = {.split = split};
-    const mts_status code = make(&s, group, error);
-    return code == MTS_STATUS_OK
-               ? code
-               : mts_fail_prefix(error, code, "task '%s', group %u of %u", mts_split_task(split)->name,
+    const mts_status status = make(&s, group, error);
+    return status == MTS_STATUS_OK
+               ? status
+               : mts_fail_prefix(error, status, "task '%s', group %u of %u", mts_split_task(split)->name,
                                  group + 1, split->wanted->groups);
 }

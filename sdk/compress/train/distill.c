@@ -107,11 +107,11 @@ static mts_status copy_make(trainer *t, const mts_net *of, mts_net **copy, mts_e
     if (!graph) {
         return mts_fail_memory(error);
     }
-    const mts_status code = mts_net_create(graph, t->allocator, copy, error);
-    if (code == MTS_STATUS_OK) {
+    const mts_status status = mts_net_create(graph, t->allocator, copy, error);
+    if (status == MTS_STATUS_OK) {
         mts_parameters_copy(*copy, of);
     }
-    return code;
+    return status;
 }
 
 static mts_status lane_task_make(trainer *t, uint32_t task, mts_error *error)
@@ -139,10 +139,10 @@ static mts_status task_make(trainer *t, uint32_t task, mts_error *error)
     if (!ports_equal(graph, mts_net_graph(t->teachers[task]))) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "student and teacher have other ports");
     }
-    mts_status code = copy_make(t, t->given[task], &t->copies[task], error);
-    MTS_TRY(code, copy_make(t, t->teachers[task], &t->originals[task], error));
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = copy_make(t, t->given[task], &t->copies[task], error);
+    MTS_TRY(status, copy_make(t, t->teachers[task], &t->originals[task], error));
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     graph = mts_net_graph(t->copies[task]);
     if (!answers_equal(graph, mts_net_graph(t->originals[task]))) {
@@ -161,9 +161,9 @@ static mts_status tasks_make(trainer *t, mts_error *error)
         return mts_fail_memory(error);
     }
     for (uint32_t i = 0; i < t->count; i++) {
-        const mts_status code = mts_frozen_task(&t->frozen, i) ? MTS_STATUS_OK : task_make(t, i, error);
-        if (code != MTS_STATUS_OK) {
-            return mts_fail_prefix(error, code, "task '%s'", task_name(t, i));
+        const mts_status status = mts_frozen_task(&t->frozen, i) ? MTS_STATUS_OK : task_make(t, i, error);
+        if (status != MTS_STATUS_OK) {
+            return mts_fail_prefix(error, status, "task '%s'", task_name(t, i));
         }
     }
     if (!mts_parameters_init(&t->parameters, t->copies, t->count, &t->frozen, t->allocator)) {
@@ -218,9 +218,9 @@ static mts_status lanes_make(trainer *t, uint32_t trained, mts_error *error)
             lane->first = part * images;
             lane->end = size < lane->first + images ? size : lane->first + images;
             lane->chunk = chunk;
-            const mts_status code = mts_lane_init(lane, t->parameters.elements[i], t->allocator, error);
-            if (code != MTS_STATUS_OK) {
-                return mts_fail_prefix(error, code, "task '%s'", task_name(t, i));
+            const mts_status status = mts_lane_init(lane, t->parameters.elements[i], t->allocator, error);
+            if (status != MTS_STATUS_OK) {
+                return mts_fail_prefix(error, status, "task '%s'", task_name(t, i));
             }
             if (part == 0) {
                 t->gradients[i] = lane->gradients;
@@ -239,8 +239,8 @@ static mts_status measure_job(void *context, uint32_t job, uint32_t worker, mts_
     const uint32_t task = lane->of->task;
     const uint32_t count = t->batch.images < MEASURE_IMAGES ? t->batch.images : MEASURE_IMAGES;
     (void)worker;
-    const mts_status code = mts_lane_measure(lane, &t->parameters, t->data, t->batch.order, count, error);
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "task '%s'", task_name(t, task));
+    const mts_status status = mts_lane_measure(lane, &t->parameters, t->data, t->batch.order, count, error);
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "task '%s'", task_name(t, task));
 }
 
 static mts_status lane_job(void *context, uint32_t job, uint32_t worker, mts_error *error)
@@ -248,9 +248,10 @@ static mts_status lane_job(void *context, uint32_t job, uint32_t worker, mts_err
     trainer *t = context;
     mts_lane *lane = &t->lanes[job];
     (void)worker;
-    const mts_status code = mts_lane_step(lane, t->data, &t->batch, &t->parameters, error);
-    return code == MTS_STATUS_OK ? code
-                                 : mts_fail_prefix(error, code, "task '%s'", task_name(t, lane->of->task));
+    const mts_status status = mts_lane_step(lane, t->data, &t->batch, &t->parameters, error);
+    return status == MTS_STATUS_OK
+               ? status
+               : mts_fail_prefix(error, status, "task '%s'", task_name(t, lane->of->task));
 }
 
 /* Adds the other lanes' gradients of a task to its first lane's. */
@@ -357,15 +358,15 @@ static mts_status step(trainer *t, mts_error *error)
 {
     const uint32_t trained = t->lane_count / t->lanes_per_task;
     mts_batch_next(&t->batch);
-    mts_status code = mts_threads_run(t->lane_count, lane_job, t, error);
-    MTS_TRY(code, loss_take(t, error));
-    if (code == MTS_STATUS_OK && t->lanes_per_task > 1) {
-        code = mts_threads_run(trained, reduce_job, t, error);
+    mts_status status = mts_threads_run(t->lane_count, lane_job, t, error);
+    MTS_TRY(status, loss_take(t, error));
+    if (status == MTS_STATUS_OK && t->lanes_per_task > 1) {
+        status = mts_threads_run(trained, reduce_job, t, error);
     }
-    MTS_TRY(code, mts_threads_run(t->tie_count, gather_job, t, error));
-    MTS_TRY(code, mts_threads_run(t->parameters.count, update_job, t, error));
-    MTS_TRY(code, mts_threads_run(t->tie_count, spread_job, t, error));
-    return code == MTS_STATUS_OK ? mts_threads_run(trained, touch_job, t, error) : code;
+    MTS_TRY(status, mts_threads_run(t->tie_count, gather_job, t, error));
+    MTS_TRY(status, mts_threads_run(t->parameters.count, update_job, t, error));
+    MTS_TRY(status, mts_threads_run(t->tie_count, spread_job, t, error));
+    return status == MTS_STATUS_OK ? mts_threads_run(trained, touch_job, t, error) : status;
 }
 
 static mts_status progress(trainer *t, bool last, mts_error *error)
@@ -404,24 +405,24 @@ static void drop_differences(trainer *t)
 static mts_status train(trainer *t, uint32_t trained, uint64_t start, mts_error *error)
 {
     const mts_distill_options *o = t->options;
-    mts_status code = lanes_make(t, trained, error);
-    MTS_TRY(code, mts_threads_run(trained, measure_job, t, error));
-    if (code == MTS_STATUS_OK && o->soft) {
+    mts_status status = lanes_make(t, trained, error);
+    MTS_TRY(status, mts_threads_run(trained, measure_job, t, error));
+    if (status == MTS_STATUS_OK && o->soft) {
         drop_differences(t);
     }
     const uint64_t steps = (uint64_t)o->epochs * (t->batch.images / t->batch.size);
     mts_schedule_init(&t->schedule, start, o->seconds, steps < UINT32_MAX ? steps : UINT32_MAX, o->rate);
-    while (code == MTS_STATUS_OK && mts_schedule_next(&t->schedule)) {
-        code = step(t, error);
-        MTS_TRY(code, progress(t, false, error));
+    while (status == MTS_STATUS_OK && mts_schedule_next(&t->schedule)) {
+        status = step(t, error);
+        MTS_TRY(status, progress(t, false, error));
     }
-    for (uint32_t i = 0; i < t->parameters.count && code == MTS_STATUS_OK; i++) {
+    for (uint32_t i = 0; i < t->parameters.count && status == MTS_STATUS_OK; i++) {
         if (!mts_parameters_finite(&t->parameters.arrays[i])) {
-            code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "task '%s': training ended in no numbers",
-                            task_name(t, t->parameters.arrays[i].task));
+            status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "task '%s': training ended in no numbers",
+                              task_name(t, t->parameters.arrays[i].task));
         }
     }
-    return code == MTS_STATUS_OK ? progress(t, true, error) : code;
+    return status == MTS_STATUS_OK ? progress(t, true, error) : status;
 }
 
 static void report_fill(const trainer *t, uint64_t start, mts_distill_report *report)
@@ -476,26 +477,26 @@ mts_status mts_distill(mts_net *const *students, const mts_net *const *teachers,
     uint32_t trained = 0;
     *report = (mts_distill_report){0};
     mts_arena_init(&t.arena, allocator);
-    mts_status code = options_check(options, error);
-    MTS_TRY(code, tasks_make(&t, error));
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
+    mts_status status = options_check(options, error);
+    MTS_TRY(status, tasks_make(&t, error));
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
         trained += t.copies[i] ? 1 : 0;
     }
-    if (code == MTS_STATUS_OK && trained > 0) {
+    if (status == MTS_STATUS_OK && trained > 0) {
         const uint32_t size = options->batch < images ? options->batch : images;
-        code =
+        status =
             mts_batch_init(&t.batch, images, size, options->shift, options->mirror, options->seed, allocator)
                 ? train(&t, trained, start, error)
                 : mts_fail_memory(error);
     }
-    for (uint32_t i = 0; code == MTS_STATUS_OK && trained > 0 && i < count; i++) {
+    for (uint32_t i = 0; status == MTS_STATUS_OK && trained > 0 && i < count; i++) {
         if (t.copies[i]) {
             mts_parameters_copy(students[i], t.copies[i]);
         }
     }
-    if (code == MTS_STATUS_OK && trained > 0) {
+    if (status == MTS_STATUS_OK && trained > 0) {
         report_fill(&t, start, report);
     }
     trainer_release(&t);
-    return code;
+    return status;
 }

@@ -49,26 +49,26 @@ static mts_status chunk_step(mts_lane *lane, mts_data *data, const mts_batch *ba
 {
     const uint32_t teacher_nodes = mts_net_graph(lane->of->teacher)->node_count;
     const uint32_t student_nodes = mts_net_graph(lane->of->student)->node_count;
-    mts_status code = mts_data_feed(data, lane->of->task, lane->teacher, batch->indices + at, images,
-                                    batch->changes + at, error);
-    if (code == MTS_STATUS_OK) {
+    mts_status status = mts_data_feed(data, lane->of->task, lane->teacher, batch->indices + at, images,
+                                      batch->changes + at, error);
+    if (status == MTS_STATUS_OK) {
         mts_net_run_copy_inputs(lane->student, lane->teacher, images);
-        code = mts_net_run_forward(lane->teacher, images, 0, teacher_nodes, error);
+        status = mts_net_run_forward(lane->teacher, images, 0, teacher_nodes, error);
     }
-    MTS_TRY(code, mts_net_run_forward(lane->student, images, 0, student_nodes, error));
-    if (code == MTS_STATUS_OK) {
+    MTS_TRY(status, mts_net_run_forward(lane->student, images, 0, student_nodes, error));
+    if (status == MTS_STATUS_OK) {
         compare(lane, images, batch->size);
-        code = mts_net_run_backward(lane->student, images, error);
+        status = mts_net_run_backward(lane->student, images, error);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_lane_init(mts_lane *lane, size_t elements, const mts_allocator *allocator, mts_error *error)
 {
-    const mts_status code =
+    const mts_status status =
         mts_net_run_create(lane->of->teacher, lane->chunk, MTS_NET_INFERENCE, &lane->teacher, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     lane->gradients = mts_alloc_zero(allocator, elements, sizeof(float));
     if (!lane->gradients) {
@@ -91,10 +91,10 @@ mts_status mts_lane_step(mts_lane *lane, mts_data *data, const mts_batch *batch,
     lane->loss = 0;
     for (uint32_t at = lane->first; at < lane->end; at += lane->chunk) {
         const uint32_t left = lane->end - at;
-        const mts_status code =
+        const mts_status status =
             chunk_step(lane, data, batch, at, left < lane->chunk ? left : lane->chunk, error);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
         gradients_take(lane, parameters, at > lane->first);
     }
@@ -105,14 +105,14 @@ mts_status mts_lane_step(mts_lane *lane, mts_data *data, const mts_batch *batch,
 static mts_status answers_add(mts_lane *lane, uint32_t images, mts_error *error)
 {
     const mts_lane_task *of = lane->of;
-    const mts_status code =
+    const mts_status status =
         mts_net_run_forward(lane->teacher, images, 0, mts_net_graph(of->teacher)->node_count, error);
-    for (uint32_t i = 0; i < of->answer_count && code == MTS_STATUS_OK; i++) {
+    for (uint32_t i = 0; i < of->answer_count && status == MTS_STATUS_OK; i++) {
         if (of->answers[i].computed) {
             mts_answer_add(&of->answers[i], answer_values(lane->teacher, of->teacher, i), images);
         }
     }
-    return code;
+    return status;
 }
 
 /* Root mean square of a node's output in the student's run. */
@@ -134,33 +134,33 @@ static mts_status units_measure(mts_lane *lane, uint32_t images, mts_parameters 
 {
     const uint32_t task = lane->of->task;
     mts_net_run_copy_inputs(lane->student, lane->teacher, images);
-    const mts_status code =
+    const mts_status status =
         mts_net_run_forward(lane->student, images, 0, mts_net_graph(lane->of->student)->node_count, error);
-    for (uint32_t i = parameters->first[task]; i < parameters->first[task + 1] && code == MTS_STATUS_OK;
+    for (uint32_t i = parameters->first[task]; i < parameters->first[task + 1] && status == MTS_STATUS_OK;
          i++) {
         mts_parameter_array *array = &parameters->arrays[i];
         const bool bias = array->which == MTS_PARAMETER_BIAS;
         mts_parameter_measure(array, bias ? reach_of(lane, array->node, images) : 0);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_lane_measure(mts_lane *lane, mts_parameters *parameters, mts_data *data,
                             const uint32_t *indices, uint32_t count, mts_error *error)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t at = 0; at < count && code == MTS_STATUS_OK; at += lane->chunk) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t at = 0; at < count && status == MTS_STATUS_OK; at += lane->chunk) {
         const uint32_t images = count - at < lane->chunk ? count - at : lane->chunk;
-        code = mts_data_feed(data, lane->of->task, lane->teacher, indices + at, images, NULL, error);
-        MTS_TRY(code, answers_add(lane, images, error));
-        if (code == MTS_STATUS_OK && at == 0) {
-            code = units_measure(lane, images, parameters, error);
+        status = mts_data_feed(data, lane->of->task, lane->teacher, indices + at, images, NULL, error);
+        MTS_TRY(status, answers_add(lane, images, error));
+        if (status == MTS_STATUS_OK && at == 0) {
+            status = units_measure(lane, images, parameters, error);
         }
     }
-    for (uint32_t i = 0; i < lane->of->answer_count && code == MTS_STATUS_OK; i++) {
+    for (uint32_t i = 0; i < lane->of->answer_count && status == MTS_STATUS_OK; i++) {
         if (lane->of->answers[i].computed) {
             mts_answer_measure(&lane->of->answers[i], count);
         }
     }
-    return code;
+    return status;
 }

@@ -174,9 +174,9 @@ mts_status mts_ties_mark(const mts_tie *ties, uint32_t count, mts_net *const *ne
                          mts_error *error)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const mts_status code = tie_mark(&ties[i], nets, net_count, names, frozen, parameters, error);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        const mts_status status = tie_mark(&ties[i], nets, net_count, names, frozen, parameters, error);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
     }
     return MTS_STATUS_OK;

@@ -124,35 +124,35 @@ static void add_pixels(const matching *m, const mts_zip_row *row, uint32_t image
 
 static mts_status run_batch(const matching *m, const uint32_t *indices, uint32_t count)
 {
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     const uint32_t tasks[2] = {m->zip->reference, m->task};
-    for (int side = 0; side < 2 && code == MTS_STATUS_OK; side++) {
+    for (int side = 0; side < 2 && status == MTS_STATUS_OK; side++) {
         const mts_graph *graph = m->zip->tasks[tasks[side]].graph;
-        code = mts_data_feed(m->zip->data, tasks[side], m->runs[side], indices, count, NULL, m->error);
-        MTS_TRY(code, mts_net_run_forward(m->runs[side], count, 0, graph->node_count, m->error));
+        status = mts_data_feed(m->zip->data, tasks[side], m->runs[side], indices, count, NULL, m->error);
+        MTS_TRY(status, mts_net_run_forward(m->runs[side], count, 0, graph->node_count, m->error));
     }
-    return code;
+    return status;
 }
 
 static mts_status gather(const matching *m, moments *sums)
 {
     mts_zip *zip = m->zip;
     const uint32_t images = zip->images < IMAGES_MOST ? zip->images : IMAGES_MOST;
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t first = 0; first < images && code == MTS_STATUS_OK; first += m->batch) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t first = 0; first < images && status == MTS_STATUS_OK; first += m->batch) {
         uint32_t indices[BATCH_MOST];
         const uint32_t count = images - first < m->batch ? images - first : m->batch;
         for (uint32_t i = 0; i < count; i++) {
             indices[i] = (uint32_t)((uint64_t)(first + i) * zip->images / images);
         }
-        code = run_batch(m, indices, count);
-        for (uint32_t r = 0; r < zip->row_count && code == MTS_STATUS_OK; r++) {
+        status = run_batch(m, indices, count);
+        for (uint32_t r = 0; r < zip->row_count && status == MTS_STATUS_OK; r++) {
             if (sums[r].channels) {
                 add_pixels(m, &zip->rows[r], count, &sums[r]);
             }
         }
     }
-    return code;
+    return status;
 }
 
 /* Rows that write into a group add up: all of them are channel c's activations. */
@@ -250,9 +250,9 @@ static mts_status match(matching *m)
     if (!ready) {
         return no_memory(m);
     }
-    const mts_status code = gather(m, sums);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = gather(m, sums);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     return add_costs(m, sums) ? permute(m) : no_memory(m);
 }
@@ -275,32 +275,32 @@ static mts_status match_job(void *context, uint32_t t, uint32_t worker, mts_erro
     }
     matching m = {.zip = zip, .reference = common->reference, .task = t, .error = error};
     mts_arena_init(&m.arena, zip->allocator);
-    mts_status code = mts_channels_find(zip->tasks[t].graph, &m.arena, &m.channels, error);
-    MTS_TRY(code, mts_net_create(zip->tasks[t].graph, zip->allocator, &m.net, error));
-    if (code == MTS_STATUS_OK) {
+    mts_status status = mts_channels_find(zip->tasks[t].graph, &m.arena, &m.channels, error);
+    MTS_TRY(status, mts_net_create(zip->tasks[t].graph, zip->allocator, &m.net, error));
+    if (status == MTS_STATUS_OK) {
         m.batch = batch_of(&m);
-        code = mts_net_run_create(m.reference, m.batch, MTS_NET_INFERENCE, &m.runs[0], error);
+        status = mts_net_run_create(m.reference, m.batch, MTS_NET_INFERENCE, &m.runs[0], error);
     }
-    MTS_TRY(code, mts_net_run_create(m.net, m.batch, MTS_NET_INFERENCE, &m.runs[1], error));
-    MTS_TRY(code, match(&m));
+    MTS_TRY(status, mts_net_run_create(m.net, m.batch, MTS_NET_INFERENCE, &m.runs[1], error));
+    MTS_TRY(status, match(&m));
     mts_net_run_destroy(&m.runs[0]);
     mts_net_run_destroy(&m.runs[1]);
     mts_net_destroy(&m.net);
     mts_arena_release(&m.arena);
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "task '%s'", zip->tasks[t].name);
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "task '%s'", zip->tasks[t].name);
 }
 
 mts_status mts_zip_align(mts_zip *zip)
 {
     matching common = {.zip = zip};
     mts_net *reference = NULL;
-    mts_status code =
+    mts_status status =
         mts_net_create(zip->tasks[zip->reference].graph, zip->allocator, &reference, zip->error);
-    if (code != MTS_STATUS_OK) {
-        return mts_fail_prefix(zip->error, code, "task '%s'", zip->tasks[zip->reference].name);
+    if (status != MTS_STATUS_OK) {
+        return mts_fail_prefix(zip->error, status, "task '%s'", zip->tasks[zip->reference].name);
     }
     common.reference = reference;
-    code = mts_threads_run(zip->count, match_job, &common, zip->error);
+    status = mts_threads_run(zip->count, match_job, &common, zip->error);
     mts_net_destroy(&reference);
-    return code;
+    return status;
 }

@@ -34,9 +34,10 @@ static mts_status no_memory(const mts_zip_fit *fit, uint32_t task, mts_error *er
                     fit->zip->tasks[task].name, fit->row->name);
 }
 
-static mts_status fail_solve(const mts_zip_fit *fit, uint32_t task, mts_status code, mts_error *error)
+static mts_status fail_solve(const mts_zip_fit *fit, uint32_t task, mts_status status, mts_error *error)
 {
-    return mts_fail_prefix(error, code, "task '%s', layer '%s'", fit->zip->tasks[task].name, fit->row->name);
+    return mts_fail_prefix(error, status, "task '%s', layer '%s'", fit->zip->tasks[task].name,
+                           fit->row->name);
 }
 
 /* ---- room ---- */
@@ -151,13 +152,13 @@ static mts_status solve_own(const mts_zip_fit *fit, uint32_t t, double *matrix, 
     }
     memcpy(matrix, gram->xx, (size_t)gram->inputs * gram->inputs * sizeof(double));
     memcpy(fit->own[t], gram->xy, count * sizeof(double));
-    const mts_status code =
+    const mts_status status =
         mts_solve_positive(matrix, gram->inputs, fit->own[t], gram->targets, work, RIDGE, NULL, error);
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         mts_multiply(fit->own[t], gram->xx, gram->targets, gram->inputs, gram->inputs, work);
         losses_of(gram, fit->own[t], work, fit->own_loss[t]);
     }
-    return code == MTS_STATUS_OK ? code : fail_solve(fit, t, code, error);
+    return status == MTS_STATUS_OK ? status : fail_solve(fit, t, status, error);
 }
 
 static mts_status own_job(void *context, uint32_t t, uint32_t worker, mts_error *error)
@@ -170,11 +171,11 @@ static mts_status own_job(void *context, uint32_t t, uint32_t worker, mts_error 
     }
     double *matrix = numbers(fit, gram->inputs, gram->inputs);
     double *work = numbers(fit, gram->targets, gram->inputs);
-    const mts_status code =
+    const mts_status status =
         matrix && work ? solve_own(fit, t, matrix, work, error) : no_memory(fit, t, error);
     mts_alloc_free(fit->zip->allocator, matrix);
     mts_alloc_free(fit->zip->allocator, work);
-    return code;
+    return status;
 }
 
 mts_status mts_zip_fit_own(mts_zip_fit *fit)
@@ -277,12 +278,12 @@ static mts_status explain_job(void *context, uint32_t t, uint32_t worker, mts_er
     const double *xx = fit->stats[t].gram.xx;
     gather_part(xx, fit->length, own, fit->y, own, fit->y, matrix);
     gather_part(xx, fit->length, fit->columns, fit->u, own, fit->y, fit->explain[t]);
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (!all_zero(matrix, fit->y)) {
-        code = mts_solve_positive(matrix, fit->y, fit->explain[t], fit->u, NULL, RIDGE, NULL, error);
+        status = mts_solve_positive(matrix, fit->y, fit->explain[t], fit->u, NULL, RIDGE, NULL, error);
     }
     mts_alloc_free(fit->zip->allocator, matrix);
-    return code == MTS_STATUS_OK ? code : fail_solve(fit, t, code, error);
+    return status == MTS_STATUS_OK ? status : fail_solve(fit, t, status, error);
 }
 
 /* pulled += G_UU - explain G_YU, task after task, so that the sum does not depend on the threads. */
@@ -373,25 +374,26 @@ static mts_status add_wish(mts_zip_fit *fit, uint32_t t)
 static mts_status solve_delta(mts_zip_fit *fit)
 {
     const size_t size = (size_t)fit->u * fit->u;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     memset(fit->delta, 0, (size_t)fit->outputs * fit->u * sizeof(double));
-    for (uint32_t t = 0; t < fit->zip->count && code == MTS_STATUS_OK; t++) {
-        code = fit->zip->frozen[t] ? MTS_STATUS_OK : add_wish(fit, t);
+    for (uint32_t t = 0; t < fit->zip->count && status == MTS_STATUS_OK; t++) {
+        status = fit->zip->frozen[t] ? MTS_STATUS_OK : add_wish(fit, t);
     }
     if (fit->zip->based) { /* U is the base's */
         memset(fit->delta, 0, (size_t)fit->outputs * fit->u * sizeof(double));
-        return code;
+        return status;
     }
-    double *matrix = code == MTS_STATUS_OK ? numbers(fit, fit->u, fit->u) : NULL;
+    double *matrix = status == MTS_STATUS_OK ? numbers(fit, fit->u, fit->u) : NULL;
     if (matrix) {
         memcpy(matrix, fit->pulled, size * sizeof(double));
-        code =
+        status =
             mts_solve_positive(matrix, fit->u, fit->delta, fit->outputs, NULL, RIDGE, NULL, fit->zip->error);
-        code = code == MTS_STATUS_OK ? code : fail_solve(fit, fit->zip->reference, code, fit->zip->error);
+        status =
+            status == MTS_STATUS_OK ? status : fail_solve(fit, fit->zip->reference, status, fit->zip->error);
     } else
-        MTS_TRY(code, no_memory(fit, fit->zip->reference, fit->zip->error));
+        MTS_TRY(status, no_memory(fit, fit->zip->reference, fit->zip->error));
     mts_alloc_free(fit->zip->allocator, matrix);
-    return code;
+    return status;
 }
 
 static void add_delta(const mts_zip_fit *fit, uint32_t t)
@@ -409,25 +411,25 @@ static mts_status solve_rest(const mts_zip_fit *fit, uint32_t t, double *rest, m
     const uint32_t *columns = fit->columns + fit->u;
     double *matrix = numbers(fit, fit->y, fit->y);
     double *own = numbers(fit, fit->outputs, fit->y);
-    mts_status code = matrix && own ? MTS_STATUS_OK : no_memory(fit, t, error);
-    if (code == MTS_STATUS_OK) {
+    mts_status status = matrix && own ? MTS_STATUS_OK : no_memory(fit, t, error);
+    if (status == MTS_STATUS_OK) {
         rest_of(fit, t, rest);
         gather_part(fit->stats[t].gram.xx, fit->length, columns, fit->y, columns, fit->y, matrix);
         for (size_t i = 0; i < (size_t)fit->outputs * fit->y; i++) {
             own[i] = rest[i / fit->y * fit->length + columns[i % fit->y]];
         }
     }
-    const bool silent = code == MTS_STATUS_OK && all_zero(matrix, fit->y);
-    if (code == MTS_STATUS_OK && !silent) {
-        code = mts_solve_positive(matrix, fit->y, own, fit->outputs, NULL, RIDGE, NULL, error);
-        code = code == MTS_STATUS_OK ? code : fail_solve(fit, t, code, error);
+    const bool silent = status == MTS_STATUS_OK && all_zero(matrix, fit->y);
+    if (status == MTS_STATUS_OK && !silent) {
+        status = mts_solve_positive(matrix, fit->y, own, fit->outputs, NULL, RIDGE, NULL, error);
+        status = status == MTS_STATUS_OK ? status : fail_solve(fit, t, status, error);
     }
-    for (size_t i = 0; i < (size_t)fit->outputs * fit->y && code == MTS_STATUS_OK && !silent; i++) {
+    for (size_t i = 0; i < (size_t)fit->outputs * fit->y && status == MTS_STATUS_OK && !silent; i++) {
         fit->common[t][i / fit->y * fit->length + columns[i % fit->y]] += own[i];
     }
     mts_alloc_free(fit->zip->allocator, matrix);
     mts_alloc_free(fit->zip->allocator, own);
-    return code;
+    return status;
 }
 
 /* scale = w C / w G w, and the variance that is left with it. */
@@ -457,13 +459,13 @@ static mts_status finish_job(void *context, uint32_t t, uint32_t worker, mts_err
         return no_memory(fit, t, error);
     }
     add_delta(fit, t);
-    const mts_status code = fit->y ? solve_rest(fit, t, work, error) : MTS_STATUS_OK;
-    if (code == MTS_STATUS_OK) {
+    const mts_status status = fit->y ? solve_rest(fit, t, work, error) : MTS_STATUS_OK;
+    if (status == MTS_STATUS_OK) {
         mts_multiply(fit->common[t], fit->stats[t].gram.xx, fit->outputs, fit->length, fit->length, work);
         regress(fit, t, work);
     }
     mts_alloc_free(fit->zip->allocator, work);
-    return code;
+    return status;
 }
 
 mts_status mts_zip_fit_common(mts_zip_fit *fit)
@@ -471,10 +473,10 @@ mts_status mts_zip_fit_common(mts_zip_fit *fit)
     mts_zip *zip = fit->zip;
     find_prior(fit);
     first_scales(fit);
-    mts_status code = mts_threads_run(zip->count, explain_job, fit, zip->error);
-    for (uint32_t t = 0; t < zip->count && code == MTS_STATUS_OK && !zip->based; t++) {
-        code = add_pulled(fit, t);
+    mts_status status = mts_threads_run(zip->count, explain_job, fit, zip->error);
+    for (uint32_t t = 0; t < zip->count && status == MTS_STATUS_OK && !zip->based; t++) {
+        status = add_pulled(fit, t);
     }
-    MTS_TRY(code, solve_delta(fit));
-    return code == MTS_STATUS_OK ? mts_threads_run(zip->count, finish_job, fit, zip->error) : code;
+    MTS_TRY(status, solve_delta(fit));
+    return status == MTS_STATUS_OK ? mts_threads_run(zip->count, finish_job, fit, zip->error) : status;
 }

@@ -87,8 +87,8 @@ static mts_status run_batch(mts_zip *zip, mts_net_run *run, uint32_t t, const ui
                             uint32_t count, mts_error *error)
 {
     const mts_graph *graph = zip->tasks[t].graph;
-    const mts_status code = mts_data_feed(zip->data, t, run, indices, count, NULL, error);
-    return code == MTS_STATUS_OK ? mts_net_run_forward(run, count, 0, graph->node_count, error) : code;
+    const mts_status status = mts_data_feed(zip->data, t, run, indices, count, NULL, error);
+    return status == MTS_STATUS_OK ? mts_net_run_forward(run, count, 0, graph->node_count, error) : status;
 }
 
 static mts_status look_batch(const look *l, uint32_t t, uint32_t first, uint32_t count,
@@ -98,16 +98,16 @@ static mts_status look_batch(const look *l, uint32_t t, uint32_t first, uint32_t
     const size_t size = mts_shape_count(&output_of(zip, t)->shape);
     const uint32_t value = zip->tasks[t].graph->outputs[0].value;
     const float *original = zip->answers[t] ? zip->answers[t] + (size_t)first * size : NULL;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     if (l->whole) {
-        code = run_batch(zip, zip->original_runs[t], t, indices, count, error);
+        status = run_batch(zip, zip->original_runs[t], t, indices, count, error);
         original = mts_net_run_value(zip->original_runs[t], value);
     }
-    MTS_TRY(code, run_batch(zip, zip->runs[t], t, indices, count, error));
-    if (code == MTS_STATUS_OK) {
+    MTS_TRY(status, run_batch(zip, zip->runs[t], t, indices, count, error));
+    if (status == MTS_STATUS_OK) {
         compare(sums, original, mts_net_run_value(zip->runs[t], value), size, count);
     }
-    return code;
+    return status;
 }
 
 static void list_images(const look *l, uint32_t first, uint32_t count, uint32_t *indices)
@@ -124,16 +124,16 @@ static mts_status look_task(void *context, uint32_t t, uint32_t worker, mts_erro
     mts_zip *zip = l->zip;
     uint32_t indices[BATCH_MOST];
     tally sums = {0};
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     zip->change[t] = 0.0;
-    for (uint32_t first = 0; first < l->images && code == MTS_STATUS_OK && !zip->frozen[t];
+    for (uint32_t first = 0; first < l->images && status == MTS_STATUS_OK && !zip->frozen[t];
          first += zip->batch) {
         const uint32_t count = l->images - first < zip->batch ? l->images - first : zip->batch;
         list_images(l, first, count, indices);
-        code = look_batch(l, t, first, count, indices, &sums, error);
+        status = look_batch(l, t, first, count, indices, &sums, error);
     }
     zip->change[t] = change_of(&sums, classifies(zip->tasks[t].graph));
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "task '%s'", zip->tasks[t].name);
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "task '%s'", zip->tasks[t].name);
 }
 
 static mts_status open_task(void *context, uint32_t t, uint32_t worker, mts_error *error)
@@ -143,18 +143,18 @@ static mts_status open_task(void *context, uint32_t t, uint32_t worker, mts_erro
     mts_zip *zip = l->zip;
     const size_t size = mts_shape_count(&output_of(zip, t)->shape);
     uint32_t indices[BATCH_MOST];
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t first = 0; first < l->images && code == MTS_STATUS_OK; first += zip->batch) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t first = 0; first < l->images && status == MTS_STATUS_OK; first += zip->batch) {
         const uint32_t count = l->images - first < zip->batch ? l->images - first : zip->batch;
         list_images(l, first, count, indices);
-        code = run_batch(zip, zip->original_runs[t], t, indices, count, error);
-        if (code == MTS_STATUS_OK) {
+        status = run_batch(zip, zip->original_runs[t], t, indices, count, error);
+        if (status == MTS_STATUS_OK) {
             memcpy(zip->answers[t] + (size_t)first * size,
                    mts_net_run_value(zip->original_runs[t], zip->tasks[t].graph->outputs[0].value),
                    size * count * sizeof(float));
         }
     }
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "task '%s'", zip->tasks[t].name);
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "task '%s'", zip->tasks[t].name);
 }
 
 mts_status mts_zip_gate_open(mts_zip *zip)
@@ -174,18 +174,18 @@ mts_status mts_zip_gate_open(mts_zip *zip)
 mts_status mts_zip_gate_look(mts_zip *zip, uint32_t *worst)
 {
     look l = {.zip = zip, .images = zip->gate_images};
-    const mts_status code = mts_threads_run(zip->count, look_task, &l, zip->error);
+    const mts_status status = mts_threads_run(zip->count, look_task, &l, zip->error);
     *worst = 0;
     for (uint32_t t = 1; t < zip->count; t++) {
         *worst = worse(zip->change[t], zip->change[*worst]) ? t : *worst;
     }
-    return code;
+    return status;
 }
 
 mts_status mts_zip_gate_final(mts_zip *zip, double *mean, double *worst)
 {
     look l = {.zip = zip, .images = zip->images, .whole = true};
-    const mts_status code = mts_threads_run(zip->count, look_task, &l, zip->error);
+    const mts_status status = mts_threads_run(zip->count, look_task, &l, zip->error);
     uint32_t changed = 0;
     *mean = *worst = 0.0;
     for (uint32_t t = 0; t < zip->count; t++) {
@@ -194,5 +194,5 @@ mts_status mts_zip_gate_final(mts_zip *zip, double *mean, double *worst)
         *worst = worse(zip->change[t], *worst) ? zip->change[t] : *worst;
     }
     *mean /= changed ? changed : 1;
-    return code;
+    return status;
 }

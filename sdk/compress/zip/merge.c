@@ -73,9 +73,9 @@ static mts_status choose_together(const mts_zip_fit *fit, mts_zip_row *row, uint
         }
         return MTS_STATUS_OK;
     }
-    const mts_status code = choose(fit, row, shared);
-    if (code != MTS_STATUS_OK || !common) {
-        return code;
+    const mts_status status = choose(fit, row, shared);
+    if (status != MTS_STATUS_OK || !common) {
+        return status;
     }
     *common = mts_arena_zero(&zip->arena, row->outputs, sizeof(**common));
     for (uint32_t i = 0; *common && i < row->shared; i++) {
@@ -165,22 +165,22 @@ mts_status mts_zip_merge(mts_zip *zip, mts_zip_row *row, uint32_t shared, const 
                          double *unexplained)
 {
     mts_zip_fit fit;
-    mts_status code = mts_zip_fit_init(&fit, zip, row, stats);
+    mts_status status = mts_zip_fit_init(&fit, zip, row, stats);
     size_t longest = 1;
     for (uint32_t t = 0; t < zip->count; t++) {
         longest = stats[t].gram.inputs > longest ? stats[t].gram.inputs : longest;
     }
-    double *work = code == MTS_STATUS_OK ? mts_alloc_zero(zip->allocator, longest, sizeof(*work)) : NULL;
-    if (code == MTS_STATUS_OK && !work) {
-        code = mts_fail(zip->error, MTS_STATUS_OUT_OF_MEMORY, "layer '%s': out of memory", row->name);
+    double *work = status == MTS_STATUS_OK ? mts_alloc_zero(zip->allocator, longest, sizeof(*work)) : NULL;
+    if (status == MTS_STATUS_OK && !work) {
+        status = mts_fail(zip->error, MTS_STATUS_OUT_OF_MEMORY, "layer '%s': out of memory", row->name);
     }
     row->shared = 0;
-    MTS_TRY(code, mts_zip_fit_own(&fit));
-    if (code == MTS_STATUS_OK && row->share && shared > 0 && fit.u > 0) {
-        code = mts_zip_fit_common(&fit);
-        MTS_TRY(code, choose_together(&fit, row, shared));
+    MTS_TRY(status, mts_zip_fit_own(&fit));
+    if (status == MTS_STATUS_OK && row->share && shared > 0 && fit.u > 0) {
+        status = mts_zip_fit_common(&fit);
+        MTS_TRY(status, choose_together(&fit, row, shared));
     }
-    for (uint32_t t = 0; t < zip->count && code == MTS_STATUS_OK; t++) {
+    for (uint32_t t = 0; t < zip->count && status == MTS_STATUS_OK; t++) {
         if (!zip->frozen[t]) {
             put_task(&fit, row, t, work);
             if (zip->based) {
@@ -188,8 +188,8 @@ mts_status mts_zip_merge(mts_zip *zip, mts_zip_row *row, uint32_t shared, const 
             }
         }
     }
-    *unexplained = code == MTS_STATUS_OK ? unexplained_of(&fit, row) : 0.0;
+    *unexplained = status == MTS_STATUS_OK ? unexplained_of(&fit, row) : 0.0;
     mts_alloc_free(zip->allocator, work);
     mts_zip_fit_release(&fit);
-    return code;
+    return status;
 }

@@ -222,10 +222,10 @@ mts_status mts_zip_rows_find(mts_zip *zip)
     for (uint32_t t = 0; t < zip->count; t++) {
         graphs[t] = zip->tasks[t].graph;
     }
-    mts_status code = mts_graph_families(graphs, zip->count, zip->allocator, family, &families, zip->error);
-    MTS_TRY(code, mts_graph_align(graphs, zip->count, &zip->arena, &rows, zip->error));
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_graph_families(graphs, zip->count, zip->allocator, family, &families, zip->error);
+    MTS_TRY(status, mts_graph_align(graphs, zip->count, &zip->arena, &rows, zip->error));
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     return families > 1 ? fail_alignment(zip, &rows) : collect(zip, &rows);
 }

@@ -14,42 +14,43 @@
 #define ROWS_PER_UNKNOWN 32u
 #define ROWS_LEAST 40000u /* equations of a small layer: more cost time and change nothing */
 
-static mts_status fail_task(mts_zip *zip, uint32_t task, mts_status code)
+static mts_status fail_task(mts_zip *zip, uint32_t task, mts_status status)
 {
-    return mts_fail_prefix(zip->error, code, "task '%s'", zip->tasks[task].name);
+    return mts_fail_prefix(zip->error, status, "task '%s'", zip->tasks[task].name);
 }
 
 static mts_status create_task(mts_zip *zip, uint32_t t)
 {
     const mts_graph *graph = zip->tasks[t].graph;
-    mts_status code = mts_net_create(graph, zip->allocator, &zip->originals[t], zip->error);
-    MTS_TRY(code, mts_net_create(graph, zip->allocator, &zip->nets[t], zip->error));
-    return code == MTS_STATUS_OK ? code : fail_task(zip, t, code);
+    mts_status status = mts_net_create(graph, zip->allocator, &zip->originals[t], zip->error);
+    MTS_TRY(status, mts_net_create(graph, zip->allocator, &zip->nets[t], zip->error));
+    return status == MTS_STATUS_OK ? status : fail_task(zip, t, status);
 }
 
 static mts_status create_runs(mts_zip *zip, uint32_t t)
 {
-    mts_status code = mts_net_run_create(zip->originals[t], zip->batch, MTS_NET_INFERENCE,
-                                         &zip->original_runs[t], zip->error);
-    MTS_TRY(code, mts_net_run_create(zip->nets[t], zip->batch, MTS_NET_INFERENCE, &zip->runs[t], zip->error));
-    return code == MTS_STATUS_OK ? code : fail_task(zip, t, code);
+    mts_status status = mts_net_run_create(zip->originals[t], zip->batch, MTS_NET_INFERENCE,
+                                           &zip->original_runs[t], zip->error);
+    MTS_TRY(status,
+            mts_net_run_create(zip->nets[t], zip->batch, MTS_NET_INFERENCE, &zip->runs[t], zip->error));
+    return status == MTS_STATUS_OK ? status : fail_task(zip, t, status);
 }
 
 mts_status mts_zip_nets_create(mts_zip *zip)
 {
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     uint64_t bytes = 1;
-    for (uint32_t t = 0; t < zip->count && code == MTS_STATUS_OK; t++) {
-        code = create_task(zip, t);
+    for (uint32_t t = 0; t < zip->count && status == MTS_STATUS_OK; t++) {
+        status = create_task(zip, t);
         bytes +=
-            code == MTS_STATUS_OK ? 2 * (uint64_t)mts_net_run_bytes(zip->nets[t], 1, MTS_NET_INFERENCE) : 0;
+            status == MTS_STATUS_OK ? 2 * (uint64_t)mts_net_run_bytes(zip->nets[t], 1, MTS_NET_INFERENCE) : 0;
     }
     const uint64_t fit = RUN_BYTES_MOST / bytes;
     zip->batch = fit < 1 ? 1 : fit > BATCH_MOST ? BATCH_MOST : (uint32_t)fit;
-    for (uint32_t t = 0; t < zip->count && code == MTS_STATUS_OK; t++) {
-        code = create_runs(zip, t);
+    for (uint32_t t = 0; t < zip->count && status == MTS_STATUS_OK; t++) {
+        status = create_runs(zip, t);
     }
-    return code;
+    return status;
 }
 
 void mts_zip_nets_destroy(mts_zip *zip)
@@ -114,15 +115,15 @@ static mts_status add_batch(const gathering *g, uint32_t t, const uint32_t *indi
     const uint32_t n = g->row->nodes[t];
     const mts_node *node = &graph->nodes[n];
     const mts_shape *shape = &graph->values[node->output].shape;
-    mts_status code = mts_data_feed(zip->data, t, zip->original_runs[t], indices, count, NULL, error);
-    if (code == MTS_STATUS_OK) {
+    mts_status status = mts_data_feed(zip->data, t, zip->original_runs[t], indices, count, NULL, error);
+    if (status == MTS_STATUS_OK) {
         mts_net_run_copy_inputs(zip->runs[t], zip->original_runs[t], count);
-        code = mts_net_run_forward(zip->original_runs[t], count, 0, n, error);
+        status = mts_net_run_forward(zip->original_runs[t], count, 0, n, error);
     }
-    MTS_TRY(code, mts_net_run_forward(zip->runs[t], count, 0, n, error));
-    MTS_TRY(code, mts_net_run_linear(zip->original_runs[t], count, n, false, target, error));
-    if (code != MTS_STATUS_OK) {
-        return code;
+    MTS_TRY(status, mts_net_run_forward(zip->runs[t], count, 0, n, error));
+    MTS_TRY(status, mts_net_run_linear(zip->original_runs[t], count, n, false, target, error));
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (node->input_count > 4 && node->inputs[4] != MTS_NONE) {
         add_lost(mts_net_run_value(zip->original_runs[t], node->inputs[4]),
@@ -146,20 +147,20 @@ static mts_status gather_task(void *context, uint32_t t, uint32_t worker, mts_er
     const size_t size = mts_shape_count(&graph->values[graph->nodes[g->row->nodes[t]].output].shape);
     const uint32_t images = mts_zip_stats_images(zip, g->row, t);
     float *target = mts_alloc_zero(zip->allocator, size * zip->batch, sizeof(*target));
-    mts_status code = target ? MTS_STATUS_OK : mts_fail_memory(error);
+    mts_status status = target ? MTS_STATUS_OK : mts_fail_memory(error);
     uint32_t indices[BATCH_MOST];
-    for (uint32_t first = 0; first < images && code == MTS_STATUS_OK; first += zip->batch) {
+    for (uint32_t first = 0; first < images && status == MTS_STATUS_OK; first += zip->batch) {
         const uint32_t count = images - first < zip->batch ? images - first : zip->batch;
         for (uint32_t i = 0; i < count; i++) {
             indices[i] = (uint32_t)((uint64_t)(first + i) * zip->images / images);
         }
-        code = add_batch(g, t, indices, count, target, error);
+        status = add_batch(g, t, indices, count, target, error);
     }
     mts_alloc_free(zip->allocator, target);
-    MTS_TRY(code, mts_gram_finish(&g->stats[t].gram, error));
-    return code == MTS_STATUS_OK
-               ? code
-               : mts_fail_prefix(error, code, "task '%s', layer '%s'", zip->tasks[t].name, g->row->name);
+    MTS_TRY(status, mts_gram_finish(&g->stats[t].gram, error));
+    return status == MTS_STATUS_OK
+               ? status
+               : mts_fail_prefix(error, status, "task '%s', layer '%s'", zip->tasks[t].name, g->row->name);
 }
 
 mts_status mts_zip_stats_gather(mts_zip *zip, const mts_zip_row *row, mts_zip_stats *stats)

@@ -109,11 +109,11 @@ static mts_status take_tasks(call *c, const mtsz_zip_options *options, mts_error
     for (; zip->count < count; zip->count++) {
         uint32_t *task = &c->of_bundle[zip->count];
         *task = zip->count;
-        const mts_status code = options->task_count
-                                    ? mts_models_find(&c->models, options->tasks[zip->count], task, error)
-                                    : MTS_STATUS_OK;
-        if (code != MTS_STATUS_OK) {
-            return code;
+        const mts_status status = options->task_count
+                                      ? mts_models_find(&c->models, options->tasks[zip->count], task, error)
+                                      : MTS_STATUS_OK;
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
         for (uint32_t i = 0; i < zip->count; i++) {
             if (c->of_bundle[i] == *task) {
@@ -196,8 +196,8 @@ static double limit_of(const mts_zip *zip, const mts_zip_row *row)
 static mts_status fit_row(mts_zip *zip, mts_zip_row *row, uint32_t shared, const mts_zip_stats *stats,
                           uint32_t *worst)
 {
-    mts_status code = mts_zip_merge(zip, row, shared, stats, &row->lost);
-    return code == MTS_STATUS_OK ? mts_zip_gate_look(zip, worst) : code;
+    mts_status status = mts_zip_merge(zip, row, shared, stats, &row->lost);
+    return status == MTS_STATUS_OK ? mts_zip_gate_look(zip, worst) : status;
 }
 
 static void restore(mts_zip *zip, const mts_zip_row *row)
@@ -240,17 +240,17 @@ static mts_status zip_row(call *c, mts_zip_row *row, mts_zip_stats *stats)
     uint32_t worst = 0;
     bool rolled_back = false;
     const uint32_t shared = row->share ? mts_zip_row_target(zip, row) : 0;
-    mts_status code = mts_zip_row_reads(zip, row) ? mts_zip_stats_gather(zip, row, stats)
-                                                  : mts_fail(zip->error, MTS_STATUS_OUT_OF_MEMORY,
-                                                             "layer '%s': out of memory", row->name);
-    MTS_TRY(code, fit_row(zip, row, shared, stats, &worst));
+    mts_status status = mts_zip_row_reads(zip, row) ? mts_zip_stats_gather(zip, row, stats)
+                                                    : mts_fail(zip->error, MTS_STATUS_OUT_OF_MEMORY,
+                                                               "layer '%s': out of memory", row->name);
+    MTS_TRY(status, fit_row(zip, row, shared, stats, &worst));
     const double change = zip->change[worst];
-    if (code == MTS_STATUS_OK && row->shared && !(change <= limit_of(zip, row))) { /* NaN does not pass */
+    if (status == MTS_STATUS_OK && row->shared && !(change <= limit_of(zip, row))) { /* NaN does not pass */
         rolled_back = true;
-        code = roll_back(c, row, stats, worst);
+        status = roll_back(c, row, stats, worst);
     }
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     row->done = zip->zipped > 0 || row->shared > 0;
     zip->zipped += row->shared ? 1 : 0;
@@ -262,19 +262,19 @@ static mts_status zip_row(call *c, mts_zip_row *row, mts_zip_stats *stats)
 static mts_status zip_rows(call *c)
 {
     mts_zip *zip = &c->zip;
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t r = 0; r < zip->row_count && code == MTS_STATUS_OK; r++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t r = 0; r < zip->row_count && status == MTS_STATUS_OK; r++) {
         mts_zip_row *row = &zip->rows[r];
         if (!row->fit || (!row->share && zip->zipped == 0)) {
             zip->cost_done += row_cost(zip, row);
             continue; /* nothing before it has changed */
         }
         mts_zip_stats stats[MTS_ZIP_TASKS_MAX] = {{{0}}};
-        code = zip_row(c, row, stats);
+        status = zip_row(c, row, stats);
         mts_zip_stats_release(zip, stats);
     }
-    if (code != MTS_STATUS_OK || zip->zipped) {
-        return code;
+    if (status != MTS_STATUS_OK || zip->zipped) {
+        return status;
     }
     if (!c->first_failed) {
         return mts_fail(zip->error, MTS_STATUS_INVALID_ARGUMENT,
@@ -318,42 +318,42 @@ static mts_status check_outputs(const mts_zip *zip)
 /* An operator that gradients cannot pass is refused before the work, not after it. */
 static mts_status check_trainable(mts_zip *zip)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t t = 0; t < zip->count && code == MTS_STATUS_OK; t++) {
-        code = zip->frozen[t] ? MTS_STATUS_OK : mts_net_trainable(zip->nets[t], zip->error);
-        if (code != MTS_STATUS_OK) {
-            code = mts_fail_prefix(zip->error, code, "task '%s'", zip->tasks[t].name);
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t t = 0; t < zip->count && status == MTS_STATUS_OK; t++) {
+        status = zip->frozen[t] ? MTS_STATUS_OK : mts_net_trainable(zip->nets[t], zip->error);
+        if (status != MTS_STATUS_OK) {
+            status = mts_fail_prefix(zip->error, status, "task '%s'", zip->tasks[t].name);
         }
     }
-    return code;
+    return status;
 }
 
 static mts_status prepare(call *c, const mtsz_data *data)
 {
     mts_zip *zip = &c->zip;
-    mts_status code = check_outputs(zip);
-    MTS_TRY(code, mts_zip_rows_find(zip));
-    MTS_TRY(code, mts_data_create(data, zip->tasks, zip->count, IMAGES_BYTES, zip->allocator, &zip->data,
-                                  zip->error));
-    if (code == MTS_STATUS_OK) {
+    mts_status status = check_outputs(zip);
+    MTS_TRY(status, mts_zip_rows_find(zip));
+    MTS_TRY(status, mts_data_create(data, zip->tasks, zip->count, IMAGES_BYTES, zip->allocator, &zip->data,
+                                    zip->error));
+    if (status == MTS_STATUS_OK) {
         zip->images = mts_data_count(zip->data);
         zip->gate_images = gate_images(zip);
         for (uint32_t r = 0; r < zip->row_count; r++) {
             zip->cost_all += row_cost(zip, &zip->rows[r]);
         }
-        code = mts_options_progress(zip->compiler, 0.0f, "bringing channels into one order", zip->error);
+        status = mts_options_progress(zip->compiler, 0.0f, "bringing channels into one order", zip->error);
     }
-    MTS_TRY(code, mts_zip_align(zip));
-    MTS_TRY(code, mts_channels_find(zip->tasks[0].graph, &zip->arena, &zip->channels, zip->error));
-    if (code == MTS_STATUS_OK) {
+    MTS_TRY(status, mts_zip_align(zip));
+    MTS_TRY(status, mts_channels_find(zip->tasks[0].graph, &zip->arena, &zip->channels, zip->error));
+    if (status == MTS_STATUS_OK) {
         zip->common = mts_arena_zero(&zip->arena, zip->channels.group_count, sizeof(*zip->common));
-        code = zip->common ? mts_zip_rows_sum(zip) : mts_fail_memory(zip->error);
+        status = zip->common ? mts_zip_rows_sum(zip) : mts_fail_memory(zip->error);
     }
-    MTS_TRY(code, mts_zip_nets_create(zip));
-    if (code == MTS_STATUS_OK && zip->options->retrain_seconds > 0.0) {
-        code = check_trainable(zip);
+    MTS_TRY(status, mts_zip_nets_create(zip));
+    if (status == MTS_STATUS_OK && zip->options->retrain_seconds > 0.0) {
+        status = check_trainable(zip);
     }
-    return code == MTS_STATUS_OK ? mts_zip_gate_open(zip) : code;
+    return status == MTS_STATUS_OK ? mts_zip_gate_open(zip) : status;
 }
 
 static int retrain_progress(void *context, float fraction, double loss, double left)
@@ -367,12 +367,12 @@ static int retrain_progress(void *context, float fraction, double loss, double l
 static mts_status mean_change(mts_zip *zip, double *mean)
 {
     uint32_t worst = 0;
-    const mts_status code = mts_zip_gate_look(zip, &worst);
+    const mts_status status = mts_zip_gate_look(zip, &worst);
     *mean = 0.0;
     for (uint32_t t = 0; t < zip->count; t++) {
         *mean += zip->change[t] / zip->count;
     }
-    return code;
+    return status;
 }
 
 static mts_status train(call *c)
@@ -393,13 +393,13 @@ static mts_status train(call *c)
     options.names = names;
     options.progress = retrain_progress;
     options.context = zip;
-    mts_status code = mts_zip_ties(zip, &ties, &tie_count);
-    MTS_TRY(code, mts_distill(zip->nets, (const mts_net *const *)zip->originals, zip->count, ties, tie_count,
-                              zip->data, &options, zip->allocator, &report, zip->error));
+    mts_status status = mts_zip_ties(zip, &ties, &tie_count);
+    MTS_TRY(status, mts_distill(zip->nets, (const mts_net *const *)zip->originals, zip->count, ties,
+                                tie_count, zip->data, &options, zip->allocator, &report, zip->error));
     c->report.loss_first = report.loss_first;
     c->report.loss_last = report.loss_last;
     c->report.retrain_seconds = report.seconds;
-    return code;
+    return status;
 }
 
 /* With little time or few images, training can do harm: the weights that change fewer answers are kept. */
@@ -407,33 +407,33 @@ static mts_status train_and_choose(call *c, mts_net **before)
 {
     mts_zip *zip = &c->zip;
     double plain = 0.0, trained = 0.0;
-    mts_status code = mean_change(zip, &plain);
-    MTS_TRY(code, train(c));
-    MTS_TRY(code, mean_change(zip, &trained));
-    c->trained = code == MTS_STATUS_OK && trained <= plain;
-    for (uint32_t t = 0; t < zip->count && code == MTS_STATUS_OK && !c->trained; t++) {
+    mts_status status = mean_change(zip, &plain);
+    MTS_TRY(status, train(c));
+    MTS_TRY(status, mean_change(zip, &trained));
+    c->trained = status == MTS_STATUS_OK && trained <= plain;
+    for (uint32_t t = 0; t < zip->count && status == MTS_STATUS_OK && !c->trained; t++) {
         mts_net_copy(zip->nets[t], before[t]);
     }
-    return code;
+    return status;
 }
 
 static mts_status retrain(call *c)
 {
     mts_zip *zip = &c->zip;
     mts_net *before[MTS_ZIP_TASKS_MAX] = {NULL};
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t t = 0; t < zip->count && code == MTS_STATUS_OK; t++) {
-        code = mts_net_create(zip->tasks[t].graph, zip->allocator, &before[t], zip->error);
-        if (code == MTS_STATUS_OK) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t t = 0; t < zip->count && status == MTS_STATUS_OK; t++) {
+        status = mts_net_create(zip->tasks[t].graph, zip->allocator, &before[t], zip->error);
+        if (status == MTS_STATUS_OK) {
             mts_net_copy(before[t], zip->nets[t]);
         }
     }
-    MTS_TRY(code, train_and_choose(c, before));
+    MTS_TRY(status, train_and_choose(c, before));
     for (uint32_t t = 0; t < zip->count; t++) {
         mts_net_destroy(&before[t]);
     }
     c->report.retrained = c->trained;
-    return code;
+    return status;
 }
 
 /* Which nodes of a task have new parameters; NULL: all of them may. */
@@ -485,20 +485,20 @@ static mts_status run(call *c, const mtsz_data *data)
 {
     mts_zip *zip = &c->zip;
     zip->started_ns = mts_os_clock_ns();
-    mts_status code = prepare(c, data);
-    MTS_TRY(code, zip_rows(c));
-    if (code == MTS_STATUS_OK) {
+    mts_status status = prepare(c, data);
+    MTS_TRY(status, zip_rows(c));
+    if (status == MTS_STATUS_OK) {
         c->report.zip_seconds = seconds_since(zip->started_ns);
-        code = zip->options->retrain_seconds > 0.0 ? retrain(c) : MTS_STATUS_OK;
+        status = zip->options->retrain_seconds > 0.0 ? retrain(c) : MTS_STATUS_OK;
     }
-    MTS_TRY(code, mts_zip_gate_final(zip, &c->report.change, &c->report.change_worst));
-    MTS_TRY(code, store(c));
-    if (code == MTS_STATUS_OK) {
+    MTS_TRY(status, mts_zip_gate_final(zip, &c->report.change, &c->report.change_worst));
+    MTS_TRY(status, store(c));
+    if (status == MTS_STATUS_OK) {
         fill_report(c);
-        code = mts_models_write(&c->models, c->written, c->models.count, c->out_path, zip->compiler,
-                                &c->report.summary, zip->error);
+        status = mts_models_write(&c->models, c->written, c->models.count, c->out_path, zip->compiler,
+                                  &c->report.summary, zip->error);
     }
-    return code;
+    return status;
 }
 
 static mts_status zip_bundle(const char *bundle_path, const mtsz_data *data,
@@ -518,19 +518,19 @@ static mts_status zip_bundle(const char *bundle_path, const mtsz_data *data,
     c.zip.options = zip_options;
     c.zip.error = error;
     mts_arena_init(&c.zip.arena, allocator);
-    mts_status code = mts_models_open(bundle_path, allocator, &c.models, error);
-    MTS_TRY(code, mts_models_check_output(&c.models, out_path, error));
-    MTS_TRY(code, take_tasks(&c, zip_options, error));
-    MTS_TRY(code, take_base(&c, zip_options, error));
-    MTS_TRY(code, run(&c, data));
+    mts_status status = mts_models_open(bundle_path, allocator, &c.models, error);
+    MTS_TRY(status, mts_models_check_output(&c.models, out_path, error));
+    MTS_TRY(status, take_tasks(&c, zip_options, error));
+    MTS_TRY(status, take_base(&c, zip_options, error));
+    MTS_TRY(status, run(&c, data));
     mts_zip_nets_destroy(&c.zip);
     mts_data_destroy(&c.zip.data);
     mts_arena_release(&c.zip.arena);
     mts_models_release(&c.models);
-    if (code == MTS_STATUS_OK && report) {
+    if (status == MTS_STATUS_OK && report) {
         mts_sized_write(report, &c.report);
     }
-    return code;
+    return status;
 }
 
 mts_status mtsz_zip(const char *bundle_path, const mtsz_data *data, const mtsz_zip_options *zip,

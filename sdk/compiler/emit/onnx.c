@@ -65,11 +65,6 @@ static void name_values(mts_onnx *onnx)
     }
 }
 
-static void add_cast(mts_onnx *onnx, const char *from, mts_type dtype, const char *to)
-{
-    mts_onnx_int(onnx, mts_onnx_node(onnx, "Cast", &from, 1, to), "to", mts_onnx_dtype(dtype));
-}
-
 static Onnx__ValueInfoProto **make_infos(mts_onnx *onnx, const mts_port *ports, uint32_t count, size_t *made)
 {
     Onnx__ValueInfoProto **infos = mts_onnx_alloc(onnx, count, sizeof *infos);
@@ -87,7 +82,7 @@ static void add_inputs(mts_onnx *onnx)
     for (uint32_t i = 0; i < graph->input_count && !onnx->failed; i++) {
         const mts_port *port = &graph->inputs[i];
         if (port->dtype != MTS_TYPE_FLOAT32) {
-            add_cast(onnx, port->name, MTS_TYPE_FLOAT32, onnx->names[port->value]);
+            (void)mts_onnx_cast(onnx, port->name, MTS_TYPE_FLOAT32, onnx->names[port->value]);
         }
     }
 }
@@ -108,7 +103,7 @@ static void add_outputs(mts_onnx *onnx)
         const char *inputs[2] = {from, mts_onnx_ints_const(onnx, port->shape.dims, port->shape.rank)};
         (void)mts_onnx_node(onnx, "Reshape", inputs, 2, shaped);
         if (typed) {
-            add_cast(onnx, shaped, port->dtype, port->name);
+            (void)mts_onnx_cast(onnx, shaped, port->dtype, port->name);
         }
     }
 }

@@ -276,7 +276,9 @@ const char *mts_onnx_two(mts_onnx *onnx, const char *op, const char *a, const ch
     return mts_onnx_node(onnx, op, both, 2, output) ? output : NULL;
 }
 
-void mts_onnx_cast(mts_onnx *onnx, const char *x, mts_type dtype, const char *output)
+const char *mts_onnx_cast(mts_onnx *onnx, const char *x, mts_type dtype, const char *output)
 {
+    output = output ? output : mts_onnx_temporary(onnx);
     mts_onnx_int(onnx, mts_onnx_node(onnx, "Cast", &x, 1, output), "to", mts_onnx_dtype(dtype));
+    return output;
 }

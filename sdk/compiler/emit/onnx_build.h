@@ -37,7 +37,7 @@ void mts_onnx_ints(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, cons
 /* One node on one or two inputs; NULL output: a temporary. The output's name is returned. */
 const char *mts_onnx_one(mts_onnx *onnx, const char *op, const char *x, const char *output);
 const char *mts_onnx_two(mts_onnx *onnx, const char *op, const char *a, const char *b, const char *output);
-void mts_onnx_cast(mts_onnx *onnx, const char *x, mts_type dtype, const char *output);
+const char *mts_onnx_cast(mts_onnx *onnx, const char *x, mts_type dtype, const char *output);
 
 /* Initialisers; floats are referred to, ints are copied. The name is returned. */
 const char *mts_onnx_floats_const(mts_onnx *onnx, const char *name, const mts_shape *shape,

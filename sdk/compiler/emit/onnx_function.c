@@ -13,8 +13,8 @@ static void add_clip(mts_onnx *onnx, const mts_act *act, const char *x, const ch
 static void add_round_trip(mts_onnx *onnx, mts_type dtype, const char *x, const char *output)
 {
     const char *between = mts_onnx_temporary(onnx);
-    mts_onnx_cast(onnx, x, dtype, between);
-    mts_onnx_cast(onnx, between, MTS_TYPE_FLOAT32, output);
+    (void)mts_onnx_cast(onnx, x, dtype, between);
+    (void)mts_onnx_cast(onnx, between, MTS_TYPE_FLOAT32, output);
 }
 
 /* 8 bits go through uint8; 16 bits, which only new opsets know, through arithmetic. */
@@ -24,7 +24,7 @@ static void add_quantisation(mts_onnx *onnx, const mts_act *act, const char *x, 
     const char *codes = mts_onnx_temporary(onnx);
     if (act->fn == MTS_FN_QUANT8) {
         const char *zero = mts_onnx_temporary(onnx);
-        mts_onnx_cast(onnx, mts_onnx_float_const(onnx, -act->b), MTS_TYPE_UINT8, zero);
+        (void)mts_onnx_cast(onnx, mts_onnx_float_const(onnx, -act->b), MTS_TYPE_UINT8, zero);
         const char *const in[3] = {x, step, zero}, *const back[3] = {codes, step, zero};
         (void)mts_onnx_node(onnx, "QuantizeLinear", in, 3, codes);
         (void)mts_onnx_node(onnx, "DequantizeLinear", back, 3, output);
@@ -90,14 +90,14 @@ static const char *add_test(mts_onnx *onnx, const char *op, const char *attribut
         mts_onnx_int(onnx, node, attribute, 0);
     }
     output = output ? output : mts_onnx_temporary(onnx);
-    mts_onnx_cast(onnx, found, MTS_TYPE_FLOAT32, output);
+    (void)mts_onnx_cast(onnx, found, MTS_TYPE_FLOAT32, output);
     return output;
 }
 
 static void add_is_zero(mts_onnx *onnx, const char *x, const char *output)
 {
     const char *set = mts_onnx_temporary(onnx);
-    mts_onnx_cast(onnx, x, MTS_TYPE_BOOL, set);
+    (void)mts_onnx_cast(onnx, x, MTS_TYPE_BOOL, set);
     (void)add_test(onnx, "Not", NULL, set, output);
 }
 

@@ -5,13 +5,6 @@
  */
 #include "compiler/emit/onnx_build.h"
 
-static const char *cast(mts_onnx *onnx, const char *x, mts_type dtype, const char *output)
-{
-    output = output ? output : mts_onnx_temporary(onnx);
-    mts_onnx_int(onnx, mts_onnx_node(onnx, "Cast", &x, 1, output), "to", mts_onnx_dtype(dtype));
-    return output;
-}
-
 void mts_onnx_add_arg(mts_onnx *onnx, const mts_node *node, const char *output)
 {
     const uint32_t kind = node->attrs.reduce.kind;
@@ -25,13 +18,13 @@ void mts_onnx_add_arg(mts_onnx *onnx, const mts_node *node, const char *output)
     mts_onnx_int(onnx, made, "axis", axis);
     mts_onnx_int(onnx, made, "keepdims", node->attrs.reduce.keep);
     mts_onnx_int(onnx, made, "select_last_index", kind >= MTS_REDUCE_ARG_MAX_LAST);
-    (void)cast(onnx, at, MTS_TYPE_FLOAT32, output);
+    (void)mts_onnx_cast(onnx, at, MTS_TYPE_FLOAT32, output);
 }
 
 void mts_onnx_add_take(mts_onnx *onnx, const mts_node *node, const char *output)
 {
     const mts_shape *shape = &onnx->graph->values[node->output].shape;
-    const char *expand[2] = {cast(onnx, mts_onnx_value(onnx, node->inputs[1]), MTS_TYPE_INT64, NULL),
+    const char *expand[2] = {mts_onnx_cast(onnx, mts_onnx_value(onnx, node->inputs[1]), MTS_TYPE_INT64, NULL),
                              mts_onnx_ints_const(onnx, shape->dims, shape->rank)};
     const char *wide = mts_onnx_temporary(onnx);
     (void)mts_onnx_node(onnx, "Expand", expand, 2, wide);
@@ -65,5 +58,5 @@ void mts_onnx_add_order(mts_onnx *onnx, const mts_node *node, const char *output
     }
     mts_onnx_int(onnx, made, "axis", -1);
     mts_onnx_int(onnx, made, "largest", node->attrs.order.largest);
-    (void)cast(onnx, at, MTS_TYPE_FLOAT32, output);
+    (void)mts_onnx_cast(onnx, at, MTS_TYPE_FLOAT32, output);
 }

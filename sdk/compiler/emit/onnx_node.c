@@ -185,8 +185,8 @@ static void add_scale(mts_onnx *onnx, const mts_node *node, const char *output)
 static void add_comparison(mts_onnx *onnx, uint32_t kind, const char *a, const char *b, const char *output)
 {
     static const char *const names[] = {"Equal", "Greater", "GreaterOrEqual"};
-    mts_onnx_cast(onnx, mts_onnx_two(onnx, names[kind - MTS_BIN_EQUAL], a, b, NULL), MTS_TYPE_FLOAT32,
-                  output);
+    (void)mts_onnx_cast(onnx, mts_onnx_two(onnx, names[kind - MTS_BIN_EQUAL], a, b, NULL), MTS_TYPE_FLOAT32,
+                        output);
 }
 
 static const char *add_fmod(mts_onnx *onnx, const char *a, const char *b, const char *output)
@@ -221,7 +221,7 @@ static void add_kind(mts_onnx *onnx, uint32_t kind, const char *a, const char *b
 static void add_select(mts_onnx *onnx, const mts_node *node, const char *output)
 {
     const char *inputs[3] = {mts_onnx_temporary(onnx), input(onnx, node, 1), input(onnx, node, 2)};
-    mts_onnx_cast(onnx, input(onnx, node, 0), MTS_TYPE_BOOL, inputs[0]);
+    (void)mts_onnx_cast(onnx, input(onnx, node, 0), MTS_TYPE_BOOL, inputs[0]);
     (void)mts_onnx_node(onnx, "Where", inputs, 3, output);
 }
 

@@ -6,7 +6,6 @@
 #include "compiler/import/lower.h"
 #include "compiler/import/tflite/tflite.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "platform/os/os.h"
@@ -278,7 +277,6 @@ static mts_status import_model(const Onnx__ModelProto *model, size_t size, const
     mts_import import = {.options = options,
                          .arena = arena,
                          .proto = model->graph,
-                         .file = name,
                          .external = external,
                          .opset = mts_import_opset(model->opset_import, model->n_opset_import, 1),
                          .computed_left = options->computed_most,

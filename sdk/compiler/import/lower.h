@@ -92,7 +92,6 @@ typedef struct mts_import {
     mts_arena scratch; /* of the import */
     mts_graph *graph;
     const Onnx__GraphProto *proto;
-    const char *file;
     mts_external *external; /* NULL: the model came from memory */
     int64_t opset;          /* of the standard operators where the pass is */
     size_t computed_left;   /* bytes that computed constants may still take */

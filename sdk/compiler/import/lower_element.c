@@ -286,14 +286,8 @@ void mts_lower_dropout(mts_import *import)
         }
     }
     mts_import_out(import, 0, x);
-    if (!mts_import_out_wanted(import, 1)) {
-        return;
-    }
-    bool lasting = false;
-    unsigned char *mask = mts_import_alloc(import, MTS_TYPE_BOOL, &x->shape, &lasting);
-    if (mask) {
-        memset(mask, 1, mts_shape_count(&x->shape));
-        mts_import_out(import, 1, mts_import_constant(import, MTS_TYPE_BOOL, &x->shape, mask, lasting));
+    if (mts_import_out_wanted(import, 1)) {
+        mts_import_out(import, 1, mts_import_filled(import, MTS_TYPE_BOOL, &x->shape, 1.0));
     }
 }
 

@@ -19,17 +19,6 @@ static mts_import_value *transposed(mts_import *import, mts_import_value *x)
     return mts_import_emit_transpose(import, x, perm);
 }
 
-static mts_import_value *filled(mts_import *import, int64_t count, float number)
-{
-    mts_shape shape = {.rank = 1, .dims = {count}};
-    bool lasting = false;
-    float *data = mts_import_alloc(import, MTS_TYPE_FLOAT32, &shape, &lasting);
-    for (int64_t i = 0; data && i < count; i++) {
-        data[i] = number;
-    }
-    return data ? mts_import_constant(import, MTS_TYPE_FLOAT32, &shape, data, lasting) : NULL;
-}
-
 mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value *x, mts_import_value *weight,
                                             float scale, mts_import_value *bias)
 {
@@ -44,7 +33,8 @@ mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value
     mts_import_value *rows_scale = NULL;
     weight = mts_import_fixed(import, mts_import_emit_reshape(import, weight, &cells), scale, &rows_scale);
     if (!rows_scale && scale != 1.0f) {
-        rows_scale = filled(import, columns, scale);
+        const mts_shape each = {.rank = 1, .dims = {columns}};
+        rows_scale = mts_import_filled(import, MTS_TYPE_FLOAT32, &each, (double)scale);
     }
     mts_import_value *inputs[4] = {mts_import_emit_reshape(import, x, &in), weight, rows_scale, bias};
     uint32_t count = bias ? 4 : rows_scale ? 3 : 2;

@@ -106,12 +106,7 @@ static value ones_like(mts_import *import, const mts_import_value *zero)
 {
     const size_t count = zero ? mts_shape_count(&zero->shape) : 1;
     const mts_shape shape = {.rank = count > 1 ? 1 : 0, .dims = {(int64_t)count}};
-    bool lasting = false;
-    float *ones = mts_import_alloc(import, MTS_TYPE_FLOAT32, &shape, &lasting);
-    for (size_t i = 0; ones && i < count; i++) {
-        ones[i] = 1.0f;
-    }
-    return ones ? mts_import_constant(import, MTS_TYPE_FLOAT32, &shape, ones, lasting) : NULL;
+    return mts_import_filled(import, MTS_TYPE_FLOAT32, &shape, 1.0);
 }
 
 void mts_lower_matmul_integer(mts_import *import)

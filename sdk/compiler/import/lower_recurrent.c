@@ -30,9 +30,9 @@ typedef struct recurrent {
 
 /* Weights and state of one direction. A state of NULL is zero. */
 typedef struct memory_cell {
-    /* state's weight, [rows,hidden,1,1]; of a GRU with the reset before: of the first two gates, and of the third */
-    mts_import_value *weight, *weight_new;
-    /* biases that the state's product takes; NULL: none */
+    /* state's weight, [rows,hidden,1,1], where steps are written out */
+    mts_import_value *weight;
+    /* GRU: biases that the state's product takes; NULL: none */
     mts_import_value *bias;
     /* peepholes of input, output and forget gate; NULL: none */
     mts_import_value *peep[3];
@@ -262,31 +262,22 @@ static mts_import_value *read_bias(mts_import *import, const recurrent *net, uin
     return mts_import_vector(import, sum, (uint32_t)rows);
 }
 
-static mts_import_value *weight_of(mts_import *import, uint32_t index, uint32_t d, int64_t start,
-                                   int64_t rows)
+/* Weight `index` of a direction, [rows,K,1,1]. */
+static mts_import_value *weight_of(mts_import *import, uint32_t index, uint32_t d)
 {
-    mts_import_value *w = mts_import_in(import, index);
-    w = part(import, part(import, w, 0, d, 1), 1, start, rows);
-    return w ? shaped(import, w, 4, rows, w->shape.dims[2], 1) : NULL;
+    mts_import_value *w = part(import, mts_import_in(import, index), 0, d, 1);
+    return w ? shaped(import, w, 4, w->shape.dims[1], w->shape.dims[2], 1) : NULL;
 }
 
 /* What the inputs of all steps contribute, [T,B,rows], and the cell as it begins. */
 static mts_import_value *begin(mts_import *import, const recurrent *net, uint32_t d, memory_cell *cell)
 {
-    const int64_t rows = net->gates * net->hidden, split = 2 * net->hidden;
-    const bool is_split = net->gates == 3 && !net->reset_after;
     mts_import_value *bias = read_bias(import, net, d, cell);
     mts_import_value *flat = shaped(import, net->x, 2, net->steps * net->batch, net->inputs, 1);
-    cell->weight = weight_of(import, 2, d, 0, is_split ? split : rows);
-    cell->weight_new = is_split ? weight_of(import, 2, d, split, net->hidden) : NULL;
     cell->h = initial(import, net, 5, d);
     cell->c = net->gates == 4 ? initial(import, net, 6, d) : NULL;
-    mts_import_value *peep = net->gates == 4 ? mts_import_in(import, 7) : NULL;
-    for (uint32_t i = 0; peep && i < 3; i++) {
-        cell->peep[i] = part(import, part(import, peep, 0, d, 1), 1, (int64_t)i * net->hidden, net->hidden);
-    }
-    return shaped(import, product(import, flat, weight_of(import, 1, d, 0, rows), bias), 3, net->steps,
-                  net->batch, rows);
+    return shaped(import, product(import, flat, weight_of(import, 1, d), bias), 3, net->steps, net->batch,
+                  net->gates * net->hidden);
 }
 
 /* x + peephole * c, through the sigmoid. */
@@ -313,33 +304,6 @@ static void step_lstm(mts_import *import, const recurrent *net, memory_cell *cel
     cell->h = times(import, gate(import, cell, 1, hidden, sum, c), through(import, MTS_FN_TANH, c));
 }
 
-/* Gates in the order update, reset, new: h' = new + update * (h - new). */
-static void step_gru(mts_import *import, const recurrent *net, memory_cell *cell, mts_import_value *x)
-{
-    const int64_t hidden = net->hidden;
-    mts_import_value *state = cell->h ? product(import, cell->h, cell->weight, cell->bias) : NULL;
-    mts_import_value *both =
-        plus(import, part(import, x, 1, 0, 2 * hidden), state ? part(import, state, 1, 0, 2 * hidden) : NULL);
-    both = through(import, MTS_FN_SIGMOID, both);
-    mts_import_value *update = part(import, both, 1, 0, hidden),
-                     *reset = part(import, both, 1, hidden, hidden);
-    mts_import_value *fresh = part(import, x, 1, 2 * hidden, hidden), *more = NULL;
-    if (net->reset_after && state) {
-        more = times(import, reset, part(import, state, 1, 2 * hidden, hidden));
-    } else if (net->reset_after && cell->bias) {
-        more = times(import, reset, part(import, cell->bias, 0, 2 * hidden, hidden));
-    } else if (cell->h && cell->weight_new) {
-        more = product(import, times(import, reset, cell->h), cell->weight_new, NULL);
-    }
-    fresh = through(import, MTS_FN_TANH, plus(import, fresh, more));
-    if (!cell->h) {
-        cell->h = mts_import_emit_binary(import, MTS_BIN_SUB, fresh, times(import, update, fresh));
-        return;
-    }
-    mts_import_value *change = mts_import_emit_binary(import, MTS_BIN_SUB, cell->h, fresh);
-    cell->h = plus(import, fresh, times(import, update, change));
-}
-
 static void step_rnn(mts_import *import, const recurrent *net, memory_cell *cell, mts_import_value *x)
 {
     cell->h = through(import, net->fn,
@@ -351,6 +315,11 @@ static void run_direction(mts_import *import, const recurrent *net, uint32_t d, 
                           mts_import_value **parts)
 {
     mts_import_value *all = begin(import, net, d, cell);
+    mts_import_value *peep = net->gates == 4 ? mts_import_in(import, 7) : NULL;
+    cell->weight = weight_of(import, 2, d);
+    for (uint32_t i = 0; peep && i < 3; i++) {
+        cell->peep[i] = part(import, part(import, peep, 0, d, 1), 1, (int64_t)i * net->hidden, net->hidden);
+    }
     const bool backwards = net->reverse || d == 1;
     for (int64_t i = 0; i < net->steps && mts_import_ok(import); i++) {
         const int64_t at = backwards ? net->steps - 1 - i : i;
@@ -358,8 +327,6 @@ static void run_direction(mts_import *import, const recurrent *net, uint32_t d, 
         x = shaped(import, x, 2, net->batch, net->gates * net->hidden, 1);
         if (net->gates == 4) {
             step_lstm(import, net, cell, x);
-        } else if (net->gates == 3) {
-            step_gru(import, net, cell, x);
         } else {
             step_rnn(import, net, cell, x);
         }

@@ -3,7 +3,6 @@
  */
 #include "compiler/import/tflite/tflite.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "compiler/import/tflite/lower.h"
@@ -278,7 +277,6 @@ mts_status mts_tflite_import(const void *data, size_t size, const char *name,
 {
     mts_import import = {.options = options,
                          .arena = arena,
-                         .file = name,
                          .computed_left = options->computed_most,
                          .code = MTS_STATUS_OK,
                          .error = error};

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mts_graph *imported = NULL, *folded = NULL;
     mts_import_notes notes;
     mts_error error;
-    if (mts_tflite_import(data, size, "fuzz.tflite", &options, &arena, &imported, &error) == MTS_STATUS_OK &&
+    if (mts_tflite_import(data, size, &options, &arena, &imported, &error) == MTS_STATUS_OK &&
         mts_fold(imported, &arena, &folded, &error) == MTS_STATUS_OK &&
         mts_graph_verify(folded, &error) != MTS_STATUS_OK) {
         __builtin_trap(); /* a finding: what is imported must be a valid graph */

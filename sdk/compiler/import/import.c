@@ -270,9 +270,9 @@ static void run_import(mts_import *import)
     MTS_TRY(import->code, mts_graph_verify(import->graph, import->error));
 }
 
-static mts_status import_model(const Onnx__ModelProto *model, size_t size, const char *name,
-                               mts_external *external, const mts_import_options *options, mts_arena *arena,
-                               mts_graph **graph, mts_error *error)
+static mts_status import_model(const Onnx__ModelProto *model, size_t size, mts_external *external,
+                               const mts_import_options *options, mts_arena *arena, mts_graph **graph,
+                               mts_error *error)
 {
     mts_import import = {.options = options,
                          .arena = arena,
@@ -312,15 +312,14 @@ static mts_status import_bytes(const void *data, size_t size, const char *name, 
     mts_proto_memory memory;
     *graph = NULL;
     if (mts_tflite_is(data, size)) {
-        const mts_status done = mts_tflite_import(data, size, name, options, arena, graph, out);
+        const mts_status done = mts_tflite_import(data, size, options, arena, graph, out);
         return done == MTS_STATUS_OK ? done : mts_fail_prefix(out, done, "%s", name);
     }
     mts_proto_memory_init(&memory, arena->allocator, options->bytes_most);
     ProtobufCMessage *message = mts_proto_unpack(&onnx__model_proto__descriptor, data, size, &memory, out);
     mts_status status = out->code;
     if (message) {
-        status =
-            import_model((const Onnx__ModelProto *)message, size, name, external, options, arena, graph, out);
+        status = import_model((const Onnx__ModelProto *)message, size, external, options, arena, graph, out);
     }
     mts_proto_free(message, &memory);
     return status == MTS_STATUS_OK ? status : mts_fail_prefix(out, status, "%s", name);

@@ -271,9 +271,8 @@ static void run_import(mts_tflite *model, mts_arena *arena)
     MTS_TRY(import->code, mts_graph_verify(import->graph, import->error));
 }
 
-mts_status mts_tflite_import(const void *data, size_t size, const char *name,
-                             const mts_import_options *options, mts_arena *arena, mts_graph **graph,
-                             mts_error *error)
+mts_status mts_tflite_import(const void *data, size_t size, const mts_import_options *options,
+                             mts_arena *arena, mts_graph **graph, mts_error *error)
 {
     mts_import import = {.options = options,
                          .arena = arena,

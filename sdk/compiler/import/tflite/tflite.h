@@ -13,9 +13,8 @@
 /* Whether the bytes are a TensorFlow Lite model: by the identifier in the file, not by its name. */
 bool mts_tflite_is(const void *data, size_t size);
 /* As mts_import_memory; messages do not start with the file's name. Options must not hold bindings. */
-mts_status mts_tflite_import(const void *data, size_t size, const char *name,
-                             const mts_import_options *options, mts_arena *arena, mts_graph **graph,
-                             mts_error *error);
+mts_status mts_tflite_import(const void *data, size_t size, const mts_import_options *options,
+                             mts_arena *arena, mts_graph **graph, mts_error *error);
 /* Name and number of an operator of the table; NULL after the last. */
 const char *mts_tflite_operator_at(size_t index, uint32_t *code);
 

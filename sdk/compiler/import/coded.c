@@ -6,7 +6,6 @@
 #include "compiler/import/lower.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/half.h"
 
@@ -139,8 +138,7 @@ mts_import_value *mts_import_quantize_constant(mts_import *import, mts_import_va
     return out ? mts_import_constant(import, dtype, &x->shape, out, lasting) : NULL;
 }
 
-/* code - zero of each element; false if one is beyond what float16 holds. *most is the largest, in both
-   directions beyond -128. */
+/* code - zero of each element; false if one is beyond what float16 holds. *small: int8 holds them all. */
 static bool differences(const mts_import_codes *codes, int32_t *out, bool *small)
 {
     const mts_import_value *x = codes->codes;

@@ -8,8 +8,6 @@
 #include "base/text.h"
 #include "compiler/import/lower.h"
 
-#include <string.h>
-
 const char mts_import_cut_reason[] = "it follows an operator that is left to the app";
 
 static bool is_input(const mts_import *import, const mts_import_value *value)

@@ -225,6 +225,54 @@ mts_import_value *mts_import_emit_transpose(mts_import *import, mts_import_value
     return y;
 }
 
+mts_attrs_slice mts_import_whole(const mts_shape *shape)
+{
+    mts_attrs_slice whole = {0};
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        whole.step[i] = 1;
+        whole.size[i] = shape->dims[i];
+    }
+    return whole;
+}
+
+mts_import_value *mts_import_emit_slice(mts_import *import, mts_import_value *x, const mts_attrs_slice *part)
+{
+    if (!x) {
+        return NULL;
+    }
+    const mts_attrs attrs = {.slice = *part};
+    mts_shape shape = x->shape;
+    bool same = true, empty = false;
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        shape.dims[i] = part->size[i];
+        same = same && shape.dims[i] == x->shape.dims[i] && part->step[i] == 1;
+        empty = empty || shape.dims[i] == 0;
+    }
+    if (same) {
+        return x;
+    }
+    if (!empty) {
+        return mts_import_emit(import, MTS_OP_SLICE, &attrs, &x, 1);
+    }
+    if (!mts_import_is_const(x)) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "the result has no elements");
+        return NULL;
+    }
+    return mts_import_constant(import, x->dtype, &shape, x->data, x->lasting);
+}
+
+mts_import_value *mts_import_emit_part(mts_import *import, mts_import_value *x, uint32_t axis, int64_t start,
+                                       int64_t size)
+{
+    if (!x) {
+        return NULL;
+    }
+    mts_attrs_slice part = mts_import_whole(&x->shape);
+    part.start[axis] = start;
+    part.size[axis] = size;
+    return mts_import_emit_slice(import, x, &part);
+}
+
 mts_import_value *mts_import_emit_binary(mts_import *import, uint32_t kind, mts_import_value *a,
                                          mts_import_value *b)
 {

@@ -107,19 +107,16 @@ value mts_import_gather(mts_import *import, value x, uint32_t axis, value index)
 /* The first elements of each dimension but `axis`, as many as the indices have. */
 static value cut_beside(mts_import *import, value x, uint32_t axis, const mts_shape *to)
 {
-    mts_attrs attrs = {0};
-    bool same = true;
+    mts_attrs_slice part = mts_import_whole(&x->shape);
     for (uint32_t i = 0; i < x->shape.rank; i++) {
-        attrs.slice.step[i] = 1;
-        attrs.slice.size[i] = i == axis ? x->shape.dims[i] : to->dims[i];
-        same = same && attrs.slice.size[i] == x->shape.dims[i];
-        if (attrs.slice.size[i] > x->shape.dims[i]) {
+        part.size[i] = i == axis ? x->shape.dims[i] : to->dims[i];
+        if (part.size[i] > x->shape.dims[i]) {
             mts_import_fail(import, MTS_STATUS_MALFORMED, "dimension %u of the indices is %lld, above %lld",
                             i, (long long)to->dims[i], (long long)x->shape.dims[i]);
             return NULL;
         }
     }
-    return same ? x : mts_import_emit(import, MTS_OP_SLICE, &attrs, &x, 1);
+    return mts_import_emit_slice(import, x, &part);
 }
 
 value mts_import_gather_elements(mts_import *import, value x, uint32_t axis, value index)
@@ -165,8 +162,7 @@ static value joined_constant(mts_import *import, const mts_import_value *x, cons
 /* Number k of each index [N, count]: below 0 it counts from the end; outside it moves to the nearer end. */
 static value bounded(mts_import *import, value rows, uint32_t k, int64_t dim)
 {
-    const mts_attrs attrs = {.slice = {.start = {0, k}, .step = {1, 1}, .size = {rows->shape.dims[0], 1}}};
-    value at = mts_import_emit(import, MTS_OP_SLICE, &attrs, &rows, 1);
+    value at = mts_import_emit_part(import, rows, 1, k, 1);
     value below = mts_import_emit_unary(import, MTS_FN_CLIP, -INFINITY, 0.0f, at);
     value back = mts_import_emit_unary(import, MTS_FN_NOT_ZERO, 0.0f, 0.0f, below);
     value length = mts_import_scalar(import, rows->dtype, (double)dim);

@@ -142,7 +142,7 @@ bool mts_import_out_wanted(const mts_import *import, uint32_t index);
 bool mts_attr_has(const mts_import *import, const char *name);
 int64_t mts_attr_int(mts_import *import, const char *name, int64_t fallback);
 float mts_attr_float(mts_import *import, const char *name, float fallback);
-/* Terminated copy; `fallback` if absent. */
+/* A terminated copy; `fallback` if absent. */
 const char *mts_attr_string(mts_import *import, const char *name, const char *fallback);
 /* Values into out[most]; the count, 0 if absent; more than `most` is an error. */
 uint32_t mts_attr_ints(mts_import *import, const char *name, int64_t *out, uint32_t most);
@@ -151,10 +151,10 @@ uint32_t mts_attr_floats(mts_import *import, const char *name, float *out, uint3
 uint32_t mts_attr_strings(mts_import *import, const char *name, char (*out)[16], uint32_t most);
 const Onnx__TensorProto *mts_attr_tensor(mts_import *import, const char *name);
 const Onnx__GraphProto *mts_attr_graph(mts_import *import, const char *name); /* NULL with a failure */
-/* Attribute `axis` (or the given number) as 0..rank-1, or 0..rank if `end` may be named. */
+/* An axis, which may count from the end, as 0..rank-1. */
 uint32_t mts_import_axis(mts_import *import, int64_t axis, uint32_t rank);
 
-/* ---- constants ---- */
+/* ---- constants (value.c) ---- */
 bool mts_import_is_const(const mts_import_value *value);
 /* Zeroed memory for a constant; large ones lie in the graph's arena (*lasting). NULL after a failure. */
 void *mts_import_alloc(mts_import *import, mts_type dtype, const mts_shape *shape, bool *lasting);
@@ -182,28 +182,39 @@ void mts_host_store(mts_type dtype, void *data, size_t index, double number);
 void mts_host_store_int(mts_type dtype, void *data, size_t index, int64_t number);
 bool mts_type_is_int(mts_type dtype); /* integers and bool */
 
-/* Axes of a reduction, a bit each, from its attribute or from input 1; and whether they stay as ones. */
-uint32_t mts_import_reduce_axes(mts_import *import, const mts_import_value *x, bool as_input, bool *keep);
-
-/* ---- emitting ---- */
+/* ---- run-time nodes, or their results (emit.c) ---- */
 /* One run-time node, or its result if all operands are constant. The result has the dtype of the first input, of
  * a SELECT that of the second. */
 mts_import_value *mts_import_emit(mts_import *import, mts_op op, const mts_attrs *attrs,
                                   mts_import_value *const *inputs, uint32_t count);
 mts_import_value *mts_import_emit_reshape(mts_import *import, mts_import_value *x, const mts_shape *shape);
 mts_import_value *mts_import_emit_transpose(mts_import *import, mts_import_value *x, const uint32_t *perm);
+/* All of a shape, for the caller to narrow. */
+mts_attrs_slice mts_import_whole(const mts_shape *shape);
+/* A part of x, or x itself where that is all of it. A part without elements exists of constants only. */
+mts_import_value *mts_import_emit_slice(mts_import *import, mts_import_value *x, const mts_attrs_slice *part);
+/* Positions [start, start + size) of dimension `axis`. */
+mts_import_value *mts_import_emit_part(mts_import *import, mts_import_value *x, uint32_t axis, int64_t start,
+                                       int64_t size);
 mts_import_value *mts_import_emit_binary(mts_import *import, uint32_t kind, mts_import_value *a,
                                          mts_import_value *b);
 mts_import_value *mts_import_emit_unary(mts_import *import, uint32_t fn, float a, float b,
                                         mts_import_value *x);
-/* Each dimension so many times; `count` is the rank. */
-mts_import_value *mts_import_tile(mts_import *import, mts_import_value *x, const int64_t *repeats,
-                                  uint32_t count);
-/* a [..,M,K] times b [..,K,N]; a constant matrix is the weight of a fully connected layer. */
-mts_import_value *mts_import_emit_matmul(mts_import *import, mts_import_value *a, mts_import_value *b);
 /* A unary operator whose results are 0 and 1, as bool. */
 mts_import_value *mts_import_emit_test(mts_import *import, uint32_t fn, float a, float b,
                                        mts_import_value *x);
+/* The same value under another element type. */
+mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_type dtype);
+/* The same, but numbers of a constant are converted. */
+mts_import_value *mts_import_convert(mts_import *import, mts_import_value *x, mts_type dtype);
+/* A cast: to integers towards zero, to bool 1 for all but 0. */
+mts_import_value *mts_import_emit_cast(mts_import *import, mts_import_value *x, mts_type dtype);
+/* An input or output of the graph. */
+mts_import_value *mts_import_emit_input(mts_import *import, const char *name, mts_type dtype,
+                                        const mts_shape *shape);
+void mts_import_emit_output(mts_import *import, const char *name, mts_import_value *value);
+
+/* ---- comparisons and choices (lower_logic.c) ---- */
 typedef enum mts_import_comparison {
     MTS_IMPORT_EQUAL,
     MTS_IMPORT_NOT_EQUAL, /* of two bools their exclusive or */
@@ -214,15 +225,32 @@ typedef enum mts_import_comparison {
     MTS_IMPORT_AND, /* of bools, as the next one */
     MTS_IMPORT_OR
 } mts_import_comparison;
-/* A comparison of numbers, or bools with each other, broadcast; the result is bool (lower_logic.c). */
+/* A comparison of numbers, or bools with each other, broadcast; the result is bool. */
 mts_import_value *mts_import_emit_comparison(mts_import *import, mts_import_comparison how,
                                              mts_import_value *a, mts_import_value *b);
 /* condition ? a : b, each broadcast; a and b have the same element type. */
 mts_import_value *mts_import_emit_select(mts_import *import, mts_import_value *condition, mts_import_value *a,
                                          mts_import_value *b);
-/* x [N,K] times weight [O,K] transposed, times scale, plus bias [O] (may be NULL) -> [N,O]. */
+
+/* ---- products and reductions (lower_matmul.c) ---- */
+/* a [..,M,K] times b [..,K,N]; a constant matrix is the weight of a fully connected layer. */
+mts_import_value *mts_import_emit_matmul(mts_import *import, mts_import_value *a, mts_import_value *b);
+/* x [N,K] times weight [O,K] or [O,K,1,1] transposed, times scale, plus bias [O] (may be NULL) -> [N,O]. */
 mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value *x, mts_import_value *weight,
                                             float scale, mts_import_value *bias);
+/* Axes of a reduction, a bit each, from its attribute or from input 1; and whether they stay as ones. */
+uint32_t mts_import_reduce_axes(mts_import *import, const mts_import_value *x, bool as_input, bool *keep);
+
+/* ---- repeats (lower_shape.c) ---- */
+/* Each dimension so many times; `count` is the rank. */
+mts_import_value *mts_import_tile(mts_import *import, mts_import_value *x, const int64_t *repeats,
+                                  uint32_t count);
+
+/* ---- operators on constants (host.c) ---- */
+/* Whether an operator with these attributes is computed here; then its result. */
+bool mts_host_can_eval(mts_op op, const mts_attrs *attrs);
+mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *attrs,
+                                mts_import_value *const *inputs, uint32_t count, const mts_shape *shape);
 
 /* ---- sliding windows (window.c) ---- */
 /* Always two-dimensional: rows, then columns. */
@@ -240,8 +268,9 @@ mts_attrs_pool mts_import_window_pool(const mts_import_window *window, uint32_t 
 mts_import_value *mts_import_emit_conv(mts_import *import, mts_op op, const mts_attrs *attrs,
                                        mts_import_value *x, mts_import_value *weight, mts_import_value *bias);
 
-/* The convolution that the node's attributes describe, of its first three inputs. */
-mts_import_value *mts_import_conv(mts_import *import);
+/* The convolution of these operands that the node's attributes describe (lower_window.c). */
+mts_import_value *mts_import_conv(mts_import *import, mts_import_value *x, mts_import_value *weight,
+                                  mts_import_value *bias);
 
 /* ---- quantised constants (coded.c) ---- */
 /* x / scale rounded, halves to even, and brought into the range. */
@@ -283,20 +312,6 @@ mts_import_value *mts_import_dequantize(mts_import *import, mts_import_value *x,
 /* The integers of type `dtype` that stand for x. */
 mts_import_value *mts_import_quantize(mts_import *import, mts_import_value *x, mts_import_value *scale,
                                       mts_import_value *zero, mts_type dtype, uint32_t axis);
-/* An input or output of the graph. */
-mts_import_value *mts_import_emit_input(mts_import *import, const char *name, mts_type dtype,
-                                        const mts_shape *shape);
-void mts_import_emit_output(mts_import *import, const char *name, mts_import_value *value);
-/* The same value under another element type. */
-mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_type dtype);
-/* The same, but numbers of a constant are converted. */
-mts_import_value *mts_import_convert(mts_import *import, mts_import_value *x, mts_type dtype);
-/* A cast: to integers towards zero, to bool 1 for all but 0. */
-mts_import_value *mts_import_emit_cast(mts_import *import, mts_import_value *x, mts_type dtype);
-/* Computes an operator on constants (host.c); false if it is not one of those. */
-bool mts_host_can_eval(mts_op op, const mts_attrs *attrs);
-mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *attrs,
-                                mts_import_value *const *inputs, uint32_t count, const mts_shape *shape);
 
 /* ---- operators that are left to the app (cut.c) ---- */
 /* Why the result of such an operator does not exist: what `refused` of its name points to. */

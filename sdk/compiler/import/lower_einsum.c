@@ -152,10 +152,7 @@ static void read_equation(einsum *e)
     }
     for (uint32_t i = 0; i < e->result.rank; i++) {
         const uint32_t label = e->result.labels[i];
-        const term before = {.rank = i,
-                             .labels = {e->result.labels[0], e->result.labels[1], e->result.labels[2],
-                                        e->result.labels[3], e->result.labels[4]}};
-        if (e->occurs[label] == 0 || has(&before, label)) {
+        if (e->occurs[label] == 0 || mts_u32_find(e->result.labels, i, label)) {
             malformed(e, "a label of the result occurs in no term, or twice in the result");
         }
     }
@@ -176,6 +173,18 @@ static void reorder(const einsum *e, term *t, const uint32_t *from)
         same = same && from[i] == i;
     }
     t->x = same ? t->x : mts_import_emit_transpose(e->import, t->x, from);
+}
+
+/* The term's dimensions in the order of these labels, which are its own. */
+static void order_as(const einsum *e, term *t, const uint32_t *labels)
+{
+    uint32_t from[MTS_TENSOR_RANK_MAX] = {0};
+    for (uint32_t i = 0; i < t->rank; i++) {
+        for (uint32_t k = 0; k < t->rank; k++) {
+            from[i] = t->labels[k] == labels[i] ? k : from[i];
+        }
+    }
+    reorder(e, t, from);
 }
 
 /* A label that stands twice: those elements whose positions in both dimensions are equal. */
@@ -201,13 +210,11 @@ static void take_diagonal(const einsum *e, term *t, uint32_t first, uint32_t sec
     const int64_t n = shape.dims[count];
     shape.rank = --t->rank;
     shape.dims[count] = n * n;
-    mts_attrs attrs = {0};
-    for (uint32_t i = 0; i < shape.rank; i++) {
-        attrs.slice.size[i] = i == count ? n : shape.dims[i];
-        attrs.slice.step[i] = i == count && n > 1 ? n + 1 : 1;
-    }
+    mts_attrs_slice diagonal = mts_import_whole(&shape);
+    diagonal.size[count] = n;
+    diagonal.step[count] = n > 1 ? n + 1 : 1;
     t->x = mts_import_emit_reshape(e->import, t->x, &shape);
-    t->x = n > 1 ? mts_import_emit(e->import, MTS_OP_SLICE, &attrs, &t->x, 1) : t->x;
+    t->x = mts_import_emit_slice(e->import, t->x, &diagonal);
 }
 
 static void take_diagonals(const einsum *e, term *t)
@@ -271,14 +278,8 @@ static int64_t size_of(const einsum *e, const uint32_t *labels, uint32_t count)
 /* The term in the order of these labels, seen as [a,b,c]. */
 static value arranged(const einsum *e, term *t, const uint32_t *labels, int64_t a, int64_t b, int64_t c)
 {
-    uint32_t from[MTS_TENSOR_RANK_MAX] = {0};
-    for (uint32_t i = 0; i < t->rank; i++) {
-        for (uint32_t k = 0; k < t->rank; k++) {
-            from[i] = t->labels[k] == labels[i] ? k : from[i];
-        }
-    }
     const mts_shape shape = {.rank = 3, .dims = {a, b, c}};
-    reorder(e, t, from);
+    order_as(e, t, labels);
     return t->x ? mts_import_emit_reshape(e->import, t->x, &shape) : NULL;
 }
 
@@ -371,12 +372,6 @@ void mts_lower_einsum(mts_import *import)
         mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "the equation is not supported");
         return;
     }
-    uint32_t from[MTS_TENSOR_RANK_MAX] = {0};
-    for (uint32_t i = 0; i < y.rank; i++) {
-        for (uint32_t k = 0; k < y.rank; k++) {
-            from[i] = y.labels[k] == e.result.labels[i] ? k : from[i];
-        }
-    }
-    reorder(&e, &y, from);
+    order_as(&e, &y, e.result.labels);
     mts_import_out(import, 0, y.x);
 }

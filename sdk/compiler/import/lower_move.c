@@ -5,39 +5,6 @@
 
 #include <string.h>
 
-static mts_attrs whole(const mts_shape *shape)
-{
-    mts_attrs attrs = {0};
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        attrs.slice.step[i] = 1;
-        attrs.slice.size[i] = shape->dims[i];
-    }
-    return attrs;
-}
-
-/* A slice may be everything or, of a constant, nothing; the run-time knows neither. */
-static mts_import_value *emit_slice(mts_import *import, mts_import_value *x, const mts_attrs *attrs)
-{
-    mts_shape shape = x->shape;
-    bool same = true, empty = false;
-    for (uint32_t i = 0; i < shape.rank; i++) {
-        shape.dims[i] = attrs->slice.size[i];
-        same = same && shape.dims[i] == x->shape.dims[i] && attrs->slice.step[i] == 1;
-        empty = empty || shape.dims[i] == 0;
-    }
-    if (same) {
-        return x;
-    }
-    if (!empty) {
-        return mts_import_emit(import, MTS_OP_SLICE, attrs, &x, 1);
-    }
-    if (!mts_import_is_const(x)) {
-        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "the result has no elements");
-        return NULL;
-    }
-    return mts_import_constant(import, x->dtype, &shape, x->data, x->lasting);
-}
-
 static int64_t clamp(int64_t number, int64_t least, int64_t most)
 {
     return number < least ? least : number > most ? most : number;
@@ -86,7 +53,7 @@ void mts_lower_slice(mts_import *import)
         mts_import_fail(import, MTS_STATUS_MALFORMED, "starts, ends, axes and steps do not fit each other");
         return;
     }
-    mts_attrs attrs = whole(&x->shape);
+    mts_attrs_slice part = mts_import_whole(&x->shape);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t axis = mts_import_axis(import, axis_count ? axes[i] : (int64_t)i, x->shape.rank);
         int64_t step = step_count ? steps[i] : 1;
@@ -94,9 +61,9 @@ void mts_lower_slice(mts_import *import)
             mts_import_fail(import, MTS_STATUS_MALFORMED, "a step is 0");
             return;
         }
-        slice_axis(&attrs.slice, axis, x->shape.dims[axis], starts[i], ends[i], step);
+        slice_axis(&part, axis, x->shape.dims[axis], starts[i], ends[i], step);
     }
-    mts_import_out(import, 0, emit_slice(import, x, &attrs));
+    mts_import_out(import, 0, mts_import_emit_slice(import, x, &part));
 }
 
 /* Sizes of the parts: given, or the dimension in equal parts. */
@@ -151,13 +118,10 @@ void mts_lower_split(mts_import *import)
         return;
     }
     for (uint32_t i = 0; i < import->output_count; i++) {
-        mts_attrs attrs = whole(&x->shape);
-        attrs.slice.start[axis] = start;
-        attrs.slice.size[axis] = sizes[i];
-        start += sizes[i];
         if (mts_import_out_wanted(import, i)) {
-            mts_import_out(import, i, emit_slice(import, x, &attrs));
+            mts_import_out(import, i, mts_import_emit_part(import, x, axis, start, sizes[i]));
         }
+        start += sizes[i];
     }
 }
 

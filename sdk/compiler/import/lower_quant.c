@@ -123,27 +123,12 @@ void mts_lower_matmul_integer(mts_import *import)
     mts_import_out(import, 0, mts_import_retype(import, y, MTS_TYPE_INT32));
 }
 
-/* The convolution of other operands than the node's. */
-static value convolution(mts_import *import, value x, value weight, value bias)
-{
-    value operands[3] = {x, weight, bias};
-    if (!mts_import_ok(import)) {
-        return NULL;
-    }
-    import->inputs = operands;
-    import->input_count = 3;
-    value y = mts_import_conv(import);
-    import->inputs = NULL;
-    import->input_count = 0;
-    return y;
-}
-
 void mts_lower_conv_integer(mts_import *import)
 {
     value x = mts_import_in(import, 0), weight = mts_import_in(import, 1);
     value zero = mts_import_in(import, 3);
-    value y = convolution(import, centred(import, x, mts_import_in(import, 2), 0),
-                          mts_import_dequantize(import, weight, ones_like(import, zero), zero, 0), NULL);
+    value y = mts_import_conv(import, centred(import, x, mts_import_in(import, 2), 0),
+                              mts_import_dequantize(import, weight, ones_like(import, zero), zero, 0), NULL);
     mts_import_out(import, 0, mts_import_retype(import, y, MTS_TYPE_INT32));
 }
 
@@ -169,7 +154,7 @@ void mts_lower_qlinear_conv(mts_import *import)
         mts_import_dequantize(import, mts_import_in(import, 3), weight_scale, mts_import_in(import, 5), 0);
     value y_scale = mts_import_in(import, 6), y_zero = mts_import_in(import, 7);
     value bias = real_bias(import, mts_import_in(import, 8), x_scale, weight_scale);
-    value y = convolution(import, x, weight, bias);
+    value y = mts_import_conv(import, x, weight, bias);
     mts_import_out(import, 0, mts_import_quantize(import, y, y_scale, y_zero, y_zero->dtype, 0));
 }
 

@@ -42,21 +42,6 @@ typedef struct memory_cell {
 
 /* ---- small emitters ---- */
 
-static mts_import_value *part(mts_import *import, mts_import_value *x, uint32_t axis, int64_t start,
-                              int64_t size)
-{
-    mts_attrs attrs = {0};
-    if (!x) {
-        return NULL;
-    }
-    for (uint32_t i = 0; i < x->shape.rank; i++) {
-        attrs.slice.step[i] = 1;
-        attrs.slice.size[i] = i == axis ? size : x->shape.dims[i];
-    }
-    attrs.slice.start[axis] = start;
-    return x->shape.dims[axis] == size ? x : mts_import_emit(import, MTS_OP_SLICE, &attrs, &x, 1);
-}
-
 static mts_import_value *shaped(mts_import *import, mts_import_value *x, uint32_t rank, int64_t a, int64_t b,
                                 int64_t c)
 {
@@ -85,18 +70,9 @@ static mts_import_value *through(mts_import *import, uint32_t fn, mts_import_val
     return x ? mts_import_emit_unary(import, fn, 0.0f, 0.0f, x) : NULL;
 }
 
-/* x [N,K] times weight [O,K,1,1], which stays one constant for all steps. */
-static mts_import_value *product(mts_import *import, mts_import_value *x, mts_import_value *weight,
-                                 mts_import_value *bias)
+static mts_import_value *product(mts_import *import, mts_import_value *x, mts_import_value *weight)
 {
-    const mts_attrs attrs = {.conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
-    if (!x || !weight) {
-        return NULL;
-    }
-    mts_import_value *inputs[4] = {shaped(import, x, 4, x->shape.dims[0], x->shape.dims[1], 1), weight, NULL,
-                                   bias};
-    mts_import_value *y = mts_import_emit(import, MTS_OP_CONV, &attrs, inputs, bias ? 4 : 2);
-    return shaped(import, y, 2, x->shape.dims[0], weight->shape.dims[0], 1);
+    return mts_import_emit_connected(import, x, weight, 1.0f, NULL);
 }
 
 /* ---- operands ---- */
@@ -234,7 +210,7 @@ static mts_import_value *initial(mts_import *import, const recurrent *net, uint3
         return NULL;
     }
     const uint32_t axis = mts_attr_int(import, "layout", 0) != 0 ? 1 : 0;
-    return shaped(import, part(import, value, axis, d, 1), 2, net->batch, net->hidden, 1);
+    return shaped(import, mts_import_emit_part(import, value, axis, d, 1), 2, net->batch, net->hidden, 1);
 }
 
 /* The biases of the inputs and of the state are one where both are only added. */
@@ -265,7 +241,7 @@ static mts_import_value *read_bias(mts_import *import, const recurrent *net, uin
 /* Weight `index` of a direction, [rows,K,1,1]. */
 static mts_import_value *weight_of(mts_import *import, uint32_t index, uint32_t d)
 {
-    mts_import_value *w = part(import, mts_import_in(import, index), 0, d, 1);
+    mts_import_value *w = mts_import_emit_part(import, mts_import_in(import, index), 0, d, 1);
     return w ? shaped(import, w, 4, w->shape.dims[1], w->shape.dims[2], 1) : NULL;
 }
 
@@ -276,15 +252,15 @@ static mts_import_value *begin(mts_import *import, const recurrent *net, uint32_
     mts_import_value *flat = shaped(import, net->x, 2, net->steps * net->batch, net->inputs, 1);
     cell->h = initial(import, net, 5, d);
     cell->c = net->gates == 4 ? initial(import, net, 6, d) : NULL;
-    return shaped(import, product(import, flat, weight_of(import, 1, d), bias), 3, net->steps, net->batch,
-                  net->gates * net->hidden);
+    return shaped(import, mts_import_emit_connected(import, flat, weight_of(import, 1, d), 1.0f, bias), 3,
+                  net->steps, net->batch, net->gates * net->hidden);
 }
 
 /* x + peephole * c, through the sigmoid. */
 static mts_import_value *gate(mts_import *import, const memory_cell *cell, uint32_t index, int64_t hidden,
                               mts_import_value *sum, mts_import_value *c)
 {
-    mts_import_value *x = part(import, sum, 1, (int64_t)index * hidden, hidden);
+    mts_import_value *x = mts_import_emit_part(import, sum, 1, (int64_t)index * hidden, hidden);
     x = cell->peep[index] && c ? plus(import, x, times(import, c, cell->peep[index])) : x;
     return through(import, MTS_FN_SIGMOID, x);
 }
@@ -293,9 +269,10 @@ static mts_import_value *gate(mts_import *import, const memory_cell *cell, uint3
 static void step_lstm(mts_import *import, const recurrent *net, memory_cell *cell, mts_import_value *x)
 {
     const int64_t hidden = net->hidden;
-    mts_import_value *sum = plus(import, x, cell->h ? product(import, cell->h, cell->weight, NULL) : NULL);
+    mts_import_value *sum = plus(import, x, cell->h ? product(import, cell->h, cell->weight) : NULL);
     mts_import_value *in = gate(import, cell, 0, hidden, sum, cell->c);
-    mts_import_value *fresh = through(import, MTS_FN_TANH, part(import, sum, 1, 3 * hidden, hidden));
+    mts_import_value *fresh =
+        through(import, MTS_FN_TANH, mts_import_emit_part(import, sum, 1, 3 * hidden, hidden));
     mts_import_value *c = times(import, in, fresh);
     if (cell->c) {
         c = plus(import, times(import, gate(import, cell, 2, hidden, sum, cell->c), cell->c), c);
@@ -306,8 +283,8 @@ static void step_lstm(mts_import *import, const recurrent *net, memory_cell *cel
 
 static void step_rnn(mts_import *import, const recurrent *net, memory_cell *cell, mts_import_value *x)
 {
-    cell->h = through(import, net->fn,
-                      plus(import, x, cell->h ? product(import, cell->h, cell->weight, NULL) : NULL));
+    cell->h =
+        through(import, net->fn, plus(import, x, cell->h ? product(import, cell->h, cell->weight) : NULL));
 }
 
 /* All steps of a direction; parts[T] are its states [1,1,B,H], in the order of the inputs. */
@@ -316,14 +293,17 @@ static void run_direction(mts_import *import, const recurrent *net, uint32_t d, 
 {
     mts_import_value *all = begin(import, net, d, cell);
     mts_import_value *peep = net->gates == 4 ? mts_import_in(import, 7) : NULL;
-    cell->weight = weight_of(import, 2, d);
+    /* one constant for all steps, which the codes of a quantised one would be widened from at each */
+    mts_import_value *weight = weight_of(import, 2, d);
+    cell->weight = weight ? mts_import_retype(import, weight, weight->dtype) : NULL;
     for (uint32_t i = 0; peep && i < 3; i++) {
-        cell->peep[i] = part(import, part(import, peep, 0, d, 1), 1, (int64_t)i * net->hidden, net->hidden);
+        cell->peep[i] = mts_import_emit_part(import, mts_import_emit_part(import, peep, 0, d, 1), 1,
+                                             (int64_t)i * net->hidden, net->hidden);
     }
     const bool backwards = net->reverse || d == 1;
     for (int64_t i = 0; i < net->steps && mts_import_ok(import); i++) {
         const int64_t at = backwards ? net->steps - 1 - i : i;
-        mts_import_value *x = part(import, all, 0, at, 1);
+        mts_import_value *x = mts_import_emit_part(import, all, 0, at, 1);
         x = shaped(import, x, 2, net->batch, net->gates * net->hidden, 1);
         if (net->gates == 4) {
             step_lstm(import, net, cell, x);
@@ -346,7 +326,7 @@ typedef struct results {
 static mts_import_value *turned_weight(mts_import *import, const recurrent *net, uint32_t d)
 {
     static const uint32_t swap[2] = {1, 0};
-    mts_import_value *weight = part(import, mts_import_in(import, 2), 0, d, 1);
+    mts_import_value *weight = mts_import_emit_part(import, mts_import_in(import, 2), 0, d, 1);
     weight = weight ? shaped(import, weight, 2, net->gates * net->hidden, net->hidden, 1) : NULL;
     return weight ? mts_import_emit_transpose(import, weight, swap) : NULL;
 }
@@ -355,8 +335,8 @@ static mts_import_value *turned_weight(mts_import *import, const recurrent *net,
 static mts_import_value *last_state(mts_import *import, const recurrent *net, mts_import_value *y,
                                     bool backwards, int64_t which)
 {
-    mts_import_value *row = part(import, y, 0, backwards ? 0 : net->steps - 1, 1);
-    return part(import, row, 2, which * net->hidden, net->hidden);
+    mts_import_value *row = mts_import_emit_part(import, y, 0, backwards ? 0 : net->steps - 1, 1);
+    return mts_import_emit_part(import, row, 2, which * net->hidden, net->hidden);
 }
 
 static results run_operator(mts_import *import, const recurrent *net, uint32_t d)
@@ -371,12 +351,12 @@ static results run_operator(mts_import *import, const recurrent *net, uint32_t d
     mts_import_value *all = begin(import, net, d, &cell);
     mts_import_value *inputs[5] = {all, turned_weight(import, net, d), cell.h, cell.c, NULL};
     if (cell.bias) {
-        inputs[4] = part(import, cell.bias, 0, 2 * net->hidden, net->hidden);
+        inputs[4] = mts_import_emit_part(import, cell.bias, 0, 2 * net->hidden, net->hidden);
     }
     const uint32_t count = inputs[4] ? 5 : inputs[3] ? 4 : inputs[2] ? 3 : 2;
     mts_import_value *y =
         inputs[0] && inputs[1] ? mts_import_emit(import, MTS_OP_RECUR, &attrs, inputs, count) : NULL;
-    mts_import_value *h = part(import, y, 2, 0, net->hidden);
+    mts_import_value *h = mts_import_emit_part(import, y, 2, 0, net->hidden);
     const mts_shape shape = {.rank = 4, .dims = {net->steps, 1, net->batch, net->hidden}};
     return (results){.sequence = h ? mts_import_emit_reshape(import, h, &shape) : NULL,
                      .h = last_state(import, net, y, backwards, 0),

@@ -61,9 +61,8 @@ static void auto_pad(mts_import *import, window_attrs *window, const char *mode)
 }
 
 /* The input as [N,C,H,W] and everything but the kernel's size. */
-static mts_import_value *begin_window(mts_import *import, window_attrs *window)
+static mts_import_value *begin_window(mts_import *import, mts_import_value *x, window_attrs *window)
 {
-    mts_import_value *x = mts_import_in(import, 0);
     uint32_t rank = x->shape.rank;
     if (rank != 3 && rank != 4) {
         mts_import_fail(import, MTS_STATUS_UNSUPPORTED,
@@ -102,9 +101,8 @@ static mts_import_value *end_window(mts_import *import, const window_attrs *wind
 }
 
 /* The weight as [.,.,kh,kw]; its sizes are the kernel's, which an attribute may repeat. */
-static mts_import_value *begin_weight(mts_import *import, window_attrs *window)
+static mts_import_value *begin_weight(mts_import *import, mts_import_value *weight, window_attrs *window)
 {
-    mts_import_value *weight = mts_import_in(import, 1);
     if (!mts_import_ok(import)) {
         return NULL;
     }
@@ -142,12 +140,15 @@ static int64_t read_group(mts_import *import)
     return group;
 }
 
-mts_import_value *mts_import_conv(mts_import *import)
+mts_import_value *mts_import_conv(mts_import *import, mts_import_value *x, mts_import_value *weight,
+                                  mts_import_value *bias)
 {
     window_attrs window = {0};
-    mts_import_value *x = begin_window(import, &window);
-    mts_import_value *weight = begin_weight(import, &window);
-    mts_import_value *bias = mts_import_in(import, 2);
+    if (!x || !weight) {
+        return NULL;
+    }
+    x = begin_window(import, x, &window);
+    weight = begin_weight(import, weight, &window);
     int64_t group = read_group(import);
     end_padding(import, &window);
     if (!mts_import_ok(import)) {
@@ -160,7 +161,9 @@ mts_import_value *mts_import_conv(mts_import *import)
 
 void mts_lower_conv(mts_import *import)
 {
-    mts_import_out(import, 0, mts_import_conv(import));
+    mts_import_out(import, 0,
+                   mts_import_conv(import, mts_import_in(import, 0), mts_import_in(import, 1),
+                                   mts_import_in(import, 2)));
 }
 
 /* Pads of ConvTranspose from output_shape or auto_pad, as ONNX defines them. */
@@ -200,8 +203,8 @@ void mts_lower_conv_transpose(mts_import *import)
 {
     window_attrs window = {0};
     int64_t output_pad[2] = {0, 0};
-    mts_import_value *x = begin_window(import, &window);
-    mts_import_value *weight = begin_weight(import, &window);
+    mts_import_value *x = begin_window(import, mts_import_in(import, 0), &window);
+    mts_import_value *weight = begin_weight(import, mts_import_in(import, 1), &window);
     mts_import_value *bias = mts_import_in(import, 2);
     int64_t group = read_group(import);
     read_pair(import, "output_padding", window.spatial, output_pad);
@@ -230,7 +233,7 @@ void mts_lower_conv_transpose(mts_import *import)
 static void lower_pool(mts_import *import, uint32_t kind)
 {
     window_attrs window = {0};
-    mts_import_value *x = begin_window(import, &window);
+    mts_import_value *x = begin_window(import, mts_import_in(import, 0), &window);
     if (!mts_import_ok(import)) {
         return;
     }

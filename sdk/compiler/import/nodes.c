@@ -186,11 +186,16 @@ static void take_branch(mts_import *import)
 
 /* ---- nodes ---- */
 
+static bool is_standard(const Onnx__NodeProto *node)
+{
+    return !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
+}
+
 static void lower_node(mts_import *import)
 {
     const Onnx__NodeProto *node = import->node;
     int known[2] = {0, 0};
-    const bool standard = !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
+    const bool standard = is_standard(node);
     const mts_function *function = mts_function_find(import, node);
     if (function) {
         call_function(import, function);
@@ -228,8 +233,7 @@ static bool is_left(mts_import *import, const char *name)
 static bool leave_out(mts_import *import)
 {
     const Onnx__NodeProto *node = import->node;
-    const bool standard = !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
-    bool left = standard && import->depth == 0 && mts_import_is_op(import, "NonMaxSuppression");
+    bool left = is_standard(node) && import->depth == 0 && mts_import_is_op(import, "NonMaxSuppression");
     for (size_t i = 0; i < node->n_input && import->depth == 0; i++) {
         left = left || is_left(import, node->input[i]);
     }

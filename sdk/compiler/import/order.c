@@ -6,8 +6,6 @@
  */
 #include "compiler/import/lower.h"
 
-#include <string.h>
-
 typedef enum mark { MARK_UNSEEN = 0, MARK_NEEDED, MARK_OPEN, MARK_DONE } mark;
 
 typedef struct frame {

@@ -31,9 +31,9 @@ static bool *live_nodes(const mts_fold_work *work)
         return NULL;
     }
     for (uint32_t i = 0; i < graph->output_count; i++) {
-        uint32_t home = work->home[mts_fold_resolve(work, graph->outputs[i].value)];
-        if (home != MTS_NONE) {
-            live[home] = true;
+        const mts_node *home = mts_fold_home(work, mts_fold_resolve(work, graph->outputs[i].value));
+        if (home) {
+            live[home - graph->nodes] = true;
         }
     }
     for (uint32_t i = graph->node_count; i-- > 0;) {

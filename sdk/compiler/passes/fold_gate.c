@@ -45,7 +45,7 @@ static bool uniform(mts_fold_work *work, uint32_t value, float *number)
     }
     mts_value_read_f32(constant, numbers);
     for (size_t i = 1; i < count; i++) {
-        if (numbers[i] < numbers[0] || numbers[i] > numbers[0]) {
+        if (!(numbers[i] >= numbers[0] && numbers[i] <= numbers[0])) {
             return false;
         }
     }
@@ -109,7 +109,7 @@ static bool match_gate(mts_fold_work *work, mts_node *gate, gate_match *match)
     if (!is_line(work, gate, MTS_FN_NONE, 1.0f, 1.0f, &outer)) {
         return false;
     }
-    mts_node *erf = work->home[outer.x] == MTS_NONE ? NULL : &work->graph->nodes[work->home[outer.x]];
+    mts_node *erf = mts_fold_home(work, outer.x);
     if (!erf || !mts_fold_single_use(work, erf) ||
         !is_line(work, erf, MTS_FN_ERF, 0.70710678f, 0.0f, &inner)) {
         return false;
@@ -154,10 +154,10 @@ static bool match_whole(mts_fold_work *work, mts_node *node, gate_match *match)
     if (match_product(work, node, true, match)) {
         return true;
     }
-    if (!as_line(work, node, MTS_FN_NONE, &outer) || work->home[outer.x] == MTS_NONE) {
+    mts_node *product = as_line(work, node, MTS_FN_NONE, &outer) ? mts_fold_home(work, outer.x) : NULL;
+    if (!product) {
         return false;
     }
-    mts_node *product = &work->graph->nodes[work->home[outer.x]];
     match->nodes[match->count++] = product;
     return mts_fold_single_use(work, product) && match_product(work, product, false, match) &&
            near(outer.scale, match->factor) && near(outer.bias, 0.0f);

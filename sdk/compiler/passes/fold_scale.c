@@ -4,8 +4,6 @@
  */
 #include "compiler/passes/fold_work.h"
 
-#include <string.h>
-
 /* Vectors of a node's epilogue; NULL: all ones (scale) or zeros (bias). */
 typedef struct vectors {
     float *scale, *bias;

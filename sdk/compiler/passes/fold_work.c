@@ -27,11 +27,15 @@ const mts_value *mts_fold_value(const mts_fold_work *work, uint32_t value)
     return &work->graph->values[value];
 }
 
+mts_node *mts_fold_home(const mts_fold_work *work, uint32_t value)
+{
+    const uint32_t home = value == MTS_NONE ? MTS_NONE : work->home[value];
+    return home == MTS_NONE ? NULL : &work->graph->nodes[home];
+}
+
 mts_node *mts_fold_producer(const mts_fold_work *work, const mts_node *node, uint32_t index)
 {
-    uint32_t value = mts_fold_input(work, node, index);
-    uint32_t home = value == MTS_NONE ? MTS_NONE : work->home[value];
-    return home == MTS_NONE ? NULL : &work->graph->nodes[home];
+    return mts_fold_home(work, mts_fold_input(work, node, index));
 }
 
 bool mts_fold_single_use(const mts_fold_work *work, const mts_node *producer)

@@ -29,7 +29,8 @@ uint32_t mts_fold_resolve(const mts_fold_work *work, uint32_t value);
 /* Value id of an operand; MTS_NONE if absent. */
 uint32_t mts_fold_input(const mts_fold_work *work, const mts_node *node, uint32_t index);
 const mts_value *mts_fold_value(const mts_fold_work *work, uint32_t value);
-/* Node that computes an operand, or NULL. */
+/* Node that computes a value, or an operand; NULL: none does. */
+mts_node *mts_fold_home(const mts_fold_work *work, uint32_t value);
 mts_node *mts_fold_producer(const mts_fold_work *work, const mts_node *node, uint32_t index);
 bool mts_fold_single_use(const mts_fold_work *work, const mts_node *producer);
 /* Activation of a node that has one and can still take one, or NULL. */

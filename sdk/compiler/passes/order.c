@@ -8,7 +8,6 @@
 #include "compiler/passes/family.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "base/size.h"

@@ -9,7 +9,6 @@
 #include "compiler/synth/synth.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "base/size.h"

@@ -26,22 +26,12 @@ static mts_tflite_tensor *port(const mts_tflite *model, const mts_flat_vector *p
 
 static bool port_type(mts_tflite *model, const mts_tflite_tensor *tensor, const char *what, mts_type *dtype)
 {
-    static const struct {
-        int type;
-        mts_type dtype;
-    } types[] = {{MTS_TFLITE_FLOAT32, MTS_TYPE_FLOAT32}, {MTS_TFLITE_FLOAT16, MTS_TYPE_FLOAT16},
-                 {MTS_TFLITE_INT32, MTS_TYPE_INT32},     {MTS_TFLITE_INT64, MTS_TYPE_INT64},
-                 {MTS_TFLITE_BOOL, MTS_TYPE_BOOL},       {MTS_TFLITE_INT8, MTS_TYPE_INT8},
-                 {MTS_TFLITE_UINT8, MTS_TYPE_UINT8},     {MTS_TFLITE_INT16, MTS_TYPE_INT16}};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (types[i].type == tensor->type) {
-            *dtype = types[i].dtype;
-            return true;
-        }
+    const bool known = mts_tflite_dtype(tensor->type, dtype);
+    if (!known) {
+        mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED, "%s '%s' has type %s", what, tensor->name,
+                        mts_tflite_type_name(tensor->type));
     }
-    mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED, "%s '%s' has type %s", what, tensor->name,
-                    mts_tflite_type_name(tensor->type));
-    return false;
+    return known;
 }
 
 static const mts_shape *given_shape(const mts_tflite *model, const char *name)

@@ -23,6 +23,8 @@ mts_import_value *mts_tflite_weight(mts_tflite *model, mts_tflite_tensor *tensor
 /* As [N,C,H,W]; a lower rank is led by ones, as in broadcasting. */
 mts_import_value *mts_tflite_planar(mts_tflite *model, mts_tflite_tensor *tensor);
 mts_import_value *mts_tflite_value(mts_tflite *model, mts_tflite_tensor *tensor, bool planar);
+/* `count` operands, all present, in one layout: planar where one of them is, which is returned. */
+bool mts_tflite_align(mts_tflite *model, uint32_t count, mts_import_value **out);
 /* Dimension of the held value for one of the file: 0, 1, 2, 3 are 0, 2, 3, 1 of a planar value. */
 uint32_t mts_tflite_dim(bool planar, uint32_t dim);
 /* An axis of the file, which may count from the end, as 0..rank-1. */

@@ -110,23 +110,17 @@ void mts_tflite_lower_space_to_batch(mts_tflite *model)
 
 static mts_import_value *crop(mts_tflite *model, mts_import_value *x, const blocks *block)
 {
-    mts_attrs attrs = {0};
-    bool any = false;
-    for (uint32_t i = 0; i < x->shape.rank; i++) {
-        const bool cut = i >= 1 && i <= block->count;
-        const int64_t before = cut ? block->edges[2 * (i - 1)] : 0;
-        const int64_t after = cut ? block->edges[2 * (i - 1) + 1] : 0;
-        attrs.slice.start[i] = before;
-        attrs.slice.step[i] = 1;
-        attrs.slice.size[i] = x->shape.dims[i] - before - after;
-        any = any || before || after;
-        if (attrs.slice.size[i] < 1) {
+    mts_attrs_slice part = mts_import_whole(&x->shape);
+    for (uint32_t i = 1; i <= block->count; i++) {
+        part.start[i] = block->edges[2 * (i - 1)];
+        part.size[i] -= part.start[i] + block->edges[2 * (i - 1) + 1];
+        if (part.size[i] < 1) {
             mts_import_fail(model->import, MTS_STATUS_MALFORMED, "nothing is left of dimension %u of %lld", i,
                             (long long)x->shape.dims[i]);
             return NULL;
         }
     }
-    return any ? mts_import_emit(model->import, MTS_OP_SLICE, &attrs, &x, 1) : x;
+    return mts_import_emit_slice(model->import, x, &part);
 }
 
 void mts_tflite_lower_batch_to_space(mts_tflite *model)

@@ -4,7 +4,6 @@
 #include "compiler/import/tflite/lower.h"
 
 #include <math.h>
-#include <string.h>
 
 /* By the numbers of the schema. */
 enum {
@@ -76,17 +75,6 @@ void mts_tflite_lower_leaky(mts_tflite *model)
     mts_tflite_out(model, 0, mts_import_emit_unary(model->import, MTS_FN_LEAKY, alpha, 0.0f, x), planar);
 }
 
-/* Both operands in one layout: planar where either is. */
-static bool pair(mts_tflite *model, mts_import_value **a, mts_import_value **b)
-{
-    mts_tflite_tensor *first = mts_tflite_in(model, 0), *second = mts_tflite_in(model, 1);
-    const bool fits = first->shape.rank <= 4 && second->shape.rank <= 4;
-    const bool planar = fits && (mts_tflite_is_planar(first) || mts_tflite_is_planar(second));
-    *a = mts_tflite_value(model, first, planar);
-    *b = mts_tflite_value(model, second, planar);
-    return planar;
-}
-
 void mts_tflite_lower_binary(mts_tflite *model)
 {
     const uint32_t code = model->node->code;
@@ -99,26 +87,26 @@ void mts_tflite_lower_binary(mts_tflite *model)
                           : code == CODE_FLOOR_MOD ? MTS_BIN_MOD
                                                    : MTS_BIN_ADD;
     const bool may_activate = kind <= MTS_BIN_DIV;
-    mts_import_value *a = NULL, *b = NULL;
-    const bool planar = pair(model, &a, &b);
-    mts_import_value *y = mts_import_emit_binary(model->import, kind, a, b);
+    mts_import_value *both[2] = {NULL};
+    const bool planar = mts_tflite_align(model, 2, both);
+    mts_import_value *y = mts_import_emit_binary(model->import, kind, both[0], both[1]);
     const int64_t activation = may_activate ? mts_tflite_option(model, 0, MTS_FLAT_I8, 0) : 0;
     mts_tflite_out(model, 0, mts_tflite_activate(model, y, activation), planar);
 }
 
 void mts_tflite_lower_squared_difference(mts_tflite *model)
 {
-    mts_import_value *a = NULL, *b = NULL;
-    const bool planar = pair(model, &a, &b);
-    mts_import_value *y = mts_import_emit_binary(model->import, MTS_BIN_SUB, a, b);
+    mts_import_value *both[2] = {NULL};
+    const bool planar = mts_tflite_align(model, 2, both);
+    mts_import_value *y = mts_import_emit_binary(model->import, MTS_BIN_SUB, both[0], both[1]);
     mts_tflite_out(model, 0, mts_import_emit_binary(model->import, MTS_BIN_MUL, y, y), planar);
 }
 
 void mts_tflite_lower_prelu(mts_tflite *model)
 {
-    mts_import_value *x = NULL, *slope = NULL;
-    const bool planar = pair(model, &x, &slope);
-    mts_tflite_out(model, 0, mts_import_emit_binary(model->import, MTS_BIN_PRELU, x, slope), planar);
+    mts_import_value *both[2] = {NULL};
+    const bool planar = mts_tflite_align(model, 2, both);
+    mts_tflite_out(model, 0, mts_import_emit_binary(model->import, MTS_BIN_PRELU, both[0], both[1]), planar);
 }
 
 void mts_tflite_lower_softmax(mts_tflite *model)

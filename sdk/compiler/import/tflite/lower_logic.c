@@ -8,21 +8,6 @@
 /* By the numbers of the schema. */
 enum { CODE_SELECT = 64 };
 
-/* `count` operands in one layout: planar where one of them is. */
-static bool align(mts_tflite *model, uint32_t count, mts_import_value **out)
-{
-    bool fits = true, planar = false;
-    for (uint32_t i = 0; i < count; i++) {
-        const mts_tflite_tensor *tensor = mts_tflite_in(model, i);
-        fits = fits && tensor->shape.rank <= 4;
-        planar = planar || mts_tflite_is_planar(tensor);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] = mts_tflite_value(model, mts_tflite_in(model, i), fits && planar);
-    }
-    return fits && planar;
-}
-
 void mts_tflite_lower_compare(mts_tflite *model)
 {
     static const struct {
@@ -32,7 +17,7 @@ void mts_tflite_lower_compare(mts_tflite *model)
                  {71, MTS_IMPORT_EQUAL}, {63, MTS_IMPORT_LESS_EQUAL}, {72, MTS_IMPORT_NOT_EQUAL},
                  {84, MTS_IMPORT_OR},    {86, MTS_IMPORT_AND}};
     mts_import_value *both[2] = {NULL};
-    const bool planar = align(model, 2, both);
+    const bool planar = mts_tflite_align(model, 2, both);
     mts_import_comparison how = MTS_IMPORT_EQUAL;
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         how = codes[i].code == model->node->code ? codes[i].how : how;
@@ -43,7 +28,7 @@ void mts_tflite_lower_compare(mts_tflite *model)
 void mts_tflite_lower_not(mts_tflite *model)
 {
     mts_import_value *x = NULL;
-    const bool planar = align(model, 1, &x);
+    const bool planar = mts_tflite_align(model, 1, &x);
     mts_tflite_out(model, 0, mts_import_emit_test(model->import, MTS_FN_IS_ZERO, 0.0f, 0.0f, x), planar);
 }
 
@@ -56,7 +41,7 @@ void mts_tflite_lower_select(mts_tflite *model)
         mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED, "a choice among rows is not supported");
         return;
     }
-    const bool planar = align(model, 3, x);
+    const bool planar = mts_tflite_align(model, 3, x);
     mts_tflite_out(model, 0, mts_import_emit_select(model->import, x[0], x[1], x[2]), planar);
 }
 
@@ -64,7 +49,7 @@ void mts_tflite_lower_cast(mts_tflite *model)
 {
     mts_import_value *x = NULL;
     mts_type dtype;
-    const bool planar = align(model, 1, &x);
+    const bool planar = mts_tflite_align(model, 1, &x);
     if (mts_tflite_out_type(model, &dtype)) {
         mts_tflite_out(model, 0, mts_import_emit_cast(model->import, x, dtype), planar);
     }
@@ -74,7 +59,7 @@ void mts_tflite_lower_cast(mts_tflite *model)
 void mts_tflite_lower_floor_div(mts_tflite *model)
 {
     mts_import_value *both[2] = {NULL};
-    const bool planar = align(model, 2, both);
+    const bool planar = mts_tflite_align(model, 2, both);
     if (!both[0] || !both[1]) {
         return;
     }
@@ -98,7 +83,7 @@ void mts_tflite_lower_add_n(mts_tflite *model)
                         count, OPERANDS_MOST);
         return;
     }
-    const bool planar = align(model, count, terms);
+    const bool planar = mts_tflite_align(model, count, terms);
     mts_import_value *sum = terms[0];
     for (uint32_t i = 1; i < count; i++) {
         sum = mts_import_emit_binary(model->import, MTS_BIN_ADD, sum, terms[i]);

@@ -3,8 +3,6 @@
  */
 #include "compiler/import/tflite/lower.h"
 
-#include <string.h>
-
 #define AXES MTS_TENSOR_RANK_MAX
 
 /* ---- joining ---- */
@@ -139,21 +137,19 @@ static mts_import_value *emit_slice(mts_tflite *model, const slice *part)
 {
     const mts_shape *in = &part->tensor->shape;
     mts_import_value *x = mts_tflite_value(model, part->tensor, part->planar);
-    mts_attrs attrs = {0};
-    bool same = true;
+    mts_attrs_slice held = {0};
     for (uint32_t i = 0; i < in->rank; i++) {
         const uint32_t at = mts_tflite_dim(part->planar, i);
-        attrs.slice.start[at] = part->start[i];
-        attrs.slice.step[at] = part->step[i];
-        attrs.slice.size[at] = part->size[i];
-        same = same && part->size[i] == in->dims[i] && part->step[i] == 1;
+        held.start[at] = part->start[i];
+        held.step[at] = part->step[i];
+        held.size[at] = part->size[i];
         if (part->size[i] < 1 || part->start[i] < 0 || part->start[i] >= in->dims[i]) {
             mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED,
                             "dimension %u of the result has no elements", i);
             return NULL;
         }
     }
-    return same ? x : mts_import_emit(model->import, MTS_OP_SLICE, &attrs, &x, 1);
+    return mts_import_emit_slice(model->import, x, &held);
 }
 
 void mts_tflite_lower_slice(mts_tflite *model)

@@ -286,3 +286,21 @@ const char *mts_tflite_type_name(int type)
     const int count = (int)(sizeof names / sizeof names[0]);
     return type >= 0 && type < count ? names[type] : "a type of a newer schema";
 }
+
+bool mts_tflite_dtype(int type, mts_type *dtype)
+{
+    static const struct {
+        int type;
+        mts_type dtype;
+    } types[] = {{MTS_TFLITE_FLOAT32, MTS_TYPE_FLOAT32}, {MTS_TFLITE_FLOAT16, MTS_TYPE_FLOAT16},
+                 {MTS_TFLITE_INT32, MTS_TYPE_INT32},     {MTS_TFLITE_INT64, MTS_TYPE_INT64},
+                 {MTS_TFLITE_UINT8, MTS_TYPE_UINT8},     {MTS_TFLITE_BOOL, MTS_TYPE_BOOL},
+                 {MTS_TFLITE_INT8, MTS_TYPE_INT8},       {MTS_TFLITE_INT16, MTS_TYPE_INT16}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (types[i].type == type) {
+            *dtype = types[i].dtype;
+            return true;
+        }
+    }
+    return false;
+}

@@ -73,6 +73,8 @@ typedef struct mts_tflite {
 void mts_tflite_read(mts_tflite *model);
 /* "FLOAT32", ...; "a type of a newer schema" for other numbers. */
 const char *mts_tflite_type_name(int type);
+/* The SDK's type for it; false: it has none. */
+bool mts_tflite_dtype(int type, mts_type *dtype);
 
 /* densify.c: places the stored elements of a sparse tensor, `size` bytes each, into `out`, which is zero. */
 void mts_tflite_densify(mts_tflite *model, const mts_tflite_tensor *tensor, size_t size, unsigned char *out);

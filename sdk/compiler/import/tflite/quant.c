@@ -95,23 +95,17 @@ static bool only_moves(mts_tflite *model, const mts_tflite_tensor *result)
 
 mts_import_value *mts_tflite_codes(mts_tflite *model, const mts_tflite_tensor *tensor, mts_import_value *real)
 {
-    static const struct {
-        int type;
-        mts_type dtype;
-    } types[] = {{MTS_TFLITE_INT8, MTS_TYPE_INT8},
-                 {MTS_TFLITE_UINT8, MTS_TYPE_UINT8},
-                 {MTS_TFLITE_INT16, MTS_TYPE_INT16}};
     mts_import_value *scale = NULL, *zero = NULL;
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (types[i].type == tensor->type) {
-            return real && parameters_of(model, tensor, &scale, &zero)
-                       ? mts_import_quantize(model->import, real, scale, zero, types[i].dtype, 0)
-                       : NULL;
-        }
+    mts_type dtype = MTS_TYPE_FLOAT32;
+    double low = 0, high = 0;
+    if (!mts_tflite_dtype(tensor->type, &dtype) || !mts_import_code_range(dtype, &low, &high)) {
+        mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED, "activation '%s' is quantised to type %s",
+                        tensor->name, mts_tflite_type_name(tensor->type));
+        return NULL;
     }
-    mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED, "activation '%s' is quantised to type %s",
-                    tensor->name, mts_tflite_type_name(tensor->type));
-    return NULL;
+    return real && parameters_of(model, tensor, &scale, &zero)
+               ? mts_import_quantize(model->import, real, scale, zero, dtype, 0)
+               : NULL;
 }
 
 mts_import_value *mts_tflite_round(mts_tflite *model, const mts_tflite_tensor *tensor, mts_import_value *real)

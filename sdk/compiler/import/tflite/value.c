@@ -9,27 +9,6 @@ static const uint32_t to_planar[4] = {0, 3, 1, 2}, to_native[4] = {0, 2, 3, 1};
 
 /* ---- constants ---- */
 
-/* False: constants of this type cannot be read. */
-static bool host_type(int type, mts_type *dtype, size_t *size)
-{
-    static const struct {
-        int type;
-        mts_type dtype;
-        size_t size;
-    } types[] = {{MTS_TFLITE_FLOAT32, MTS_TYPE_FLOAT32, 4}, {MTS_TFLITE_FLOAT16, MTS_TYPE_FLOAT16, 2},
-                 {MTS_TFLITE_INT32, MTS_TYPE_INT32, 4},     {MTS_TFLITE_INT64, MTS_TYPE_INT64, 8},
-                 {MTS_TFLITE_UINT8, MTS_TYPE_UINT8, 1},     {MTS_TFLITE_BOOL, MTS_TYPE_BOOL, 1},
-                 {MTS_TFLITE_INT8, MTS_TYPE_INT8, 1},       {MTS_TFLITE_INT16, MTS_TYPE_INT16, 2}};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (types[i].type == type) {
-            *dtype = types[i].dtype;
-            *size = types[i].size;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The stored bytes, dense and aligned. */
 static const unsigned char *stored_bytes(mts_tflite *model, const mts_tflite_tensor *tensor, size_t size)
 {
@@ -63,13 +42,12 @@ static const unsigned char *stored_bytes(mts_tflite *model, const mts_tflite_ten
 static mts_import_value *constant_of(mts_tflite *model, const mts_tflite_tensor *tensor)
 {
     mts_type dtype = MTS_TYPE_FLOAT32;
-    size_t size = 0;
-    if (!host_type(tensor->type, &dtype, &size)) {
+    if (!mts_tflite_dtype(tensor->type, &dtype)) {
         mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED, "constant '%s' has type %s", tensor->name,
                         mts_tflite_type_name(tensor->type));
         return NULL;
     }
-    const unsigned char *data = stored_bytes(model, tensor, size);
+    const unsigned char *data = stored_bytes(model, tensor, mts_type_size(dtype));
     if (!data || !mts_import_ok(model->import)) {
         return NULL;
     }
@@ -167,6 +145,20 @@ mts_import_value *mts_tflite_value(mts_tflite *model, mts_tflite_tensor *tensor,
     return planar ? mts_tflite_planar(model, tensor) : mts_tflite_native(model, tensor);
 }
 
+bool mts_tflite_align(mts_tflite *model, uint32_t count, mts_import_value **out)
+{
+    bool fits = true, planar = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const mts_tflite_tensor *tensor = mts_tflite_in(model, i);
+        fits = fits && tensor->shape.rank <= 4;
+        planar = planar || mts_tflite_is_planar(tensor);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = mts_tflite_value(model, mts_tflite_in(model, i), fits && planar);
+    }
+    return fits && planar;
+}
+
 uint32_t mts_tflite_dim(bool planar, uint32_t dim)
 {
     static const uint32_t dims[4] = {0, 2, 3, 1};
@@ -230,8 +222,7 @@ static mts_tflite_tensor *result(mts_tflite *model, uint32_t index)
 bool mts_tflite_out_type(mts_tflite *model, mts_type *dtype)
 {
     const mts_tflite_tensor *tensor = result(model, 0);
-    size_t size = 0;
-    if (!tensor || !host_type(tensor->type, dtype, &size) || tensor->type == MTS_TFLITE_INT8 ||
+    if (!tensor || !mts_tflite_dtype(tensor->type, dtype) || tensor->type == MTS_TFLITE_INT8 ||
         tensor->type == MTS_TFLITE_INT16) {
         mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED, "a result of type %s is not supported",
                         tensor ? mts_tflite_type_name(tensor->type) : "nothing");

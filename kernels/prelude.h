@@ -9,6 +9,7 @@
  *   VEC   floats of a mts_vec: 1, 2, 4, 8, 16. CPU: the width of a register; GPU: 1 (scalar loads of
  *         neighbouring work-items coalesce at any tap offset) or 4
  *   REGS  vector registers a work-item may fill
+ *   FETCH 1: mts_fetch may be an instruction of the processor; not every OpenCL compiler knows it
  *   HALF  0: float32 everywhere. 1: what lies in act and pool is float16, arithmetic is float32. 2: likewise, and
  *         kernels may multiply in float16 (mts_h2), where the device is fast at it
  *
@@ -213,24 +214,28 @@ typedef float2 mts_vec;
 #define MTS_VSTORE vstore2
 #define MTS_VLOAD_HALF vload_half2
 #define MTS_VSTORE_HALF vstore_half2
+typedef ushort2 mts_half_bits;
 #elif VEC == 4
 typedef float4 mts_vec;
 #define MTS_VLOAD vload4
 #define MTS_VSTORE vstore4
 #define MTS_VLOAD_HALF vload_half4
 #define MTS_VSTORE_HALF vstore_half4
+typedef ushort4 mts_half_bits;
 #elif VEC == 8
 typedef float8 mts_vec;
 #define MTS_VLOAD vload8
 #define MTS_VSTORE vstore8
 #define MTS_VLOAD_HALF vload_half8
 #define MTS_VSTORE_HALF vstore_half8
+typedef ushort8 mts_half_bits;
 #else
 typedef float16 mts_vec;
 #define MTS_VLOAD vload16
 #define MTS_VSTORE vstore16
 #define MTS_VLOAD_HALF vload_half16
 #define MTS_VSTORE_HALF vstore_half16
+typedef ushort16 mts_half_bits;
 #endif
 
 #endif /* language */
@@ -328,7 +333,11 @@ MTS_VEC_CALL_2(fmod)
 #define mts_vec_get(p) MTS_VLOAD(0, p)
 #define mts_vec_put(p, v) MTS_VSTORE(v, 0, p)
 #if HALF
-#define mts_vec_load(p) MTS_VLOAD_HALF(0, p)
+/* Not vload_half<VEC> of global memory: PoCL up to 7.1 takes it for aligned to the vector, and crashes where it is not. */
+INLINE mts_vec mts_vec_load(GLOBAL const half *p) {
+    const mts_half_bits bits = MTS_VLOAD(0, (GLOBAL const ushort *)p);
+    return MTS_VLOAD_HALF(0, (const half *)&bits);
+}
 #define mts_vec_store(p, v) MTS_VSTORE_HALF(v, 0, p)
 #else
 #define mts_vec_load(p) mts_vec_get(p)
@@ -441,7 +450,7 @@ INLINE void mts_matrix_store(float *p, mts_u32 step, const mts_matrix_sum *c) {
  * global memory is another address space, hence the integer. MTS_FETCH_STEPS: how many steps ahead weights are wanted.
  */
 #define MTS_FETCH_STEPS 64
-#if VEC > 1 && defined(__clang__) && !defined(__CUDACC__)
+#if VEC > 1 && defined(FETCH) && !defined(__CUDACC__)
 #define mts_fetch(p, to_write) __builtin_prefetch((const void *)(size_t)(p), to_write, 3)
 #else
 #define mts_fetch(p, to_write)

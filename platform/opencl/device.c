@@ -246,7 +246,7 @@ static void device_destroy(mts_device *base)
     mts_cl_device *device = (mts_cl_device *)base;
     const mts_allocator *allocator = base->allocator;
     if (device->queue && !base->lost) {
-        (void)device->cl.clFinish(device->queue);
+        (void)mts_cl_finish(device, NULL);
     }
     mts_cl_events_release(device);
     mts_cl_programs_release(device);

@@ -3,18 +3,47 @@
  */
 #include "platform/opencl/opencl.h"
 
-mts_status mts_cl_finish(mts_cl_device *device, mts_error *error)
-{
-    const cl_int result = device->cl.clFinish(device->queue);
-    if (result == CL_SUCCESS) {
-        device->finished = device->replays;
-    }
-    return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clFinish", error);
-}
-
 static bool has_markers(const mts_cl_library *cl)
 {
     return cl->clEnqueueMarkerWithWaitList && cl->clGetEventInfo && cl->clWaitForEvents && cl->clReleaseEvent;
+}
+
+static mts_status wait_event(mts_cl_device *device, cl_event event, mts_error *error)
+{
+    const cl_int result = device->cl.clWaitForEvents(1, &event);
+    return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clWaitForEvents", error);
+}
+
+static mts_status finish_by_marker(mts_cl_device *device, cl_command_queue queue, mts_error *error)
+{
+    cl_event event = NULL;
+    const cl_int result = device->cl.clEnqueueMarkerWithWaitList(queue, 0, NULL, &event);
+    mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clEnqueueMarkerWithWaitList", error);
+    if (status == MTS_STATUS_OK) {
+        status = wait_event(device, event, error);
+        (void)device->cl.clReleaseEvent(event);
+    }
+    return status;
+}
+
+mts_status mts_cl_queue_finish(mts_cl_device *device, cl_command_queue queue, mts_error *error)
+{
+    if (device->quirks->finish_by_marker && has_markers(&device->cl)) {
+        const mts_status status = finish_by_marker(device, queue, error);
+        if (status != MTS_STATUS_OK) {
+            return status;
+        }
+    }
+    return mts_cl_check(device, device->cl.clFinish(queue), MTS_CL_STAGE_WAIT, "clFinish", error);
+}
+
+mts_status mts_cl_finish(mts_cl_device *device, mts_error *error)
+{
+    const mts_status status = mts_cl_queue_finish(device, device->queue, error);
+    if (status == MTS_STATUS_OK) {
+        device->finished = device->replays;
+    }
+    return status;
 }
 
 static void forget(mts_cl_device *device, mts_cl_event *recorded)
@@ -43,12 +72,6 @@ mts_status mts_cl_event_record(mts_device *base, uint32_t index, mts_error *erro
     recorded->set = true;
     recorded->replays = device->replays;
     return mts_cl_check(device, device->cl.clFlush(device->queue), MTS_CL_STAGE_ENQUEUE, "clFlush", error);
-}
-
-static mts_status wait_event(mts_cl_device *device, cl_event event, mts_error *error)
-{
-    const cl_int result = device->cl.clWaitForEvents(1, &event);
-    return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clWaitForEvents", error);
 }
 
 /* An event's state is no point of synchronisation by itself; waiting for an event that is complete is one. */

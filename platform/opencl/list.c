@@ -276,10 +276,8 @@ static mts_status run_profiled(mts_cl_device *device, const mts_cl_command_list 
         MTS_TRY(status, released);
     }
     const bool failed = status != MTS_STATUS_OK;
-    const cl_int result =
-        device->cl.clFinish(device->profile_queue); /* also after a failure: events are running */
-    const mts_status finished =
-        mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clFinish", failed ? &ignored : error);
+    const mts_status finished = /* also after a failure: events are running */
+        mts_cl_queue_finish(device, device->profile_queue, failed ? &ignored : error);
     status = failed ? status : finished;
     uint64_t zero = 0;
     if (status == MTS_STATUS_OK && list->made > 0) {

@@ -48,6 +48,7 @@ typedef struct mts_cl_device {
     mts_cl_event events[MTS_DEVICE_EVENTS];
     uint32_t flush_every; /* launches after which the queue is flushed; 0: at a command list's end only */
     uint64_t buffers;     /* that were made so far */
+    bool keeps_denormals; /* the compiler refuses to be told otherwise */
     char *cache_dir;      /* NULL: no disk cache */
     uint64_t driver_hash; /* of the version texts at full length: info.driver is cut */
     mts_program_counts built;
@@ -109,7 +110,9 @@ mts_status mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage
 mts_status mts_cl_event_record(mts_device *device, uint32_t index, mts_error *error);
 mts_status mts_cl_event_query(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
 void mts_cl_events_release(mts_cl_device *device);
-/* Waits for the queue. */
+/* Waits for a queue of the device. */
+mts_status mts_cl_queue_finish(mts_cl_device *device, cl_command_queue queue, mts_error *error);
+/* The same of the queue that command lists are submitted to. */
 mts_status mts_cl_finish(mts_cl_device *device, mts_error *error);
 
 /* ---- buffer.c, list.c: entries of the vtable ---- */

@@ -10,8 +10,10 @@
 
 #include "base/text.h"
 
-#define OPTIONS_ALWAYS "-cl-std=CL1.2 -cl-mad-enable -cl-denorms-are-zero"
-#define LOG_IN_ERROR 320 /* characters of a build log that fit into an error text */
+#define OPTIONS_ALWAYS "-cl-std=CL1.2 -cl-mad-enable"
+#define OPTION_DENORMALS                                                                                     \
+    " -cl-denorms-are-zero" /* a hint, which some drivers refuse (PoCL's of remote devices) */
+#define LOG_IN_ERROR 320    /* characters of a build log that fit into an error text */
 
 static void program_free(mts_cl_device *device, mts_cl_program *program)
 {
@@ -155,10 +157,38 @@ static char *make_options(mts_cl_device *device, const char *defines)
 {
     mts_text text;
     mts_text_init(&text, device->base.allocator);
-    mts_text_add(&text, "%s %s %s", OPTIONS_ALWAYS, device->quirks->options, defines);
+    mts_text_add(&text, "%s%s %s %s", OPTIONS_ALWAYS, device->keeps_denormals ? "" : OPTION_DENORMALS,
+                 device->quirks->options, defines);
     char *options = text.failed ? NULL : mts_alloc_string(device->base.allocator, mts_text_get(&text));
     mts_text_release(&text);
     return options;
+}
+
+/* Whether a driver that has built nothing yet builds the program once denormals are left alone. */
+static bool builds_with_denormals(mts_cl_device *device, mts_cl_program *program, const char *defines)
+{
+    mts_error ignored;
+    if (device->programs || device->keeps_denormals || device->base.lost) {
+        return false;
+    }
+    device->keeps_denormals = true;
+    char *options = make_options(device, defines);
+    bool builds = options;
+    if (builds) {
+        mts_alloc_free(device->base.allocator, program->options);
+        program->options = options;
+        if (program->handle) {
+            (void)device->cl.clReleaseProgram(program->handle);
+            program->handle = NULL;
+        }
+        builds = build(device, program, &ignored) == MTS_STATUS_OK;
+    }
+    device->keeps_denormals = builds;
+    if (builds) {
+        mts_log_write(device->base.log, MTS_LOG_INFO, "this driver refuses%s: kernels are built without",
+                      OPTION_DENORMALS);
+    }
+    return builds;
 }
 
 static mts_status program_get(mts_cl_device *device, const mts_kernel_source *source, const char *defines,
@@ -181,7 +211,10 @@ static mts_status program_get(mts_cl_device *device, const mts_kernel_source *so
             return MTS_STATUS_OK;
         }
     }
-    const mts_status status = build(device, program, error);
+    mts_status status = build(device, program, error);
+    if (status != MTS_STATUS_OK && builds_with_denormals(device, program, defines)) {
+        status = MTS_STATUS_OK;
+    }
     if (status != MTS_STATUS_OK) {
         program_free(device, program);
         return status;

@@ -18,12 +18,19 @@ static const mts_cl_quirks table[] = {
     /* Its recorded command lists are taken apart again at every submission: 10 to 30 % more time to submit 100 to 900
        launches, none gained, on the same processor in turns. CLBlast's products take 14 to 70 times as long
        as our kernels on pruned ResNet50 (on large ones they reach 20 GFLOP/s of 340), and the first takes 19
-       s to build. What the host writes into a buffer's memory between two runs is read without a map. */
+       s to build. What the host writes into a buffer's memory between two runs is read without a map. The compilers
+       of both runtimes for processors have the instruction that FETCH (kernels/prelude.h) asks for. */
     {.match = "Portable Computing Language",
      .no_replay = true,
      .no_gemm = true,
      .host_buffers = true,
-     .options = ""},
+     .options = "-DFETCH=1"},
+    /* Intel's runtime for processors (its GPUs' platforms have longer names): a buffer over host memory is that
+       memory, as on PoCL. */
+    {.match = "Intel(R) OpenCL|", .host_buffers = true, .options = "-DFETCH=1"},
+    /* clFinish returns before commands that clFlush handed over have run (Mesa 22.3); a marker's event waits for
+       them. Its compiler ends the process where it meets an instruction that asks for memory beforehand. */
+    {.match = "rusticl", .finish_by_marker = true, .options = ""},
     {.match = "", .options = ""},
 };
 

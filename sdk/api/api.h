@@ -29,6 +29,11 @@ struct mts_runtime {
     char *cache_dir;
     mts_device *device;
     mts_device_desc desc;
+    mts_device_options device_options; /* with which it was opened */
+    bool chosen;                       /* the caller named no device */
+    bool check;
+    uint32_t rank;               /* of the device among those that could have been chosen */
+    uint32_t sessions;           /* alive; they hold the device */
     mts_program_counts programs; /* kept by the device */
     mts_cache cache;
 };
@@ -45,6 +50,7 @@ struct mts_session {
     mts_bundle *bundle;
     mts_engine *engine;
     mts_planning_report report; /* how the engine was decided on */
+    bool counted;               /* among the runtime's */
     bool separate_inputs;
     uint32_t task_count;
     uint32_t *tasks; /* indices in the archive */
@@ -91,9 +97,19 @@ mts_status mts_api_text(const mts_runtime *runtime, mts_api_text_writer *write, 
 /* Device `index` over all backends that stand in the list, i.e. without those that compute nothing. */
 mts_status mts_api_device_info(uint32_t index, mts_device_desc *out, mts_error *error);
 uint32_t mts_api_device_count(void);
-/* Opens the device that `id` names; NULL or "auto": the best there is. */
-mts_status mts_api_device_open(const char *id, const mts_device_options *options, mts_device **out,
-                               mts_device_desc *desc, mts_error *error);
+/* Whether an id leaves the choice to the library. */
+bool mts_api_device_is_chosen(const char *id);
+/* Opens the device that `id` names; where it names none, number `rank` of those there are, the best first. NOT_FOUND:
+   there are not as many. */
+mts_status mts_api_device_open(const char *id, uint32_t rank, const mts_device_options *options,
+                               mts_device **out, mts_device_desc *desc, mts_error *error);
+
+/* ---- runtime.c ---- */
+
+/* Opens the next device after the runtime's own, or after *rank, that can be opened; *rank becomes its number.
+   NOT_FOUND: there is none, or the caller named the device. */
+mts_status mts_api_runtime_open_next(mts_runtime *runtime, uint32_t *rank, mts_device **out,
+                                     mts_device_desc *desc, mts_error *error);
 
 /* Waits, where when_full says so, until `has_room`. */
 mts_status mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_engine *engine),

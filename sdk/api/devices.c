@@ -114,33 +114,43 @@ static bool has_foreign(const mts_device_options *options)
     return options->external_context || options->external_queue;
 }
 
-/* A GPU if there is one, else the first listed device that the registry offers; of those that take the
- * caller's context if there is one to take. */
-static mts_status choose(const mts_device_options *options, target *out, mts_error *error)
+#define CANDIDATES_MOST 32
+
+/*
+ * Number `rank` of the listed devices, GPUs first, then the others in the registry's order; of those that take the
+ * caller's context if there is one to take.
+ */
+static mts_status choose(const mts_device_options *options, uint32_t rank, target *out, mts_error *error)
 {
+    target others[CANDIDATES_MOST];
+    uint32_t gpu_count = 0;
+    uint32_t other_count = 0;
     size_t count = 0;
     const mts_backend *const *table = mts_backend_table(&count);
-    *out = (target){.backend = NULL};
     for (size_t i = 0; i < count; i++) {
         const bool fits = backend_listed(table[i]) && (table[i]->takes_external || !has_foreign(options));
         const uint32_t devices = fits ? table[i]->count() : 0;
         for (uint32_t device = 0; device < devices; device++) {
+            const target found = {.backend = table[i], .index = device};
             mts_device_info info = {0};
             if (table[i]->describe(device, &info, NULL) != MTS_STATUS_OK) {
                 continue;
             }
-            if (info.is_gpu || !out->backend) {
-                *out = (target){.backend = table[i], .index = device};
-            }
-            if (info.is_gpu) {
+            if (info.is_gpu && gpu_count++ == rank) {
+                *out = found;
                 return MTS_STATUS_OK;
+            }
+            if (!info.is_gpu && other_count < CANDIDATES_MOST) {
+                others[other_count++] = found;
             }
         }
     }
-    return out->backend ? MTS_STATUS_OK
-                        : mts_fail(error, MTS_STATUS_NOT_FOUND,
-                                   "this machine has no device that this build can open%s",
-                                   has_foreign(options) ? " with the caller's context" : "");
+    if (rank - gpu_count < other_count) { /* here rank is not below gpu_count */
+        *out = others[rank - gpu_count];
+        return MTS_STATUS_OK;
+    }
+    return mts_fail(error, MTS_STATUS_NOT_FOUND, "this machine has no %sdevice that this build can open%s",
+                    rank > 0 ? "other " : "", has_foreign(options) ? " with the caller's context" : "");
 }
 
 uint32_t mts_api_device_count(void)
@@ -205,12 +215,17 @@ static mts_status open_named(const target *what, const char *id, const mts_devic
     return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "device '%s'", id);
 }
 
-mts_status mts_api_device_open(const char *id, const mts_device_options *options, mts_device **out,
-                               mts_device_desc *desc, mts_error *error)
+bool mts_api_device_is_chosen(const char *id)
+{
+    return !id || strcmp(id, "auto") == 0;
+}
+
+mts_status mts_api_device_open(const char *id, uint32_t rank, const mts_device_options *options,
+                               mts_device **out, mts_device_desc *desc, mts_error *error)
 {
     target what;
-    const bool automatic = !id || strcmp(id, "auto") == 0;
-    const mts_status status = automatic ? choose(options, &what, error) : parse_id(id, &what, error);
+    const bool automatic = mts_api_device_is_chosen(id);
+    const mts_status status = automatic ? choose(options, rank, &what, error) : parse_id(id, &what, error);
     if (status != MTS_STATUS_OK) {
         return status;
     }

@@ -77,9 +77,44 @@ static mts_runtime *runtime_make(const mts_runtime_options *options)
     return runtime;
 }
 
-static mts_status device_open(mts_runtime *runtime, const mts_runtime_options *options, mts_error *error)
+/* Opens the device that `id` names, or number `rank`; with `check`, behind what checks every command. */
+static mts_status device_open(const mts_runtime *runtime, const char *id, uint32_t rank, mts_device **out,
+                              mts_device_desc *desc, mts_error *error)
 {
-    const mts_device_options device_options = {
+    mts_status status = mts_api_device_open(id, rank, &runtime->device_options, out, desc, error);
+    if (status == MTS_STATUS_OK && runtime->check) {
+        mts_device *inner = *out;
+        status = mts_wrap_check(&inner, out, error);
+        if (status != MTS_STATUS_OK) {
+            *out = NULL;
+            mts_device_destroy(&inner);
+        }
+    }
+    return status;
+}
+
+mts_status mts_api_runtime_open_next(mts_runtime *runtime, uint32_t *rank, mts_device **out,
+                                     mts_device_desc *desc, mts_error *error)
+{
+    mts_status status = MTS_STATUS_NOT_FOUND;
+    if (!runtime->chosen) {
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "the caller named the device");
+    }
+    do {
+        ++*rank;
+        status = device_open(runtime, NULL, *rank, out, desc, error);
+        if (status != MTS_STATUS_OK && status != MTS_STATUS_NOT_FOUND) {
+            mts_log_write(&runtime->log, MTS_LOG_WARNING, "a device cannot be opened: %s", error->text);
+        }
+    } while (status != MTS_STATUS_OK && status != MTS_STATUS_NOT_FOUND);
+    return status;
+}
+
+/* The first device that opens, where the caller names none. */
+static mts_status first_device_open(mts_runtime *runtime, const mts_runtime_options *options,
+                                    mts_error *error)
+{
+    runtime->device_options = (mts_device_options){
         .allocator = &runtime->allocator,
         .log = &runtime->log,
         .cache_dir = runtime->cache_dir,
@@ -94,16 +129,19 @@ static mts_status device_open(mts_runtime *runtime, const mts_runtime_options *o
         (mts_cache){.directory = runtime->cache_dir, .allocator = &runtime->allocator, .log = &runtime->log};
     (void)snprintf(runtime->cache.setting, sizeof runtime->cache.setting, "replay %u gemm %u check %u",
                    (unsigned)options->replay, (unsigned)options->gemm, options->check);
-    mts_status status =
-        mts_api_device_open(options->device, &device_options, &runtime->device, &runtime->desc, error);
-    if (status == MTS_STATUS_OK && options->check) {
-        mts_device *inner = runtime->device;
-        status = mts_wrap_check(&inner, &runtime->device, error);
-        if (status != MTS_STATUS_OK) {
-            runtime->device = inner; /* still ours to destroy */
-        }
+    runtime->chosen = mts_api_device_is_chosen(options->device);
+    runtime->check = options->check != 0;
+    const mts_status status =
+        device_open(runtime, options->device, 0, &runtime->device, &runtime->desc, error);
+    mts_error other = {0};
+    if (status == MTS_STATUS_OK || status == MTS_STATUS_NOT_FOUND || !runtime->chosen ||
+        mts_api_runtime_open_next(runtime, &runtime->rank, &runtime->device, &runtime->desc, &other) !=
+            MTS_STATUS_OK) {
+        return status;
     }
-    return status;
+    mts_log_write(&runtime->log, MTS_LOG_WARNING, "a device cannot be opened: %s; taken instead: %s",
+                  error->text, runtime->desc.name);
+    return MTS_STATUS_OK;
 }
 
 void mts_runtime_options_default(mts_runtime_options *options)
@@ -135,7 +173,7 @@ mts_status mts_runtime_create(const mts_runtime_options *options, mts_runtime **
         runtime->cache_dir = mts_alloc_string(&runtime->allocator, known.cache_dir);
         status = runtime->cache_dir ? MTS_STATUS_OK : mts_fail_memory(&error);
     }
-    MTS_TRY(status, device_open(runtime, &known, &error));
+    MTS_TRY(status, first_device_open(runtime, &known, &error));
     if (status != MTS_STATUS_OK) {
         mts_runtime_destroy(&runtime);
         return mts_sink_report(&sink, status, &error);

@@ -98,12 +98,8 @@ static uint32_t on_device(const mts_session_options *options)
     return places < 2 ? places : 2;
 }
 
-static mts_status session_build(mts_session *session, const mts_session_options *options, mts_error *error)
+static mts_status engine_build(mts_session *session, const mts_session_options *options, mts_error *error)
 {
-    mts_status status = tasks_resolve(session, options, error);
-    if (status != MTS_STATUS_OK) {
-        return status;
-    }
     const mts_engine_options engine = {
         .strategy = options->strategy,
         .precision = options->precision,
@@ -127,6 +123,52 @@ static mts_status session_build(mts_session *session, const mts_session_options 
     session->context = options->context;
     return mts_planned_engine_create(session->runtime->device, session->bundle->archive, &engine, &how,
                                      &session->engine, &session->report, error);
+}
+
+/* Whether another device may do what this one did not. A memory budget is the same on each. */
+static bool may_move(const mts_runtime *runtime, const mts_session_options *options, mts_status status)
+{
+    const bool own = status == MTS_STATUS_UNSUPPORTED || status == MTS_STATUS_OUT_OF_MEMORY ||
+                     status == MTS_STATUS_DEVICE || status == MTS_STATUS_DEVICE_LOST ||
+                     (status == MTS_STATUS_LIMIT && options->memory_budget == 0);
+    return own && runtime->chosen && runtime->sessions == 0;
+}
+
+/* Tries the devices after the runtime's, which it keeps where none of them builds the session either. */
+static mts_status move_to_next(mts_session *session, const mts_session_options *options, mts_status failed,
+                               const mts_error *why)
+{
+    mts_runtime *runtime = session->runtime;
+    mts_device *const first = runtime->device;
+    mts_device_desc desc;
+    mts_error error = {0};
+    uint32_t rank = runtime->rank;
+    while (mts_api_runtime_open_next(runtime, &rank, &runtime->device, &desc, &error) == MTS_STATUS_OK) {
+        mts_log_write(&runtime->log, MTS_LOG_WARNING,
+                      "the session cannot be built on %s (%s: %s); trying %s (%s)", runtime->desc.id,
+                      mts_status_text(failed), why->text, desc.id, desc.name);
+        if (engine_build(session, options, &error) == MTS_STATUS_OK) {
+            mts_device *gone = first;
+            mts_device_destroy(&gone);
+            runtime->desc = desc;
+            runtime->rank = rank;
+            return MTS_STATUS_OK;
+        }
+        mts_device_destroy(&runtime->device);
+    }
+    runtime->device = first;
+    return failed;
+}
+
+static mts_status session_build(mts_session *session, const mts_session_options *options, mts_error *error)
+{
+    mts_status status = tasks_resolve(session, options, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    status = engine_build(session, options, error);
+    return may_move(session->runtime, options, status) ? move_to_next(session, options, status, error)
+                                                       : status;
 }
 
 void mts_session_options_default(mts_session_options *options)
@@ -173,6 +215,8 @@ mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle, const mt
         mts_session_destroy(&session);
         return mts_sink_report(&runtime->sink, status, &error);
     }
+    runtime->sessions++;
+    session->counted = true;
     *out = session;
     return MTS_STATUS_OK;
 }
@@ -192,6 +236,7 @@ void mts_session_destroy(mts_session **session)
     }
     mts_engine_destroy(&dead->engine);
     mts_planning_report_release(&dead->report);
+    dead->runtime->sessions -= dead->counted;
     mts_alloc_free(&dead->runtime->allocator, dead->tasks);
     mts_alloc_free(&dead->runtime->allocator, dead);
 }

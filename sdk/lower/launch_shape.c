@@ -28,11 +28,14 @@ const char *mts_launch_defines(const mts_device_info *device, mts_precision prec
 void mts_launch_over_plane(const mts_device_info *device, uint32_t pitch, uint32_t global[3],
                            uint32_t local[3])
 {
-    enum { CPU_RUN = 512, GPU_GROUP = 64 };
+    enum { CPU_RUN = 512, GPU_GROUP = 64 }; /* a power of two */
     local[0] = local[1] = local[2] = 1;
     global[0] = (pitch + CPU_RUN - 1) / CPU_RUN;
     if (device->is_gpu) {
-        local[0] = device->work_group_size < GPU_GROUP ? 1 : GPU_GROUP;
+        local[0] = GPU_GROUP;
+        while (local[0] > 1 && local[0] > device->work_group_size) {
+            local[0] /= 2;
+        }
         global[0] = (pitch + local[0] - 1) / local[0] * local[0];
     }
 }

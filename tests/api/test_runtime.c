@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "api/api.h"
 #include "support/api_fixture.h"
 
 static void the_reference_device_opens_by_its_name(void **state)
@@ -61,6 +62,51 @@ static void auto_never_picks_the_backend_that_computes_nothing(void **state)
     api_close(&fixture);
     api_open(&fixture, "null");
     api_close(&fixture);
+}
+
+/* A device whose buffers hold 16 bytes at most takes no session. */
+static void a_chosen_device_that_cannot_take_the_session_makes_way_for_the_next(void **state)
+{
+    api_world w = {0};
+    mts_device_desc first = {.size = sizeof first};
+    mts_device_desc second = {.size = sizeof second};
+    mts_session_options options = api_two_tasks();
+    mts_session *another = NULL;
+    (void)state;
+    if (mts_device_count() < 2) {
+        print_message("skipped: there is one device only\n");
+        skip();
+    }
+    api_open(&w.fixture, "auto");
+    mts_runtime *runtime = w.fixture.runtime;
+    assert_int_equal(mts_runtime_device(runtime, &first), MTS_STATUS_OK);
+    assert_int_equal(mts_bundle_open(runtime, api_bundle_path(), &w.bundle), MTS_STATUS_OK);
+    runtime->device->info.buffer_bytes = 16;
+    assert_int_equal(mts_session_create(runtime, w.bundle, &options, &w.session), MTS_STATUS_OK);
+    assert_int_equal(mts_runtime_device(runtime, &second), MTS_STATUS_OK);
+    assert_string_not_equal(first.id, second.id);
+    assert_non_null(strstr(w.fixture.log, "cannot be built on"));
+    assert_non_null(strstr(w.fixture.log, second.id));
+    runtime->device->info.buffer_bytes = 16; /* this device has a session, so that it stays */
+    assert_int_equal(mts_session_create(runtime, w.bundle, &options, &another), MTS_STATUS_LIMIT);
+    assert_null(another);
+    api_world_close(&w);
+}
+
+static void a_named_device_that_cannot_take_the_session_is_an_error(void **state)
+{
+    api_world w = {0};
+    mts_device_desc desc = {.size = sizeof desc};
+    mts_session_options options = api_two_tasks();
+    (void)state;
+    assert_int_equal(mts_device_describe(0, &desc), MTS_STATUS_OK);
+    api_open(&w.fixture, desc.id);
+    assert_int_equal(mts_bundle_open(w.fixture.runtime, api_bundle_path(), &w.bundle), MTS_STATUS_OK);
+    w.fixture.runtime->device->info.buffer_bytes = 16;
+    assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, &options, &w.session), MTS_STATUS_LIMIT);
+    assert_null(w.session);
+    assert_non_null(strstr(w.fixture.error, "16"));
+    api_world_close(&w);
 }
 
 static void an_unknown_device_is_not_found_and_the_sentence_names_it(void **state)
@@ -217,6 +263,8 @@ int main(void)
         cmocka_unit_test(every_device_of_the_list_opens_by_its_id),
         cmocka_unit_test(a_device_beyond_the_list_is_not_found),
         cmocka_unit_test(auto_never_picks_the_backend_that_computes_nothing),
+        cmocka_unit_test(a_chosen_device_that_cannot_take_the_session_makes_way_for_the_next),
+        cmocka_unit_test(a_named_device_that_cannot_take_the_session_is_an_error),
         cmocka_unit_test(an_unknown_device_is_not_found_and_the_sentence_names_it),
         cmocka_unit_test(a_device_that_is_not_here_opens_by_its_compute_capability),
         cmocka_unit_test(a_context_of_cuda_is_refused_where_the_device_is_another_ones),

@@ -103,6 +103,8 @@ typedef struct mts_runtime_options {
     /* sizeof(mts_runtime_options). */
     size_t size;
     /* Id of a device. NULL or "auto" (default): a GPU, else another OpenCL device, else plain C.
+       If the runtime's first session cannot be built there, the next of these devices takes the
+       device's place, and the log says so; mts_runtime_device then describes that one.
        "cuda:sm_62" computes nothing; other compute capabilities work likewise. It writes the
        kernels of a session to cache_dir, for devices that have no compiler. */
     const char *device;

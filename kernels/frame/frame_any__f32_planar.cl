@@ -218,8 +218,13 @@ KERNEL void frame_any__f32_planar(MTS_ARGS) {
     const float ratio = r->ratio[1], inverse = r->inverse[1];
     frame_bar(row, r, start, from);
     for (mts_u32 j = from; j < to; j++) {
-        const frame_taps columns = frame_find(j - left, w, box, ratio, inverse);
-        const frame_rgb v = turned ? frame_turned(&s, r, i - r->top, j - left) : frame_mix(&s, &rows, &columns);
+        frame_rgb v;
+        if (turned) {
+            v = frame_turned(&s, r, i - r->top, j - left);
+        } else {
+            const frame_taps columns = frame_find(j - left, w, box, ratio, inverse);
+            v = frame_mix(&s, &rows, &columns);
+        }
         for (mts_u32 c = 0; c < r->channels; c++) {
             const mts_u32 colour = r->order[c & 3];
             const float value = colour == 0   ? v.r

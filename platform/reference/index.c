@@ -82,14 +82,6 @@ static int compare(float a, float b)
     return (a > b) - (a < b);
 }
 
-static float zero_value(const mts_reference_call *call, const void *params, const uint32_t *at)
-{
-    (void)call;
-    (void)params;
-    (void)at;
-    return 0.0f;
-}
-
 /* Whether element a of a row comes before element b. */
 static bool comes_before(const mts_order_params *r, const float *row, uint32_t a, uint32_t b)
 {
@@ -127,7 +119,7 @@ static const char *order_member(const mts_reference_call *call, const void *para
     if (!mts_reference_view_fits(call, &r->src, dims, false)) {
         return "the operand leaves the arena";
     }
-    const char *reason = mts_reference_write(call, &r->dest, r, zero_value);
+    const char *reason = mts_reference_write(call, &r->dest, r, mts_reference_zero);
     for (uint64_t n = 0; !reason && n < (uint64_t)d[0] * d[1] * d[2] * d[3] * d[4]; n++) {
         uint32_t at[MTS_PARAM_RANK] = {0};
         uint64_t rest = n;

@@ -10,14 +10,6 @@ static double sigmoid(double x)
     return 1.0 / (1.0 + exp(-x));
 }
 
-static float zero_value(const mts_reference_call *call, const void *params, const uint32_t *at)
-{
-    (void)call;
-    (void)params;
-    (void)at;
-    return 0.0f;
-}
-
 /* Where the numbers of a row lie: those of step t of sequence n. */
 static float *row_of(const mts_reference_call *call, const mts_recur_params *r, uint32_t t, uint32_t n)
 {
@@ -147,7 +139,7 @@ static const char *recur_member(const mts_reference_call *call, const void *para
         ((r->states & 2) && !mts_reference_view_fits(call, &r->c, state, r->c_pool))) {
         return "an operand leaves its buffer";
     }
-    const char *reason = mts_reference_write(call, &r->dest, r, zero_value);
+    const char *reason = mts_reference_write(call, &r->dest, r, mts_reference_zero);
     for (uint32_t n = 0; !reason && n < d[4]; n++) {
         sequence(call, r, n, wide);
     }

@@ -99,14 +99,6 @@ const char *mts_reference_reduce_any__f32_planar(const mts_reference_call *call)
 
 /* ---- softmax ---- */
 
-static float zero_value(const mts_reference_call *call, const void *params, const uint32_t *at)
-{
-    (void)call;
-    (void)params;
-    (void)at;
-    return 0.0f;
-}
-
 /* The line of `length` elements along the axis that begins at coordinates at[]. */
 static void softmax_line(const mts_reference_call *call, const mts_softmax_params *r, uint32_t *at)
 {
@@ -137,7 +129,7 @@ static const char *softmax_member(const mts_reference_call *call, const void *pa
     if (!mts_reference_view_fits(call, &r->src, r->dest.dims, false)) {
         return "the operand leaves the arena";
     }
-    const char *reason = mts_reference_write(call, &r->dest, r, zero_value);
+    const char *reason = mts_reference_write(call, &r->dest, r, mts_reference_zero);
     if (reason) {
         return reason;
     }

@@ -81,6 +81,8 @@ typedef float (*mts_reference_value)(const mts_reference_call *call, const void 
 /* Writes a tensor: values of the image, and the zeros around it. */
 const char *mts_reference_write(const mts_reference_call *call, const mts_dest_params *dest,
                                 const void *params, mts_reference_value value);
+/* A mts_reference_value: 0, where the elements are not computed one by one. */
+float mts_reference_zero(const mts_reference_call *call, const void *params, const uint32_t *at);
 
 /* An element function; slope is for MTS_FN_PRELU. */
 float mts_reference_apply(uint32_t fn, float x, float a, float b, float slope);

@@ -123,6 +123,14 @@ static void write_plane(const mts_reference_call *call, const mts_dest_params *d
     }
 }
 
+float mts_reference_zero(const mts_reference_call *call, const void *params, const uint32_t *at)
+{
+    (void)call;
+    (void)params;
+    (void)at;
+    return 0.0f;
+}
+
 const char *mts_reference_write(const mts_reference_call *call, const mts_dest_params *dest,
                                 const void *params, mts_reference_value value)
 {

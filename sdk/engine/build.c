@@ -139,16 +139,18 @@ static mts_status make_masks(mts_builder *b)
 
 static mts_status keep_masks(const mts_builder *b)
 {
-    mts_filters *to = &b->engine->filters;
+    mts_task_filter_input *to = &b->engine->filters.filter.of;
     const size_t words = b->masks.count * b->masks.words;
-    to->masks = mts_arena_zero(&b->engine->arena, words, sizeof *to->masks);
-    if (!to->masks) {
+    uint32_t *masks = mts_arena_zero(&b->engine->arena, words, sizeof *masks);
+    if (!masks) {
         return mts_builder_memory(b);
     }
     if (words > 0) {
-        memcpy(to->masks, b->masks.bits, words * sizeof *to->masks);
+        memcpy(masks, b->masks.bits, words * sizeof *masks);
     }
+    to->masks = masks;
     to->mask_count = (uint32_t)b->masks.count;
+    to->mask_words = b->engine->tasks.mask_words;
     return MTS_STATUS_OK;
 }
 

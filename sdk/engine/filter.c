@@ -50,7 +50,7 @@ static mts_status allocate(const mts_engine *engine, mts_filters *s, mts_error *
     const mts_engine_tasks *tasks = &engine->tasks;
     mts_task_filter *f = &s->filter;
     f->launch_stage = mts_alloc_zero(a, engine->launches.count, sizeof *f->launch_stage);
-    f->mask_stage = mts_alloc_zero(a, s->mask_count, sizeof *f->mask_stage);
+    f->mask_stage = mts_alloc_zero(a, f->of.mask_count, sizeof *f->mask_stage);
     s->task_group = mts_alloc_zero(a, tasks->count, sizeof *s->task_group);
     if (!f->launch_stage || !f->mask_stage || !s->task_group) {
         return mts_fail_memory(error);
@@ -58,23 +58,21 @@ static mts_status allocate(const mts_engine *engine, mts_filters *s, mts_error *
     for (uint32_t t = 0; t < tasks->count; t++) {
         s->task_group[t] = tasks->items[t].group;
     }
-    f->of = (mts_task_filter_input){.encoded = engine->launches.encoded,
-                                    .launches = engine->launches.items,
-                                    .launch_count = engine->launches.count,
-                                    .masks = s->masks,
-                                    .mask_count = s->mask_count,
-                                    .mask_words = tasks->mask_words,
-                                    .task_group = s->task_group,
-                                    .task_count = tasks->count,
-                                    .group_count = tasks->group_count};
+    f->of.encoded = engine->launches.encoded;
+    f->of.launches = engine->launches.items;
+    f->of.launch_count = engine->launches.count;
+    f->of.task_group = s->task_group;
+    f->of.task_count = tasks->count;
+    f->of.group_count = tasks->group_count;
     s->sizes = mts_task_filter_prepare(f);
     s->region_words = s->sizes.region_words;
+    s->region_count = engine->submissions.depth;
     s->base_words = (uint32_t)(engine->launches.params->size / sizeof(uint32_t));
     s->base = mts_alloc_zero(a, s->base_words, sizeof *s->base);
     f->of.params = s->base;
-    f->region = mts_alloc_zero(a, s->region_words, sizeof *f->region);
+    s->regions = mts_alloc_zero(a, s->region_count * s->region_words, sizeof *s->regions);
     f->moved = mts_alloc_zero(a, s->sizes.jobs, sizeof *f->moved);
-    return s->base && f->region && f->moved ? MTS_STATUS_OK : mts_fail_memory(error);
+    return s->base && s->regions && f->moved ? MTS_STATUS_OK : mts_fail_memory(error);
 }
 
 static void drop_lists(const mts_engine *engine, mts_filtered *filtered)
@@ -108,11 +106,11 @@ void mts_filters_release(mts_engine *engine)
     }
     mts_alloc_free(a, s->base);
     mts_alloc_free(a, s->task_group);
-    mts_alloc_free(a, s->filter.region);
+    mts_alloc_free(a, s->regions);
     mts_alloc_free(a, s->filter.launch_stage);
     mts_alloc_free(a, s->filter.mask_stage);
     mts_alloc_free(a, s->filter.moved);
-    *s = (mts_filters){.masks = s->masks, .mask_count = s->mask_count};
+    *s = (mts_filters){.filter = {.of = s->filter.of}};
 }
 
 /* Space for further masks; the engine's kernel parameters go to the start of its buffer. */
@@ -133,7 +131,7 @@ static mts_status add_chunk(mts_engine *engine, mts_error *error)
     mts_status status =
         allocate_kept(engine, s, s->kept_count + count) ? MTS_STATUS_OK : mts_fail_memory(error);
     MTS_TRY(status, mts_buffer_create(engine->device, bytes, params, error));
-    MTS_TRY(status, mts_buffer_write(*params, 0, s->base, base, error));
+    MTS_TRY(status, mts_buffer_write_async(*params, 0, s->base, base, error));
     if (status != MTS_STATUS_OK) {
         mts_buffer_destroy(params);
         for (uint32_t k = s->kept_count; k < s->kept_count + count; k++) {
@@ -185,17 +183,22 @@ static mts_status make_lists(const mts_engine *engine, mts_filtered *filtered, m
     return status;
 }
 
-/* Fills the region of a kept mask, and makes its lists. */
+/*
+ * Fills the region of a kept mask, and makes its lists. The copy to the device may still be in the queue
+ * afterwards: it belongs to a run, and has ended when as many runs as there are regions on the host have
+ * followed.
+ */
 static mts_status make(mts_engine *engine, mts_filtered *filtered, mts_error *error)
 {
     mts_filters *s = &engine->filters;
     const size_t slot = (size_t)(filtered - s->kept) % MTS_FILTERS_CHUNK;
     mts_buffer *params = s->params[(size_t)(filtered - s->kept) / MTS_FILTERS_CHUNK];
     const uint32_t origin = s->base_words + (uint32_t)(slot * s->region_words);
+    s->filter.region = s->regions + s->clock % s->region_count * s->region_words;
     const size_t words =
         mts_task_filter_run(&s->filter, filtered->active, filtered->split, origin, &filtered->launches);
-    const mts_status status = mts_buffer_write(params, origin * sizeof(uint32_t), s->filter.region,
-                                               words * sizeof(uint32_t), error);
+    const mts_status status = mts_buffer_write_async(params, origin * sizeof(uint32_t), s->filter.region,
+                                                     words * sizeof(uint32_t), error);
     return status == MTS_STATUS_OK ? make_lists(engine, filtered, error) : status;
 }
 
@@ -215,7 +218,16 @@ static mts_filtered *find(mts_filters *s, const uint32_t *active, size_t mask_by
     return oldest;
 }
 
-mts_status mts_filters_get(mts_engine *engine, const uint32_t *active, bool split, bool busy,
+/*
+ * Whether a run on the device may use the lists of a kept mask. Each run asked once, and what failed after it
+ * asked left nothing on the device: so the lists of the last `running` calls are in use at most.
+ */
+static bool is_in_use(const mts_filters *s, const mts_filtered *kept, uint32_t running)
+{
+    return kept->made && kept->used + running > s->clock;
+}
+
+mts_status mts_filters_get(mts_engine *engine, const uint32_t *active, bool split, uint32_t running,
                            mts_filtered **out, mts_error *error)
 {
     mts_filters *s = &engine->filters;
@@ -230,22 +242,22 @@ mts_status mts_filters_get(mts_engine *engine, const uint32_t *active, bool spli
         s->full = add_chunk(engine, NULL) != MTS_STATUS_OK || s->full;
         filtered = find(s, active, mask_bytes, split, &found);
     }
-    if (!found) {
-        filtered->made = false;
-        filtered->split = split;
-        if (busy) { /* one of the runs may use the lists that go */
-            status = mts_device_wait(engine->device, error);
-            if (status != MTS_STATUS_OK) {
-                return status;
-            }
+    if (!found && is_in_use(s, filtered, running)) {
+        status = mts_device_wait(engine->device, error);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
+    }
+    s->clock++;
+    if (!found) {
+        filtered->split = split;
         memcpy(filtered->active, active, mask_bytes);
         status = make(engine, filtered, error);
     } else if (filtered->generation != engine->inputs.slots.generation) {
         status = make_lists(engine, filtered, error);
     }
     filtered->made = status == MTS_STATUS_OK;
-    filtered->used = ++s->clock;
+    filtered->used = s->clock;
     *out = filtered;
     return status;
 }

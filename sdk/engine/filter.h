@@ -2,8 +2,9 @@
  * filter.h: command lists for some of an engine's tasks.
  *
  * The lists of the last active-task masks are kept. Device and host memory for them comes in chunks of a few
- * masks, the first one with the first mask; for a new mask its lists are recorded anew, after a wait. Split lists
- * are one for each task group, in order, so that the clock can be looked at between them.
+ * masks, the first one with the first mask. For a new mask lists are recorded, in the place of those that were not
+ * used for longest where no more can be kept. Split lists are one for each task group, in order, so that the clock
+ * can be looked at between them.
  */
 #ifndef MTS_ENGINE_FILTER_H
 #define MTS_ENGINE_FILTER_H
@@ -23,7 +24,7 @@ typedef struct mts_filtered {
     bool split;
     /* The lists are those of `active`. */
     bool made;
-    /* When it was last used, counted in submissions. */
+    /* When it was last used, by the clock of the filters; 0: never. */
     uint64_t used;
     /* mts_input_slots.generation of the buffers that the lists name. */
     uint64_t generation;
@@ -33,11 +34,9 @@ typedef struct mts_filtered {
 } mts_filtered;
 
 typedef struct mts_filters {
-    /* [mask_count][mask_words of the tasks]: the masks that entries of launches name. */
-    uint32_t *masks;
-    uint32_t mask_count;
-
-    /* All that follows exists from the first mask on; base NULL: not yet. */
+    /* Its masks are those of the engine's launches. All the rest exists from the first mask on; base NULL: not
+     * yet. */
+    mts_task_filter filter;
 
     /* Of each chunk of kept masks: the engine's kernel parameters, then a region for each mask. */
     mts_buffer *params[MTS_FILTERS_KEPT / MTS_FILTERS_CHUNK];
@@ -45,8 +44,11 @@ typedef struct mts_filters {
     uint32_t *base;
     uint32_t base_words;
     size_t region_words;
+    /* On the host, each until its copy has arrived: one for each run that may be on the device. */
+    uint32_t *regions;
+    uint32_t region_count;
     uint32_t *task_group;
-    mts_task_filter filter;
+    /* Calls of mts_filters_get. */
     uint64_t clock;
     /* Sizes of what a kept mask needs. */
     mts_task_filter_sizes sizes;
@@ -59,10 +61,11 @@ typedef struct mts_filters {
 
 /*
  * The lists of active tasks, one for each task group if `split`, else one in lists[0]; valid until the next
- * call. busy: runs of the engine are on the device. LIMIT: over the memory budget. A failure costs only lists
- * that were kept.
+ * call. `running`: runs of the engine on the device, fewer than its depth. The call waits for the device only where
+ * lists that one of them uses have to go. LIMIT: over the memory budget. A failure costs only lists that were
+ * kept; the caller waits for the device after it.
  */
-mts_status mts_filters_get(mts_engine *engine, const uint32_t *active, bool split, bool busy,
+mts_status mts_filters_get(mts_engine *engine, const uint32_t *active, bool split, uint32_t running,
                            mts_filtered **out, mts_error *error);
 void mts_filters_release(mts_engine *engine);
 

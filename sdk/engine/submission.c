@@ -153,9 +153,9 @@ static mts_status submit_rest(const mts_engine *engine, mts_submission *s, mts_e
 
 static mts_status submit_filtered(mts_engine *engine, mts_submission *s, bool split, mts_error *error)
 {
-    const bool busy = count_state(&engine->submissions, MTS_SUBMISSION_RUNNING) > 0;
+    const uint32_t running = count_state(&engine->submissions, MTS_SUBMISSION_RUNNING);
     mts_status status = mts_zero_copy_check(&engine->inputs.slots, error);
-    MTS_TRY(status, mts_filters_get(engine, s->active, split, busy, &s->split, error));
+    MTS_TRY(status, mts_filters_get(engine, s->active, split, running, &s->split, error));
     MTS_TRY(status, mts_zero_copy_upload(&engine->inputs.slots, error));
     MTS_TRY(status, submit_stage(engine, s, error));
     if (!split || status != MTS_STATUS_OK) {

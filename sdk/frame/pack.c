@@ -80,8 +80,7 @@ void mts_frame_pack_rows(const mts_frame_batch *batch, const mts_frame_view *vie
         if (find_same(batch, i) == i) {
             copy(&batch->packs[i], view, to);
         }
-        const mts_region region = mts_frame_region(&batch->images[i], view);
-        mts_frame_params_show(r, &dense, &region, batch->packs[i].at);
+        mts_frame_params_place(r, &dense, batch->packs[i].at);
         r->packed = 1;
         r->y = r->flip_y = r->shift[0] = 0;
     }

@@ -15,7 +15,6 @@ typedef struct mts_frame_pack {
 
 /* Images [first, first + count) with their parameters and, while a frame is staged, their packed rows. */
 typedef struct mts_frame_batch {
-    const mts_frame_image *images;
     mts_frame_params *params;
     mts_frame_pack *packs;
     uint32_t first, count;

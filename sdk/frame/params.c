@@ -42,8 +42,9 @@ mts_frame_params mts_frame_params_of(const mts_preprocess *preprocess, const int
     return r;
 }
 
-/* The three bytes of a pixel: red, green, blue, or Y, U, V. */
-static void set_planes(mts_frame_params *r, const mts_frame_view *view, const uint32_t *at)
+/* The three bytes of a pixel are red, green and blue, or Y, U and V. */
+void mts_frame_params_place(mts_frame_params *r, const mts_frame_view *view,
+                            const uint32_t at[MTS_FRAME_PLANES])
 {
     static const uint32_t rgb[3] = {0, 1, 2};
     static const uint32_t bgr[3] = {2, 1, 0};
@@ -113,24 +114,6 @@ static void scale(mts_frame_params *r, int direction, uint32_t from, uint32_t to
     r->box[direction] = filter == MTS_FILTER_AREA && from > to;
 }
 
-/* Point (s, t) of the region as it is seen upright, 0..1 each, in the frame. */
-static void turned_point(const mts_region *region, double s, double t, double out[2])
-{
-    double a = region->mirror != 0 ? 1.0 - s : s;
-    double b = t;
-    for (int turns = 0; turns < (int)region->rotation / 90; turns++) { /* undoes quarter turns to the right */
-        const double before = a;
-        a = b;
-        b = 1.0 - before;
-    }
-    const double x = (a - 0.5) * (double)region->sides[0];
-    const double y = (b - 0.5) * (double)region->sides[1];
-    const double c = cos((double)region->angle);
-    const double d = sin((double)region->angle);
-    out[0] = (double)region->middle[0] + x * c - y * d;
-    out[1] = (double)region->middle[1] + x * d + y * c;
-}
-
 /* First of the pixels from `low` to `high` that lie in 0..size, and their number, at least one. */
 static void clip(double low, double high, uint32_t size, mts_u32 *first, mts_u32 *count)
 {
@@ -149,13 +132,13 @@ static mts_u32 points_each(double covered, mts_filter filter)
 /* A rectangle at any place and angle. */
 static void show_turned(mts_frame_params *r, const mts_frame_view *view, const mts_region *region)
 {
-    const bool quarter = region->rotation == MTS_ROTATION_90 || region->rotation == MTS_ROTATION_270;
+    const bool quarter = mts_region_is_quarter(region);
     const double high = (double)region->sides[quarter ? 0 : 1];
     const double wide = (double)region->sides[quarter ? 1 : 0];
     double corner[4][2];
     fit(r, region->fit, high, wide);
     for (int i = 0; i < 4; i++) {
-        turned_point(region, i & 1, i >> 1, corner[i]);
+        mts_region_point(region, i & 1, i >> 1, corner[i]);
     }
     for (int k = 0; k < 2; k++) {
         r->m[3 * k] = (float)((corner[1][k] - corner[0][k]) / r->columns);
@@ -187,7 +170,7 @@ static void show_upright(mts_frame_params *r, const mts_frame_view *view, const 
     r->w = whole ? view->frame.width : region->width;
     r->h = whole ? view->frame.height : region->height;
     /* A quarter turn to the right: the left column becomes the upper row, from its lower end on. */
-    r->turned = region->rotation == MTS_ROTATION_90 || region->rotation == MTS_ROTATION_270;
+    r->turned = mts_region_is_quarter(region);
     r->flip_x = region->rotation == MTS_ROTATION_180 || region->rotation == MTS_ROTATION_270;
     r->flip_y = region->rotation == MTS_ROTATION_90 || region->rotation == MTS_ROTATION_180;
     if (region->mirror != 0) {
@@ -209,7 +192,7 @@ void mts_frame_params_show(mts_frame_params *r, const mts_frame_view *view, cons
     } else {
         show_upright(r, view, region);
     }
-    set_planes(r, view, at);
+    mts_frame_params_place(r, view, at);
     set_colours(r, view);
     set_bars(r, region->fill);
 }

@@ -34,6 +34,9 @@ mts_frame_params mts_frame_params_of(const mts_preprocess *preprocess, const int
 /* Completes them: a resolved region of a frame whose planes begin `at` bytes from the start of the buffer. */
 void mts_frame_params_show(mts_frame_params *params, const mts_frame_view *view, const mts_region *region,
                            const uint32_t at[MTS_FRAME_PLANES]);
+/* Only says where the planes of the pixels begin, and their strides. */
+void mts_frame_params_place(mts_frame_params *params, const mts_frame_view *view,
+                            const uint32_t at[MTS_FRAME_PLANES]);
 /* The region that the caller gave for an image, or for the frame. */
 const mts_region *mts_frame_given_region(const mts_frame_image *image, const mts_frame_view *view);
 /* The region that an image shows of a frame, which is resolved. */

@@ -5,14 +5,42 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
+
+void mts_region_point(const mts_region *region, double s, double t, double place[2])
+{
+    const double across = region->mirror ? 1.0 - s : s;
+    double a = across;
+    double b = t;
+    switch (region->rotation) { /* undoes quarter turns to the right */
+    case MTS_ROTATION_0:
+        break;
+    case MTS_ROTATION_90:
+        a = t;
+        b = 1.0 - across;
+        break;
+    case MTS_ROTATION_180:
+        a = 1.0 - across;
+        b = 1.0 - t;
+        break;
+    case MTS_ROTATION_270:
+        a = 1.0 - t;
+        b = across;
+        break;
+    }
+    const double x = (a - 0.5) * (double)region->sides[0];
+    const double y = (b - 0.5) * (double)region->sides[1];
+    const double c = cos((double)region->angle);
+    const double d = sin((double)region->angle);
+    place[0] = (double)region->middle[0] + x * c - y * d;
+    place[1] = (double)region->middle[1] + x * d + y * c;
+}
 
 /* Shrinks one side, so that the sides relate as the input's; the middle stays. */
 static void crop(mts_region *region, uint32_t frame_width, uint32_t frame_height, uint32_t input_width,
                  uint32_t input_height)
 {
-    const bool quarter = region->rotation == MTS_ROTATION_90 || region->rotation == MTS_ROTATION_270;
+    const bool quarter = mts_region_is_quarter(region);
     const double across = quarter ? input_height : input_width;
     const double down = quarter ? input_width : input_height;
     if (region->sides[0] > 0.0f) {

@@ -5,6 +5,8 @@
 #ifndef MTS_FRAME_REGION_H
 #define MTS_FRAME_REGION_H
 
+#include <stdbool.h>
+
 #include "mts/types.h"
 
 /* What a task says of its frames; it counts where a region says MTS_FIT_TASK or MTS_FILTER_TASK. */
@@ -19,6 +21,14 @@ typedef struct mts_region_part {
     uint32_t top, left, rows, columns;
 } mts_region_part;
 
+/* Whether the rotation exchanges width and height. */
+static inline bool mts_region_is_quarter(const mts_region *region)
+{
+    return region->rotation == MTS_ROTATION_90 || region->rotation == MTS_ROTATION_270;
+}
+/* Where point (s, t) of a region with sides lies in the frame; s and t run from 0 to 1 as the region is seen upright.
+ */
+void mts_region_point(const mts_region *region, double s, double t, double place[2]);
 /*
  * The region that is shown: fit and filter are a task's or the usual ones, and CROP becomes the smaller region
  * that it shows. `defaults` may be NULL.

@@ -287,11 +287,8 @@ static void gather(mts_frames *frames, mts_staged_frame *staged, bool now, const
                    const placement *where)
 {
     const mts_frame_list *list = &frames->lists[staged->list];
-    const mts_frame_batch batch = {.images = frames->images,
-                                   .params = staged->params,
-                                   .packs = frames->packs,
-                                   .first = list->first,
-                                   .count = list->count};
+    const mts_frame_batch batch = {
+        .params = staged->params, .packs = frames->packs, .first = list->first, .count = list->count};
     const size_t most = frames->buffer->size / 2; /* with more packed rows, all rows are copied */
     const size_t packed = mts_frame_pack_bytes(&batch, &view->planes, most);
     if (packed > 0) {

@@ -79,7 +79,7 @@ typedef struct mts_attrs_lrn {
 } mts_attrs_lrn;
 typedef struct mts_attrs_axis {
     uint32_t axis;
-} mts_attrs_axis, mts_attrs_concat, mts_attrs_gather;
+} mts_attrs_axis;
 typedef struct mts_attrs_slice {
     int64_t start[MTS_TENSOR_RANK_MAX]; /* in range: first element taken */
     int64_t step[MTS_TENSOR_RANK_MAX];  /* non-zero, may be negative */
@@ -255,6 +255,8 @@ uint32_t mts_op_weight_out(mts_op op);
 const mts_act *mts_node_act(const mts_node *node);
 /* Whether nodes of an operator can apply an element function to their result: convolutions know fewer. */
 bool mts_op_applies(mts_op op, uint32_t fn);
+/* The first dimension that a REDUCE reduces; it reduces at least one. */
+uint32_t mts_reduce_axis(const mts_attrs_reduce *reduce);
 /* How channels pass through a node. */
 mts_propagation mts_node_propagation(const mts_graph *graph, const mts_node *node);
 /* What people call a node: its name, or that of its output where the model gave none; never NULL. */

@@ -2,40 +2,8 @@
  * map.c: where the pixels of an input lie in the frame. Not responsible for points that need more than
  * an affine map (landmarks.c).
  */
-#include <math.h>
-
 #include "frame/region.h"
 #include "mts/kit.h"
-
-/* Pixel of the frame at (s, t) of the region as it is seen upright, 0..1 each. */
-static void find_place(const mts_region *region, double s, double t, double place[2])
-{
-    const double across = region->mirror ? 1.0 - s : s;
-    double a = across;
-    double b = t;
-    switch (region->rotation) {
-    case MTS_ROTATION_0:
-        break;
-    case MTS_ROTATION_90:
-        a = t;
-        b = 1.0 - across;
-        break;
-    case MTS_ROTATION_180:
-        a = 1.0 - across;
-        b = 1.0 - t;
-        break;
-    case MTS_ROTATION_270:
-        a = 1.0 - t;
-        b = across;
-        break;
-    }
-    const double x = (a - 0.5) * (double)region->sides[0];
-    const double y = (b - 0.5) * (double)region->sides[1];
-    const double c = cos((double)region->angle);
-    const double d = sin((double)region->angle);
-    place[0] = (double)region->middle[0] + x * c - y * d;
-    place[1] = (double)region->middle[1] + x * d + y * c;
-}
 
 void mts_kit_map_of_region(const mts_region *region, uint32_t frame_width, uint32_t frame_height,
                            uint32_t input_width, uint32_t input_height, mts_kit_map *map)
@@ -49,7 +17,7 @@ void mts_kit_map_of_region(const mts_region *region, uint32_t frame_width, uint3
         box.middle[1] = (whole ? 0.0f : (float)box.y) + box.sides[1] / 2;
         box.angle = 0.0f;
     }
-    const int turned = box.rotation == MTS_ROTATION_90 || box.rotation == MTS_ROTATION_270;
+    const bool turned = mts_region_is_quarter(&box);
     const mts_region_part part =
         mts_region_part_of(box.fit, (double)box.sides[turned ? 1 : 0], (double)box.sides[turned ? 0 : 1],
                            input_width, input_height);
@@ -57,7 +25,7 @@ void mts_kit_map_of_region(const mts_region *region, uint32_t frame_width, uint3
     for (int i = 0; i < 3; i++) {
         const double u = i == 1 ? input_width : 0;
         const double v = i == 2 ? input_height : 0;
-        find_place(&box, (u - part.left) / part.columns, (v - part.top) / part.rows, corner[i]);
+        mts_region_point(&box, (u - part.left) / part.columns, (v - part.top) / part.rows, corner[i]);
     }
     for (int k = 0; k < 2; k++) {
         map->m[3 * k] = corner[1][k] - corner[0][k];

@@ -92,7 +92,7 @@ mts_view_params mts_encode_operand(mts_encoding *encoding, const mts_member *mem
         view = mts_encode_view(encoding, member->inputs[input]);
     }
     for (int i = 0; i < MTS_PARAM_RANK; i++) {
-        view.stride[i] = own[i] == 1 && dims[i] != 1 ? 0 : view.stride[i];
+        view.stride[i] = dims && own[i] == 1 && dims[i] != 1 ? 0 : view.stride[i];
     }
     return view;
 }

@@ -25,7 +25,7 @@ mts_dest_params mts_encode_dest_as(const mts_encoding *encoding, uint32_t storag
                                    const uint32_t dims[MTS_PARAM_RANK]);
 /* A value where it lies. */
 mts_view_params mts_encode_view(const mts_encoding *encoding, uint32_t value);
-/* Operand i of a member, broadcast to dims; *pool says whether it is a constant in the pool. */
+/* Operand i of a member, broadcast to dims (NULL: as it is); *pool says whether it is a constant in the pool. */
 mts_view_params mts_encode_operand(mts_encoding *encoding, const mts_member *member, uint32_t input,
                                    const uint32_t dims[MTS_PARAM_RANK], uint32_t *pool);
 /* Offset of an optional vector operand in the pool, or MTS_PARAM_NONE. */

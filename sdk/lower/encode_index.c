@@ -3,20 +3,11 @@
  */
 #include "lower/encoders.h"
 
-/* The view of an operand as it is. */
-static mts_view_params operand(mts_encoding *encoding, const mts_member *member, uint32_t input,
-                               uint32_t *pool)
-{
-    uint32_t own[MTS_PARAM_RANK];
-    mts_shape_pad(&mts_member_operand(encoding->stitched, member, input)->shape, own);
-    return mts_encode_operand(encoding, member, input, own, pool);
-}
-
 static void fill_take(mts_encoding *encoding, const mts_member *member, void *params)
 {
     mts_take_params *r = params;
     r->dest = mts_encode_output(encoding, member);
-    r->src = operand(encoding, member, 0, &r->src_pool);
+    r->src = mts_encode_operand(encoding, member, 0, NULL, &r->src_pool);
     r->index = mts_encode_operand(encoding, member, 1, r->dest.dims, &r->index_pool);
     r->length = (mts_u32)mts_member_operand(encoding->stitched, member, 0)->shape.dims[1];
 }
@@ -67,8 +58,8 @@ static void fill_sample(mts_encoding *encoding, const mts_member *member, void *
     const mts_shape *in = &mts_member_operand(encoding->stitched, member, 0)->shape;
     mts_sample_params *r = params;
     r->dest = mts_encode_output(encoding, member);
-    r->src = operand(encoding, member, 0, &r->src_pool);
-    r->grid = operand(encoding, member, 1, &r->grid_pool);
+    r->src = mts_encode_operand(encoding, member, 0, NULL, &r->src_pool);
+    r->grid = mts_encode_operand(encoding, member, 1, NULL, &r->grid_pool);
     r->in_h = (mts_u32)in->dims[2];
     r->in_w = (mts_u32)in->dims[3];
     r->mode = sample->mode;

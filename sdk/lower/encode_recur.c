@@ -3,15 +3,6 @@
  */
 #include "lower/encoders.h"
 
-/* The view of an optional state [N,H]. */
-static mts_view_params state_of(mts_encoding *encoding, const mts_member *member, uint32_t input,
-                                uint32_t *pool)
-{
-    uint32_t dims[MTS_PARAM_RANK];
-    mts_shape_pad(&mts_member_operand(encoding->stitched, member, input)->shape, dims);
-    return mts_encode_operand(encoding, member, input, dims, pool);
-}
-
 static void fill_recur(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_node *node = mts_member_node(encoding->stitched, member);
@@ -26,11 +17,11 @@ static void fill_recur(mts_encoding *encoding, const mts_member *member, void *p
     r->length = r->dest.dims[3];
     r->bias = mts_encode_vector(encoding, member, 4, NULL, r->hidden);
     if (node->input_count > 2 && node->inputs[2] != MTS_NONE) {
-        r->h = state_of(encoding, member, 2, &r->h_pool);
+        r->h = mts_encode_operand(encoding, member, 2, NULL, &r->h_pool);
         r->states |= 1u;
     }
     if (node->input_count > 3 && node->inputs[3] != MTS_NONE) {
-        r->c = state_of(encoding, member, 3, &r->c_pool);
+        r->c = mts_encode_operand(encoding, member, 3, NULL, &r->c_pool);
         r->states |= 2u;
     }
     encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph], node);

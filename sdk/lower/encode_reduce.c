@@ -27,11 +27,7 @@ static uint32_t reduce_positions(const mts_stitched *stitched, const mts_member 
 {
     const mts_attrs_reduce *reduce = &mts_member_node(stitched, member)->attrs.reduce;
     const mts_shape *in = &mts_member_operand(stitched, member, 0)->shape;
-    uint32_t axis = 0;
-    while (!(reduce->axes >> axis & 1u)) {
-        axis++;
-    }
-    return reduce->kind >= MTS_REDUCE_ARG_MAX ? (uint32_t)in->dims[axis] : 0;
+    return reduce->kind >= MTS_REDUCE_ARG_MAX ? (uint32_t)in->dims[mts_reduce_axis(reduce)] : 0;
 }
 
 MTS_OPERATOR(reduce, reduce, fill_reduce, reduce_positions);

@@ -2,6 +2,7 @@
  * test_region.c: the fit of a region, alone and as sessions apply it: a task's own fit where the caller says
  * nothing, the caller's otherwise.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,6 +53,29 @@ static void bars_lie_around_or_beside_the_region(void **state)
     assert_int_equal(part.left + part.top, 0);
     part = mts_region_part_of(MTS_FIT_STRETCH, 640, 480, 100, 50);
     assert_int_equal(part.columns, 100);
+}
+
+/* The upper left corner as it is seen upright, and the point a quarter of the width right of it. */
+static void points_of_a_region_turn_with_it(void **state)
+{
+    static const float corners[4][2] = {{6, 18}, {6, 22}, {14, 22}, {14, 18}};
+    static const float ways[4][2] = {{2, 0}, {0, -1}, {-2, 0}, {0, 1}};
+    (void)state;
+    for (int turn = 0; turn < 4; turn++) {
+        for (uint32_t mirror = 0; mirror < 2; mirror++) {
+            const mts_region region = {
+                .middle = {10, 20}, .sides = {8, 4}, .rotation = (mts_rotation)(90 * turn), .mirror = mirror};
+            double corner[2];
+            double next[2];
+            mts_region_point(&region, mirror, 0, corner);
+            mts_region_point(&region, mirror != 0 ? 0.75 : 0.25, 0, next);
+            for (int k = 0; k < 2; k++) {
+                assert_true(fabs(corner[k] - (double)corners[turn][k]) < 1e-9);
+                assert_true(fabs(next[k] - corner[k] - (double)ways[turn][k]) < 1e-9);
+            }
+            assert_int_equal(mts_region_is_quarter(&region), turn % 2);
+        }
+    }
 }
 
 static void what_a_region_says_goes_before_what_its_task_says(void **state)
@@ -160,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_crop_is_the_largest_middle_of_the_inputs_shape),
         cmocka_unit_test(bars_lie_around_or_beside_the_region),
+        cmocka_unit_test(points_of_a_region_turn_with_it),
         cmocka_unit_test(what_a_region_says_goes_before_what_its_task_says),
         cmocka_unit_test(each_task_of_a_session_fits_the_frame_in_its_own_way),
     };

@@ -11,11 +11,7 @@ void mts_onnx_add_arg(mts_onnx *onnx, const mts_node *node, const char *output)
     const bool least = kind == MTS_REDUCE_ARG_MIN || kind == MTS_REDUCE_ARG_MIN_LAST;
     const char *x = mts_onnx_value(onnx, node->inputs[0]), *at = mts_onnx_temporary(onnx);
     Onnx__NodeProto *made = mts_onnx_node(onnx, least ? "ArgMin" : "ArgMax", &x, 1, at);
-    uint32_t axis = 0;
-    while (!(node->attrs.reduce.axes >> axis & 1u)) {
-        axis++;
-    }
-    mts_onnx_int(onnx, made, "axis", axis);
+    mts_onnx_int(onnx, made, "axis", mts_reduce_axis(&node->attrs.reduce));
     mts_onnx_int(onnx, made, "keepdims", node->attrs.reduce.keep);
     mts_onnx_int(onnx, made, "select_last_index", kind >= MTS_REDUCE_ARG_MAX_LAST);
     (void)mts_onnx_cast(onnx, at, MTS_TYPE_FLOAT32, output);

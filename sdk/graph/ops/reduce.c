@@ -3,6 +3,15 @@
  */
 #include "graph/ops/common.h"
 
+uint32_t mts_reduce_axis(const mts_attrs_reduce *reduce)
+{
+    uint32_t axis = 0;
+    while (!(reduce->axes >> axis & 1u)) {
+        axis++;
+    }
+    return axis;
+}
+
 static mts_status reduce_infer(const mts_infer_call *call, mts_shape *out)
 {
     const mts_attrs_reduce *reduce = &call->attrs->reduce;
@@ -15,10 +24,7 @@ static mts_status reduce_infer(const mts_infer_call *call, mts_shape *out)
                         x->rank);
     }
     if (reduce->kind >= MTS_REDUCE_ARG_MAX) {
-        uint32_t axis = 0;
-        while (!(reduce->axes >> axis & 1u)) {
-            axis++;
-        }
+        const uint32_t axis = mts_reduce_axis(reduce);
         if (reduce->axes != 1u << axis) {
             return mts_fail(call->error, MTS_STATUS_MALFORMED,
                             "a position lies in one dimension, not in axes 0x%x", reduce->axes);

@@ -74,13 +74,13 @@ static bool lines_find(cli_open *app, const cli_result *result, cli_line *lines,
 
 int cli_run_annotate(cli_open *app, cli_result *result, const char *path)
 {
-    const mts_region *region = &result->picture.frame.region;
-    const uint32_t crop[4] = {region->x, region->y, region->width, region->height};
+    uint32_t crop[4];
     const uint32_t count = cli_task_count(app);
     cli_image *image = &result->picture.image;
     cli_line *lines = calloc((size_t)count + 1, sizeof *lines);
     char(*texts)[TEXT] = calloc((size_t)count + 1, sizeof *texts);
     size_t line_count = 0;
+    cli_picture_part(&result->picture, crop);
     int status = lines && texts ? -1 : cli_failure("run", "no memory");
     for (uint32_t i = 0; i < count; i++) {
         if (result->decoded[i].alpha) {

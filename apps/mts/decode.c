@@ -298,8 +298,8 @@ int cli_decode_run(cli_open *app, const cli_decode_options *options, const mts_f
         if (!input_size(&s)) {
             return mismatch(&s, all[i].kind, "takes no picture");
         }
-        mts_region region = frame->region;
-        region.fit = region.fit == MTS_FIT_TASK ? s.task.fit : region.fit;
+        mts_region region;
+        mts_kit_region_of_task(&frame->region, &s.task, frame->width, frame->height, &region);
         mts_kit_map_of_region(&region, frame->width, frame->height, s.width, s.height, &s.map);
         status = task_run(&s, &all[i]);
         mts_kit_detections_map(&s.map, all[i].boxes, all[i].box_count);

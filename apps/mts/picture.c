@@ -136,9 +136,17 @@ static int region_find(const cli_picture_options *options, mts_frame *frame)
                                  options->path, frame->width, frame->height)
                    : -1;
     }
-    region->width = frame->width;
-    region->height = frame->height;
-    return -1;
+    return -1; /* not given: the whole picture, or the part that each task's list gives */
+}
+
+void cli_picture_part(const cli_picture *picture, uint32_t part[4])
+{
+    const mts_region *region = &picture->frame.region;
+    const bool whole = region->width == 0;
+    part[0] = region->x;
+    part[1] = region->y;
+    part[2] = whole ? picture->frame.width : region->width;
+    part[3] = whole ? picture->frame.height : region->height;
 }
 
 int cli_picture_read(const cli_picture_options *options, cli_picture *picture)

@@ -55,6 +55,8 @@ typedef struct cli_picture {
 int cli_picture_check(const cli_picture_options *options, mts_frame *frame);
 /* Reads the file, into a picture whose frame cli_picture_check has filled. Likewise. */
 int cli_picture_read(const cli_picture_options *options, cli_picture *picture);
+/* The part that --crop names, else the whole picture: x, y, width, height. */
+void cli_picture_part(const cli_picture *picture, uint32_t part[4]);
 void cli_picture_release(cli_picture *picture);
 
 #endif

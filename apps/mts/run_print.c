@@ -341,8 +341,8 @@ static int result_json(cli_open *app, cli_json *json, const cli_result *result)
     cli_json_string(json, "driver", result->device.driver);
     cli_json_end(json, '}');
     if (result->image_path) {
-        const mts_region *region = &result->picture.frame.region;
-        const uint32_t crop[4] = {region->x, region->y, region->width, region->height};
+        uint32_t crop[4];
+        cli_picture_part(&result->picture, crop);
         cli_json_object(json, "image");
         cli_json_string(json, "file", result->image_path);
         cli_json_integer(json, "width", result->picture.image.width);

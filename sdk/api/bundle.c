@@ -182,6 +182,8 @@ static mts_status task_describe(const mts_archive *archive, uint32_t index, mts_
         .fit = (mts_fit)task->preprocess.fit,
         .filter = (mts_filter)task->preprocess.filter,
         .fill = {task->preprocess.fill[0], task->preprocess.fill[1], task->preprocess.fill[2]},
+        .crop = {task->preprocess.crop[0], task->preprocess.crop[1], task->preprocess.crop[2],
+                 task->preprocess.crop[3]},
     };
     mts_sized_write(out, &known);
     return MTS_STATUS_OK;

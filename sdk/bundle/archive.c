@@ -3,6 +3,7 @@
  */
 #include "bundle/archive.h"
 
+#include <math.h>
 #include <string.h>
 
 mts_archive_limits mts_archive_limits_default(void)
@@ -57,6 +58,21 @@ bool mts_preprocess_takes_frames(const mts_preprocess *preprocess, const mts_gra
     return preprocess->color == MTS_COLOR_GREY ? channels == 1 : channels == 3;
 }
 
+bool mts_preprocess_crop_valid(const float crop[4])
+{
+    /* 0.4f + 0.6f is a little more than 1 */
+    const double most = 1.0 + 1e-6;
+    bool none = true;
+    for (int i = 0; i < 4; i++) {
+        if (!isfinite(crop[i]) || crop[i] < 0.0f) {
+            return false;
+        }
+        none = none && crop[i] <= 0.0f;
+    }
+    return none || (crop[2] > 0.0f && crop[3] > 0.0f && crop[0] < 1.0f && crop[1] < 1.0f &&
+                    (double)crop[0] + (double)crop[2] <= most && (double)crop[1] + (double)crop[3] <= most);
+}
+
 static bool same_preprocess(const mts_preprocess *a, const mts_preprocess *b)
 {
     if (a->color != b->color || a->interleaved != b->interleaved || a->fit != b->fit ||
@@ -65,7 +81,7 @@ static bool same_preprocess(const mts_preprocess *a, const mts_preprocess *b)
     }
     for (int c = 0; c < 4; c++) {
         if (a->mean[c] < b->mean[c] || a->mean[c] > b->mean[c] || a->std[c] < b->std[c] ||
-            a->std[c] > b->std[c]) {
+            a->std[c] > b->std[c] || a->crop[c] < b->crop[c] || a->crop[c] > b->crop[c]) {
             return false;
         }
     }

@@ -23,7 +23,13 @@ typedef struct mts_preprocess {
     /* How a frame fits where the caller does not say: mts_fit, mts_filter, and the colour of bars. */
     uint32_t fit, filter;
     uint8_t fill[4];
+    /* Left, top, width and height of the part of a frame that the task sees where the caller gives no
+     * region, as parts of the frame's width and height. All 0: the whole frame. */
+    float crop[4];
 } mts_preprocess;
+
+/* Whether these four numbers are all 0, or a rectangle that lies inside of the frame. */
+bool mts_preprocess_crop_valid(const float crop[4]);
 
 /* Whether input 0 of a task takes images: its colour is known, and the input is one image, or a batch of
  * them, of the channels that go with it. */

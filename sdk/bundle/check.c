@@ -18,6 +18,10 @@ static mts_status check_preprocess(const mts_task *task, mts_error *error)
         return mts_fail(error, MTS_STATUS_MALFORMED, "fit %u or filter %u of frames is not known", p->fit,
                         p->filter);
     }
+    if (!mts_preprocess_crop_valid(p->crop)) {
+        return mts_fail(error, MTS_STATUS_MALFORMED, "crop %g, %g, %g, %g is no part of a frame",
+                        (double)p->crop[0], (double)p->crop[1], (double)p->crop[2], (double)p->crop[3]);
+    }
     for (uint32_t i = 0; i < 4; i++) {
         if (!isfinite(p->mean[i]) || !isfinite(p->std[i]) || p->std[i] == 0.0f) {
             return mts_fail(error, MTS_STATUS_MALFORMED, "mean or std of channel %u is not usable", i);

@@ -14,7 +14,11 @@
 
 #define MTS_FORMAT_MAGIC "MTSB\r\n\x1a\n" /* 8 bytes; shows transfers that rewrite line ends */
 #define MTS_FORMAT_MAGIC_SIZE 8u
-#define MTS_FORMAT_VERSION 1u
+/* Version 2 has the crop in its task records. A bundle without a crop is written as version 1, which older
+ * readers open; both are read. */
+#define MTS_FORMAT_VERSION 2u
+#define MTS_FORMAT_VERSION_FIRST 1u
+#define MTS_FORMAT_TASK_FIRST 80u /* bytes of a task record in version 1 */
 #define MTS_FORMAT_ENDIAN 0x01020304u
 #define MTS_FORMAT_ALIGN 64u /* of sections in the file and of blocks in the weights */
 #define MTS_FORMAT_HEADER 64u
@@ -23,7 +27,7 @@
 /* X(NAME, text, bytes of a record); the order is the order in the file. */
 #define MTS_FORMAT_SECTIONS(X)                                                                               \
     X(STRINGS, "strings", 1)                                                                                 \
-    X(TASKS, "tasks", 80)                                                                                    \
+    X(TASKS, "tasks", 96)                                                                                    \
     X(PORTS, "ports", 64)                                                                                    \
     X(VALUES, "values", 72)                                                                                  \
     X(NODES, "nodes", 24)                                                                                    \
@@ -75,6 +79,7 @@ typedef enum mts_format_section {
 #define MTS_TASK_FILTER 73u   /* u8: mts_filter */
 #define MTS_TASK_RESERVED 74u /* u8[2]: zero */
 #define MTS_TASK_FILL 76u     /* u8[4]: red, green, blue of bars, zero */
+#define MTS_TASK_CROP 80u     /* f32[4], version 2: left, top, width, height as parts of the frame */
 
 /* Port. */
 #define MTS_PORT_NAME 0u

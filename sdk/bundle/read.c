@@ -17,7 +17,8 @@ static mts_status read_labels(mts_reader *reader, uint32_t count, mts_task *task
     return status;
 }
 
-static void read_preprocess(const unsigned char *record, mts_preprocess *out)
+/* `has_crop`: the record is one of version 2. */
+static void read_preprocess(const unsigned char *record, bool has_crop, mts_preprocess *out)
 {
     out->color = mts_load_u32(record + MTS_TASK_COLOR);
     out->interleaved = mts_load_u32(record + MTS_TASK_INTERLEAVED);
@@ -28,6 +29,9 @@ static void read_preprocess(const unsigned char *record, mts_preprocess *out)
     out->fit = record[MTS_TASK_FIT];
     out->filter = record[MTS_TASK_FILTER];
     memcpy(out->fill, record + MTS_TASK_FILL, sizeof out->fill);
+    for (size_t i = 0; has_crop && i < 4; i++) {
+        out->crop[i] = mts_load_f32(record + MTS_TASK_CROP + 4 * i);
+    }
 }
 
 static mts_status read_task_name(mts_reader *reader, const unsigned char *record, mts_task *task)
@@ -71,7 +75,7 @@ static mts_status read_task(mts_reader *reader, const unsigned char *record, mts
     if (record[MTS_TASK_RESERVED] != 0 || record[MTS_TASK_RESERVED + 1] != 0) {
         return mts_fail(reader->error, MTS_STATUS_MALFORMED, "a reserved field is not zero");
     }
-    read_preprocess(record, &task->preprocess);
+    read_preprocess(record, reader->sections.at[MTS_FORMAT_TASKS].stride > MTS_TASK_CROP, &task->preprocess);
     mts_status status = read_task_name(reader, record, task);
     MTS_TRY(status, read_task_graph(reader, record, task));
     MTS_TRY(status, read_labels(reader, mts_load_u32(record + MTS_TASK_LABELS), task));
@@ -105,9 +109,8 @@ static mts_status read_tasks(mts_reader *reader)
     if (!archive->tasks) {
         return mts_fail_memory(reader->error);
     }
-    const size_t stride = mts_section_stride(MTS_FORMAT_TASKS);
     for (size_t i = 0; i < section->count; i++) {
-        mts_status status = read_task(reader, section->data + i * stride, &archive->tasks[i]);
+        mts_status status = read_task(reader, section->data + i * section->stride, &archive->tasks[i]);
         if (status != MTS_STATUS_OK) {
             return mts_fail_prefix(reader->error, status, "task %zu", i);
         }

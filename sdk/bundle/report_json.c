@@ -25,6 +25,37 @@ static void ports_add(const char *key, const mts_port *ports, uint32_t count, mt
     mts_text_add(text, "]");
 }
 
+static void numbers_add(const char *key, const float *numbers, mts_text *text)
+{
+    mts_text_add(text, ", \"%s\": [", key);
+    for (uint32_t i = 0; i < 4; i++) {
+        mts_text_add(text, "%s%.9g", comma(i), (double)numbers[i]);
+    }
+    mts_text_add(text, "]");
+}
+
+/* What becomes of frames. Keys that the task list left out are left out here too. */
+static void frames_add(const mts_preprocess *p, mts_text *text)
+{
+    const char *fit = mts_report_fit(p->fit);
+    const char *filter = mts_report_filter(p->filter);
+    if (p->color == MTS_COLOR_NONE) {
+        return;
+    }
+    numbers_add("mean", p->mean, text);
+    numbers_add("std", p->std, text);
+    if (*fit) {
+        mts_text_add(text, ", \"fit\": \"%s\", \"fill\": [%u, %u, %u]", fit, p->fill[0], p->fill[1],
+                     p->fill[2]);
+    }
+    if (*filter) {
+        mts_text_add(text, ", \"filter\": \"%s\"", filter);
+    }
+    if (p->crop[2] > 0.0f) {
+        numbers_add("crop", p->crop, text);
+    }
+}
+
 static void task_add(const mts_sharing *sharing, uint32_t index, mts_text *text)
 {
     const mts_task *task = &sharing->archive->tasks[index];
@@ -34,8 +65,10 @@ static void task_add(const mts_sharing *sharing, uint32_t index, mts_text *text)
     }
     mts_text_add(text, "    {\"name\": ");
     mts_text_add_json(text, task->name);
-    mts_text_add(text, ", \"family\": %" PRIu32 ", \"color\": \"%s\", ", sharing->family[index],
+    mts_text_add(text, ", \"family\": %" PRIu32 ", \"color\": \"%s\"", sharing->family[index],
                  mts_report_color(task->preprocess.color));
+    frames_add(&task->preprocess, text);
+    mts_text_add(text, ", ");
     ports_add("inputs", task->graph->inputs, task->graph->input_count, text);
     mts_text_add(text, ", ");
     ports_add("outputs", task->graph->outputs, task->graph->output_count, text);

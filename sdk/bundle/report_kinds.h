@@ -13,5 +13,8 @@ mts_status mts_report_dot(mts_sharing *sharing, mts_text *text, mts_error *error
 
 /* "rgb", "bgr", "grey" or "none". */
 const char *mts_report_color(uint32_t color);
+/* The words of a task list; "" where it says none. */
+const char *mts_report_fit(uint32_t fit);
+const char *mts_report_filter(uint32_t filter);
 
 #endif

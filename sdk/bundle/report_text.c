@@ -16,6 +16,18 @@ const char *mts_report_color(uint32_t color)
     return color < sizeof names / sizeof names[0] ? names[color] : "?";
 }
 
+const char *mts_report_fit(uint32_t fit)
+{
+    static const char *const names[] = {"", "stretch", "letterbox", "letterbox-corner", "crop"};
+    return fit < sizeof names / sizeof names[0] ? names[fit] : "?";
+}
+
+const char *mts_report_filter(uint32_t filter)
+{
+    static const char *const names[] = {"", "bilinear", "area"};
+    return filter < sizeof names / sizeof names[0] ? names[filter] : "?";
+}
+
 static const char *bytes_text(uint64_t bytes, char *cell)
 {
     if (bytes < 10000) {
@@ -87,6 +99,27 @@ static void tasks_add(const mts_sharing *sharing, mts_text *text)
     }
 }
 
+/* What tasks say of frames beyond their colour. */
+static void frames_add(const mts_sharing *sharing, mts_text *text)
+{
+    for (uint32_t t = 0; t < sharing->archive->task_count; t++) {
+        const mts_task *task = &sharing->archive->tasks[t];
+        const mts_preprocess *p = &task->preprocess;
+        const char *fit = mts_report_fit(p->fit);
+        const char *filter = mts_report_filter(p->filter);
+        if (!*fit && !*filter && p->crop[2] <= 0.0f) {
+            continue;
+        }
+        mts_text_add(text, "frames of %s:%s%s", task->name, *fit ? " fit " : "", fit);
+        mts_text_add(text, "%s%s", *filter ? " filter " : "", filter);
+        if (p->crop[2] > 0.0f) {
+            mts_text_add(text, " crop %g,%g,%g,%g", (double)p->crop[0], (double)p->crop[1],
+                         (double)p->crop[2], (double)p->crop[3]);
+        }
+        mts_text_add(text, "\n");
+    }
+}
+
 static void family_add(const mts_sharing *sharing, uint32_t number, mts_text *text)
 {
     const mts_sharing_family *family = &sharing->families[number];
@@ -123,6 +156,7 @@ void mts_report_text(const mts_sharing *sharing, mts_text *text)
                  bytes_text(sharing->bytes_stored, stored), bytes_text(sharing->bytes_unshared, unshared),
                  percent(sharing->bytes_stored, sharing->bytes_unshared));
     tasks_add(sharing, text);
+    frames_add(sharing, text);
     for (uint32_t f = 0; f < sharing->family_count; f++) {
         family_add(sharing, f, text);
     }

@@ -30,9 +30,10 @@ static mts_status check_header(const unsigned char *bytes, size_t size, mts_erro
         return mts_fail(error, MTS_STATUS_MALFORMED, "cut off within the header (%zu bytes)", size);
     }
     const uint32_t version = mts_load_u32(bytes + MTS_HEADER_VERSION);
-    if (version != MTS_FORMAT_VERSION) {
-        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "bundle version %u; this library reads version %u",
-                        version, MTS_FORMAT_VERSION);
+    if (version < MTS_FORMAT_VERSION_FIRST || version > MTS_FORMAT_VERSION) {
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED,
+                        "bundle version %u; this library reads versions %u to %u", version,
+                        MTS_FORMAT_VERSION_FIRST, MTS_FORMAT_VERSION);
     }
     uint32_t native = 0;
     memcpy(&native, bytes + MTS_HEADER_ENDIAN, sizeof(native));
@@ -59,23 +60,28 @@ static mts_status check_header(const unsigned char *bytes, size_t size, mts_erro
     return MTS_STATUS_OK;
 }
 
+static uint32_t stride_in(uint32_t version, size_t section)
+{
+    return section == MTS_FORMAT_TASKS && version == MTS_FORMAT_VERSION_FIRST ? MTS_FORMAT_TASK_FIRST
+                                                                              : rows[section].stride;
+}
+
 /* Sections lie in order, each at the next multiple of 64, with zeros between: nothing can overlap or hide. */
 static mts_status open_section(const unsigned char *bytes, size_t size, size_t index, size_t *end,
                                mts_section *out, mts_error *error)
 {
     const unsigned char *row = bytes + MTS_FORMAT_HEADER + index * MTS_FORMAT_SECTION;
     const char *name = rows[index].name;
+    const uint32_t stride = stride_in(mts_load_u32(bytes + MTS_HEADER_VERSION), index);
     const uint64_t offset = mts_load_u64(row + MTS_SECTION_OFFSET);
     const uint64_t count = mts_load_u64(row + MTS_SECTION_RECORDS);
     size_t first = 0, length = 0, last = 0;
-    if (mts_load_u32(row + MTS_SECTION_KIND) != index ||
-        mts_load_u32(row + MTS_SECTION_STRIDE) != rows[index].stride) {
+    if (mts_load_u32(row + MTS_SECTION_KIND) != index || mts_load_u32(row + MTS_SECTION_STRIDE) != stride) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "section %zu is not '%s' with records of %u bytes",
-                        index, name, rows[index].stride);
+                        index, name, stride);
     }
     if (!mts_size_align(*end, MTS_FORMAT_ALIGN, &first) || offset != first || count > size ||
-        !mts_size_mul((size_t)count, rows[index].stride, &length) || !mts_size_add(first, length, &last) ||
-        last > size) {
+        !mts_size_mul((size_t)count, stride, &length) || !mts_size_add(first, length, &last) || last > size) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "section '%s' (offset %llu, %llu records) does not fit",
                         name, (unsigned long long)offset, (unsigned long long)count);
     }
@@ -85,7 +91,7 @@ static mts_status open_section(const unsigned char *bytes, size_t size, size_t i
     if (mts_hash(bytes + first, length, index) != mts_load_u64(row + MTS_SECTION_HASH)) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "wrong checksum of section '%s'", name);
     }
-    *out = (mts_section){.data = bytes + first, .count = (size_t)count};
+    *out = (mts_section){.data = bytes + first, .count = (size_t)count, .stride = stride};
     *end = last;
     return MTS_STATUS_OK;
 }
@@ -133,7 +139,7 @@ mts_section_cursor mts_section_walk(const mts_sections *sections, mts_format_sec
 {
     return (mts_section_cursor){.data = sections->at[section].data,
                                 .left = sections->at[section].count,
-                                .stride = rows[section].stride,
+                                .stride = sections->at[section].stride,
                                 .name = rows[section].name};
 }
 

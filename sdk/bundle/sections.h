@@ -16,6 +16,7 @@
 typedef struct mts_section {
     const unsigned char *data;
     size_t count; /* records; count * stride lies inside the file */
+    size_t stride;
 } mts_section;
 
 typedef struct mts_sections {
@@ -30,6 +31,7 @@ typedef struct mts_section_cursor {
     const char *name;
 } mts_section_cursor;
 
+/* Bytes of a record in the newest version. */
 size_t mts_section_stride(mts_format_section section);
 /* MALFORMED, UNSUPPORTED (version, byte order) with place and reason. */
 mts_status mts_sections_open(const unsigned char *bytes, size_t size, mts_sections *out, mts_error *error);

@@ -145,6 +145,23 @@ static mts_status read_fill(config *c, const json_t *value, config_task *out)
     return right ? MTS_STATUS_OK : refuse(c, "must be [red, green, blue], each from 0 to 255");
 }
 
+/* Parts of the frame; where they lie is checked with the task. */
+static mts_status read_crop(config *c, const json_t *value, config_task *out)
+{
+    const char *wanted = "must be [left, top, width, height], parts of the frame from 0 to 1, inside of it";
+    if (!json_is_array(value) || json_array_size(value) != 4) {
+        return refuse(c, wanted);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        if (!json_is_number(json_array_get(value, i))) {
+            return refuse(c, wanted);
+        }
+        out->task.crop[i] = (float)json_number_value(json_array_get(value, i));
+    }
+    return out->task.crop[2] > 0.0f && mts_preprocess_crop_valid(out->task.crop) ? MTS_STATUS_OK
+                                                                                 : refuse(c, wanted);
+}
+
 static mts_status read_layout(config *c, const json_t *value, config_task *out)
 {
     const char *name = json_string_value(value);
@@ -277,7 +294,7 @@ static mts_status read_input(config *c, const json_t *value, config_task *out)
     static const config_key keys[] = {
         {"color", read_color},   {"mean", read_mean},     {"std", read_std},       {"shape", read_shape},
         {"shapes", read_shapes}, {"values", read_values}, {"layout", read_layout}, {"fit", read_fit},
-        {"filter", read_filter}, {"fill", read_fill}};
+        {"filter", read_filter}, {"fill", read_fill},     {"crop", read_crop}};
     return read_keys(c, value, keys, sizeof(keys) / sizeof(keys[0]), out);
 }
 

@@ -71,11 +71,21 @@ static mts_status check_arguments(const mtsc_compiler *compiler, const mtsc_task
             "task '%s': fit %d, filter %d or the fourth byte of fill is none of mts_fit, mts_filter, 0",
             task->name, (int)task->fit, (int)task->filter);
     }
-    if (task->color == MTSC_COLOR_NONE && (task->fit != MTS_FIT_TASK || task->filter != MTS_FILTER_TASK)) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "task '%s': fit and filter are for pictures, but the task has no color; give one "
-                        "(rgb, bgr or grey), or leave them out",
-                        task->name);
+    if (!mts_preprocess_crop_valid(task->crop)) {
+        return mts_fail(
+            error, MTS_STATUS_INVALID_ARGUMENT,
+            "task '%s': crop %g, %g, %g, %g is no rectangle inside of the frame: left, top, width "
+            "and height are parts of the frame, from 0 to 1",
+            task->name, (double)task->crop[0], (double)task->crop[1], (double)task->crop[2],
+            (double)task->crop[3]);
+    }
+    if (task->color == MTSC_COLOR_NONE &&
+        (task->fit != MTS_FIT_TASK || task->filter != MTS_FILTER_TASK || task->crop[2] > 0.0f)) {
+        return mts_fail(
+            error, MTS_STATUS_INVALID_ARGUMENT,
+            "task '%s': fit, filter and crop are for pictures, but the task has no color; give one "
+            "(rgb, bgr or grey), or leave them out",
+            task->name);
     }
     if (task->color == MTSC_COLOR_NONE && normalises(task)) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
@@ -309,6 +319,7 @@ static mts_status fill_task(const mtsc_task *given, const mtsc_options *options,
         out->preprocess.fit = (uint32_t)task->fit;
         out->preprocess.filter = (uint32_t)task->filter;
         memcpy(out->preprocess.fill, task->fill, sizeof(task->fill));
+        memcpy(out->preprocess.crop, task->crop, sizeof task->crop);
         status = check_labels(task, out->graph, error);
         MTS_TRY(status, copy_labels(task, arena, out, error));
     }

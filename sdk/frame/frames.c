@@ -5,7 +5,6 @@
 #include "frame/frames.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "graph/graph.h"
 #include "lower/launch_shape.h"
@@ -26,14 +25,6 @@ void mts_frames_release(mts_frames *frames)
     mts_buffer_destroy(&frames->buffer);
 }
 
-static mts_region_defaults defaults_of(const mts_preprocess *preprocess)
-{
-    mts_region_defaults defaults = {.fit = (mts_fit)preprocess->fit,
-                                    .filter = (mts_filter)preprocess->filter};
-    memcpy(defaults.fill, preprocess->fill, sizeof defaults.fill);
-    return defaults;
-}
-
 mts_status mts_frames_create(mts_frames *frames, const mts_frames_desc *desc, mts_error *error)
 {
     *frames = (mts_frames){.desc = *desc};
@@ -52,7 +43,7 @@ mts_status mts_frames_create(mts_frames *frames, const mts_frames_desc *desc, mt
         const uint32_t count = (uint32_t)input->dims[0];
         frames->lists[i] = (mts_frame_list){.first = image, .count = count};
         for (uint32_t k = 0; k < count; k++) {
-            frames->images[image].defaults = defaults_of(input->preprocess);
+            frames->images[image].defaults = mts_frame_defaults(input->preprocess);
             frames->images[image++].params =
                 mts_frame_params_of(input->preprocess, input->dims, input->offset, k);
         }

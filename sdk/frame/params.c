@@ -5,6 +5,7 @@
 #include "frame/params.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Of an image pixel, in one direction. */
 #define POINTS_MOST 32.0
@@ -21,6 +22,15 @@ static const yuv_constants yuv_table[] = {
     [MTS_YUV_BT709] = {18997, -1192.0f, 128.0f, 14.0f, 34.0f, 115.0f},
     [MTS_YUV_BT709_FULL] = {16320, 0.0f, 119.0f, 12.0f, 30.0f, 101.0f},
 };
+
+mts_region_defaults mts_frame_defaults(const mts_preprocess *preprocess)
+{
+    mts_region_defaults defaults = {.fit = (mts_fit)preprocess->fit,
+                                    .filter = (mts_filter)preprocess->filter};
+    memcpy(defaults.fill, preprocess->fill, sizeof defaults.fill);
+    memcpy(defaults.crop, preprocess->crop, sizeof defaults.crop);
+    return defaults;
+}
 
 mts_frame_params mts_frame_params_of(const mts_preprocess *preprocess, const int64_t dims[4], uint64_t offset,
                                      uint32_t index)

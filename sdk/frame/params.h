@@ -27,6 +27,8 @@ typedef struct mts_frame_image {
     mts_region region;
 } mts_frame_image;
 
+/* What a task says of its frames. */
+mts_region_defaults mts_frame_defaults(const mts_preprocess *preprocess);
 /* The constant part of the parameters of image `index` of an input with these dimensions, which begins
  * `offset` elements from the start of the arena. */
 mts_frame_params mts_frame_params_of(const mts_preprocess *preprocess, const int64_t dims[4], uint64_t offset,

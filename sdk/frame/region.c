@@ -62,19 +62,41 @@ static void crop(mts_region *region, uint32_t frame_width, uint32_t frame_height
     region->height = cut_height;
 }
 
-mts_region mts_region_resolve(const mts_region *region, const mts_region_defaults *defaults,
-                              uint32_t frame_width, uint32_t frame_height, uint32_t input_width,
-                              uint32_t input_height)
+/* The pixels from `begin` to `begin + length`, parts of a side of `size` pixels; at least one. */
+static void crop_side(double begin, double length, uint32_t size, uint32_t *first, uint32_t *count)
+{
+    const uint32_t end = (uint32_t)fmin(fmax(floor((begin + length) * size + 0.5), 1.0), size);
+    *first = (uint32_t)fmin(fmax(floor(begin * size + 0.5), 0.0), end - 1.0);
+    *count = end - *first;
+}
+
+mts_region mts_region_take_defaults(const mts_region *region, const mts_region_defaults *defaults,
+                                    uint32_t frame_width, uint32_t frame_height)
 {
     mts_region shown = *region;
-    if (shown.fit == MTS_FIT_TASK && defaults && defaults->fit != MTS_FIT_TASK) {
+    const float *part = defaults->crop;
+    if (shown.width == 0 && shown.sides[0] <= 0.0f && part[2] > 0.0f) {
+        crop_side((double)part[0], (double)part[2], frame_width, &shown.x, &shown.width);
+        crop_side((double)part[1], (double)part[3], frame_height, &shown.y, &shown.height);
+    }
+    if (shown.fit == MTS_FIT_TASK && defaults->fit != MTS_FIT_TASK) {
         shown.fit = defaults->fit;
         memcpy(shown.fill, defaults->fill, sizeof shown.fill);
     }
     if (shown.filter == MTS_FILTER_TASK) {
-        shown.filter =
-            defaults && defaults->filter == MTS_FILTER_AREA ? MTS_FILTER_AREA : MTS_FILTER_BILINEAR;
+        shown.filter = defaults->filter;
     }
+    return shown;
+}
+
+mts_region mts_region_resolve(const mts_region *region, const mts_region_defaults *defaults,
+                              uint32_t frame_width, uint32_t frame_height, uint32_t input_width,
+                              uint32_t input_height)
+{
+    static const mts_region_defaults none = {0};
+    mts_region shown =
+        mts_region_take_defaults(region, defaults ? defaults : &none, frame_width, frame_height);
+    shown.filter = shown.filter == MTS_FILTER_AREA ? MTS_FILTER_AREA : MTS_FILTER_BILINEAR;
     if (shown.fit == MTS_FIT_CROP) {
         crop(&shown, frame_width, frame_height, input_width, input_height);
     }

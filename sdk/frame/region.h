@@ -14,6 +14,9 @@ typedef struct mts_region_defaults {
     mts_fit fit;
     mts_filter filter;
     uint8_t fill[4];
+    /* Left, top, width, height as parts of the frame, all 0 or inside of it. It counts where a
+     * region names no part. */
+    float crop[4];
 } mts_region_defaults;
 
 /* Pixels of the input that show the region; the others are bars. */
@@ -30,12 +33,15 @@ static inline bool mts_region_is_quarter(const mts_region *region)
  */
 void mts_region_point(const mts_region *region, double s, double t, double place[2]);
 /*
- * The region that is shown: fit and filter are a task's or the usual ones, and CROP becomes the smaller region
- * that it shows. `defaults` may be NULL.
+ * The region that is shown: part, fit and filter are the region's, a task's, or the usual ones, and
+ * CROP becomes the smaller region that it shows. `defaults` may be NULL.
  */
 mts_region mts_region_resolve(const mts_region *region, const mts_region_defaults *defaults,
                               uint32_t frame_width, uint32_t frame_height, uint32_t input_width,
                               uint32_t input_height);
+/* Replaces what a region leaves to the task: part, fit, bars and filter. */
+mts_region mts_region_take_defaults(const mts_region *region, const mts_region_defaults *defaults,
+                                    uint32_t frame_width, uint32_t frame_height);
 /* The part of the input that a resolved region covers; seen upright, the region is `wide` by `high` pixels. */
 mts_region_part mts_region_part_of(mts_fit fit, double wide, double high, uint32_t input_width,
                                    uint32_t input_height);

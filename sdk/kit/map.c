@@ -2,8 +2,23 @@
  * map.c: where the pixels of an input lie in the frame. Not responsible for points that need more than
  * an affine map (landmarks.c).
  */
+#include <stddef.h>
+#include <string.h>
+
 #include "frame/region.h"
 #include "mts/kit.h"
+
+void mts_kit_region_of_task(const mts_region *region, const mts_task_desc *task, uint32_t frame_width,
+                            uint32_t frame_height, mts_region *shown)
+{
+    mts_region_defaults defaults = {.fit = task->fit, .filter = task->filter};
+    memcpy(defaults.fill, task->fill, sizeof defaults.fill);
+    /* a caller that was built with an older header has no crop */
+    if (task->size >= offsetof(mts_task_desc, crop) + sizeof task->crop) {
+        memcpy(defaults.crop, task->crop, sizeof defaults.crop);
+    }
+    *shown = mts_region_take_defaults(region, &defaults, frame_width, frame_height);
+}
 
 void mts_kit_map_of_region(const mts_region *region, uint32_t frame_width, uint32_t frame_height,
                            uint32_t input_width, uint32_t input_height, mts_kit_map *map)

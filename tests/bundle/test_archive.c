@@ -1,6 +1,7 @@
 /*
  * Bundles hold what was put into them, in one way only.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 #include "base/hash.h"
 #include "bundle/attrs.h"
+#include "bundle/format.h"
 #include "compiler/models/bundle.h"
 #include "compiler/passes/discover.h"
 #include "support/fault_allocator.h"
@@ -214,6 +216,44 @@ static void a_newer_version_is_unsupported_not_malformed(void **state)
     mts_bundle_bytes_release(&bytes);
 }
 
+/* A bundle that says no more than version 1 can is one of version 1, so that older readers open it. */
+static void only_a_crop_needs_the_second_version(void **state)
+{
+    static const float crops[][4] = {{0.5f, 0, 0.6f, 1},   {0, 0, 0.5f, 0}, {-0.5f, 0, 0.5f, 1},
+                                     {0, 1, 1, 1},         {0, 0, NAN, 1},  {0, 0, INFINITY, 1},
+                                     {0.5f, 0.5f, 0, 0.5f}};
+    (void)state;
+    mts_archive *archive = sample_discovered();
+    mts_archive *after = NULL;
+    mts_bundle_bytes bytes;
+    mts_error error = {0};
+    encode(archive, &bytes);
+    const size_t with = bytes.size;
+    assert_int_equal(mts_load_u32(bytes.data + MTS_HEADER_VERSION), 2);
+    mts_bundle_bytes_release(&bytes);
+    for (size_t i = 0; i < sizeof crops / sizeof crops[0]; i++) {
+        memcpy(archive->tasks[2].preprocess.crop, crops[i], sizeof crops[i]);
+        archive->tasks[1].preprocess.crop[2] = archive->tasks[1].preprocess.crop[3] = 1.0f;
+        encode(archive, &bytes);
+        assert_int_equal(
+            mts_archive_read(bytes.data, bytes.size, "sample", NULL, mts_allocator_default(), &after, &error),
+            MTS_STATUS_MALFORMED);
+        assert_non_null(strstr(error.text, "no part of a frame"));
+        mts_bundle_bytes_release(&bytes);
+    }
+    for (uint32_t t = 0; t < 3; t++) {
+        memset(archive->tasks[t].preprocess.crop, 0, sizeof archive->tasks[t].preprocess.crop);
+    }
+    encode(archive, &bytes);
+    assert_int_equal(mts_load_u32(bytes.data + MTS_HEADER_VERSION), 1);
+    assert_true(bytes.size < with);
+    after = read_back(&bytes);
+    assert_memory_equal(&archive->tasks[2].preprocess, &after->tasks[2].preprocess, sizeof(mts_preprocess));
+    mts_archive_destroy(&after);
+    mts_archive_destroy(&archive);
+    mts_bundle_bytes_release(&bytes);
+}
+
 static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 {
     (void)state;
@@ -276,6 +316,7 @@ int main(void)
         cmocka_unit_test(attribute_words_cover_whole_structures),
         cmocka_unit_test(limits_are_refused_with_the_numbers),
         cmocka_unit_test(a_newer_version_is_unsupported_not_malformed),
+        cmocka_unit_test(only_a_crop_needs_the_second_version),
         cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),
         cmocka_unit_test(discovering_and_writing_survive_every_failing_allocation),
     };

@@ -88,7 +88,7 @@ static void a_task_list_becomes_a_bundle_with_everything_it_says(void **state)
         "{\"tasks\": [{\"name\": \"pet\", \"model\": \"" MODELS "small_pet.onnx\", \"input\": {"
         "\"color\": \"rgb\", \"mean\": [125.3, 123.0, 113.9], \"std\": 63, \"shape\": [1,3,32,32], "
         "\"layout\": \"nchw\", \"fit\": \"letterbox-corner\", \"filter\": \"area\", \"fill\": [114, 0, "
-        "255]}, "
+        "255], \"crop\": [0.25, 0, 0.4, 0.6]}, "
         "\"labels\": [\"cat\", \"dog\", \"no pet\"], \"class_map\": [2, 0, 1]},"
         "{\"name\": \"raw\", \"model\": \"" MODELS "small_pet.onnx\"}]}";
     assert_int_equal(add_config(f, json, strlen(json)), MTS_STATUS_OK);
@@ -105,6 +105,8 @@ static void a_task_list_becomes_a_bundle_with_everything_it_says(void **state)
     assert_int_equal(task->preprocess.filter, MTS_FILTER_AREA);
     assert_int_equal(task->preprocess.fill[2], 255);
     assert_int_equal(archive->tasks[1].preprocess.fit, MTS_FIT_TASK);
+    assert_true(task->preprocess.crop[0] == 0.25f && task->preprocess.crop[3] == 0.6f);
+    assert_true(archive->tasks[1].preprocess.crop[2] == 0.0f);
     assert_int_equal(task->label_count, 3);
     assert_string_equal(task->labels[2], "no pet");
     assert_int_equal(task->class_count, 3);
@@ -185,6 +187,21 @@ static void a_wrong_list_is_refused_with_place_and_reason_and_adds_nothing(void 
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"filter\": 1}}]}", "\"area\""},
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"fill\": [0, 0, 256]}}]}",
          "0 to 255"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0, 0, 1]}}]}",
+         "[left, top, width, height]"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0, 0, \"1\", 1]}}]}",
+         "[left, top, width, height]"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0, 0, 0, 0]}}]}",
+         "inside of it"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0.5, 0, 0.6, 1]}}]}",
+         "inside of it"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [-0.1, 0, 0.6, 1]}}]}",
+         "inside of it"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0, 0, 1e300, 1]}}]}",
+         "inside of it"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
+         "small_pet.onnx\", \"input\": {\"crop\": [0, 0, 0.5, 1]}}]}",
+         "the task has no color"},
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
          "small_pet.onnx\", \"input\": {\"fit\": \"crop\"}}]}",
          "the task has no color"},

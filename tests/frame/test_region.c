@@ -98,6 +98,24 @@ static void what_a_region_says_goes_before_what_its_task_says(void **state)
     assert_int_equal(shown.fill[1], 9);
 }
 
+static void a_tasks_crop_is_the_part_where_the_region_names_none(void **state)
+{
+    const mts_region_defaults task = {.crop = {0.25f, 0.5f, 0.5f, 0.5f}};
+    const mts_region_defaults sliver = {.fit = MTS_FIT_CROP, .crop = {0.9999f, 0.9999f, 0.0001f, 0.0001f}};
+    (void)state;
+    mts_region shown = mts_region_resolve(&(mts_region){0}, &task, 641, 480, 8, 8);
+    assert_int_equal(shown.x, 160);
+    assert_int_equal(shown.width, 481 - 160);
+    assert_int_equal(shown.y, 240);
+    assert_int_equal(shown.height, 240);
+    shown = mts_region_resolve(&(mts_region){.x = 1, .width = 5, .height = 6}, &task, 640, 480, 8, 8);
+    assert_true(shown.x == 1 && shown.y == 0 && shown.width == 5 && shown.height == 6);
+    shown = mts_region_resolve(&(mts_region){.middle = {9, 9}, .sides = {4, 4}}, &task, 640, 480, 8, 8);
+    assert_int_equal(shown.width, 0);
+    shown = mts_region_resolve(&(mts_region){0}, &sliver, 3, 1, 8, 8); /* one pixel is the least */
+    assert_true(shown.x == 2 && shown.y == 0 && shown.width == 1 && shown.height == 1);
+}
+
 /* The frame: 200 in its middle half, 100 to the left of it, 50 to the right. */
 static uint8_t pixels[HEIGHT * WIDTH];
 
@@ -132,7 +150,7 @@ static void each_task_of_a_session_fits_the_frame_in_its_own_way(void **state)
 {
     const frame_task plain = {
         .color = MTS_COLOR_GREY, .batch = 1, .height = SIDE, .width = SIDE, .deviation = 1.0f};
-    frame_task tasks[4] = {plain, plain, plain, plain};
+    frame_task tasks[5] = {plain, plain, plain, plain, plain};
     api_fixture fixture;
     mts_bundle_bytes bytes;
     mts_bundle *bundle = NULL;
@@ -143,11 +161,14 @@ static void each_task_of_a_session_fits_the_frame_in_its_own_way(void **state)
     tasks[1].fill = 7;
     tasks[2].fit = MTS_FIT_LETTERBOX_CORNER;
     tasks[3].fit = MTS_FIT_CROP;
+    tasks[4].crop[0] = 0.75f;
+    tasks[4].crop[2] = 0.25f;
+    tasks[4].crop[3] = 1.0f;
     for (int i = 0; i < HEIGHT * WIDTH; i++) {
         const int column = i % WIDTH;
         pixels[i] = (uint8_t)(column < WIDTH / 4 ? 100 : column < WIDTH * 3 / 4 ? 200 : 50);
     }
-    frame_bundle_make(tasks, 4, &bytes);
+    frame_bundle_make(tasks, 5, &bytes);
     api_open(&fixture, "reference");
     if (mts_bundle_open_memory(fixture.runtime, bytes.data, bytes.size, &bundle) != MTS_STATUS_OK) {
         fail_msg("%s", fixture.error);
@@ -156,6 +177,9 @@ static void each_task_of_a_session_fits_the_frame_in_its_own_way(void **state)
     assert_int_equal(mts_bundle_task(bundle, 1, &task), MTS_STATUS_OK);
     assert_int_equal(task.fit, MTS_FIT_LETTERBOX);
     assert_int_equal(task.fill[0], 7);
+    task.size = sizeof task;
+    assert_int_equal(mts_bundle_task(bundle, 4, &task), MTS_STATUS_OK);
+    assert_true(task.crop[0] == 0.75f && task.crop[3] == 1.0f);
 
     run(session, &(mts_region){0});
     expect_seen(session, "a", 0, 0, 100);
@@ -166,6 +190,7 @@ static void each_task_of_a_session_fits_the_frame_in_its_own_way(void **state)
     expect_seen(session, "c", 5, 4, 0);
     for (int column = 0; column < SIDE; column++) {
         expect_seen(session, "d", 0, column, 200);
+        expect_seen(session, "e", 0, column, 50);
     }
 
     run(session, &(mts_region){.fit = MTS_FIT_LETTERBOX, .fill = {30, 30, 30}});
@@ -173,6 +198,8 @@ static void each_task_of_a_session_fits_the_frame_in_its_own_way(void **state)
         expect_seen(session, name, 0, 0, 30);
         expect_seen(session, name, 4, 4, 200);
     }
+    run(session, &(mts_region){.width = WIDTH / 4, .height = HEIGHT});
+    expect_seen(session, "e", 3, 3, 100);
     mts_session_destroy(&session);
     mts_bundle_destroy(&bundle);
     api_close(&fixture);
@@ -186,6 +213,7 @@ int main(void)
         cmocka_unit_test(bars_lie_around_or_beside_the_region),
         cmocka_unit_test(points_of_a_region_turn_with_it),
         cmocka_unit_test(what_a_region_says_goes_before_what_its_task_says),
+        cmocka_unit_test(a_tasks_crop_is_the_part_where_the_region_names_none),
         cmocka_unit_test(each_task_of_a_session_fits_the_frame_in_its_own_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,21 @@ static void expect_place(const mts_region *region, float u, float v, float x, fl
     assert_float_equal(point[1], y, 1e-3f);
 }
 
+static void a_region_of_a_task_is_what_its_task_list_says(void **state)
+{
+    mts_task_desc task = {
+        .size = sizeof task, .fit = MTS_FIT_LETTERBOX, .fill = {1, 2, 3}, .crop = {0.5f, 0, 0.5f, 1}};
+    mts_region region;
+    (void)state;
+    mts_kit_region_of_task(&(mts_region){.rotation = MTS_ROTATION_90}, &task, 640, 480, &region);
+    assert_true(region.x == 320 && region.width == 320 && region.height == 480);
+    assert_true(region.fit == MTS_FIT_LETTERBOX && region.fill[2] == 3 && region.rotation == MTS_ROTATION_90);
+    region = (mts_region){.fit = MTS_FIT_STRETCH};
+    task.size = offsetof(mts_task_desc, crop); /* of a caller that does not know the crop */
+    mts_kit_region_of_task(&region, &task, 640, 480, &region);
+    assert_true(region.width == 0 && region.fit == MTS_FIT_STRETCH);
+}
+
 static void parts_of_an_input_are_pixels_of_the_frame(void **state)
 {
     (void)state;
@@ -172,6 +187,7 @@ static void rules_name_points_that_there_are(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_region_of_a_task_is_what_its_task_list_says),
         cmocka_unit_test(parts_of_an_input_are_pixels_of_the_frame),
         cmocka_unit_test(a_turned_box_becomes_the_upright_one_around_it),
         cmocka_unit_test(landmarks_are_scaled_with_the_region),

@@ -41,6 +41,7 @@ static void add_task(mts_archive *archive, uint32_t index, const frame_task *wan
     task->preprocess.interleaved = wanted->interleaved;
     task->preprocess.fit = wanted->fit;
     memset(task->preprocess.fill, wanted->fill, 3);
+    memcpy(task->preprocess.crop, wanted->crop, sizeof wanted->crop);
     for (int c = 0; c < 4; c++) {
         task->preprocess.mean[c] = wanted->mean;
         task->preprocess.std[c] = wanted->deviation;

@@ -15,6 +15,7 @@ typedef struct frame_task {
     float mean, deviation; /* of every channel */
     uint32_t fit;          /* mts_fit */
     uint8_t fill;          /* of all colours of bars */
+    float crop[4];
 } frame_task;
 
 /* Tasks named "a", "b", ... Fails the test if it cannot; the caller destroys. */

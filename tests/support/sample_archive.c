@@ -116,6 +116,10 @@ static bool add_task(mts_archive *archive, const char *name, int seed)
     fill(&s, seed);
     task->preprocess = (mts_preprocess){
         .color = MTS_COLOR_RGB, .mean = {125.3f, 123.0f, 113.9f, 0.0f}, .std = {63.0f, 62.1f, 66.7f, 1.0f}};
+    if (seed == 3) {
+        task->preprocess.crop[0] = 0.25f;
+        task->preprocess.crop[2] = task->preprocess.crop[3] = 0.5f;
+    }
     if (seed != 3) {
         task->labels = labels;
         task->label_count = 5;

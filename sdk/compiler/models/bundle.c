@@ -22,6 +22,7 @@ typedef struct encoder {
     table tables[MTS_FORMAT_SECTION_COUNT]; /* STRINGS and WEIGHTS are unused */
     size_t weights;                         /* bytes */
     bool failed;                            /* memory is short or something is too large */
+    bool crops;                             /* a task has a crop, which version 1 cannot say */
 } encoder;
 
 static const size_t strides[MTS_FORMAT_SECTION_COUNT] = {
@@ -29,6 +30,11 @@ static const size_t strides[MTS_FORMAT_SECTION_COUNT] = {
     MTS_FORMAT_SECTIONS(STRIDE)
 #undef STRIDE
 };
+
+static size_t stride_of(const encoder *e, size_t section)
+{
+    return section == MTS_FORMAT_TASKS && !e->crops ? MTS_FORMAT_TASK_FIRST : strides[section];
+}
 
 /* The next `count` records of a section, zeroed; NULL if there are none, or (then failed) no memory. */
 static unsigned char *append(encoder *e, mts_format_section section, size_t count)
@@ -39,8 +45,8 @@ static unsigned char *append(encoder *e, mts_format_section section, size_t coun
     if (count == 0) {
         return NULL;
     }
-    if (e->failed || !mts_size_mul(count, strides[section], &bytes) || !mts_size_add(t->size, bytes, &end) ||
-        !mts_alloc_grow(e->allocator, &data, &t->capacity, end, 1)) {
+    if (e->failed || !mts_size_mul(count, stride_of(e, section), &bytes) ||
+        !mts_size_add(t->size, bytes, &end) || !mts_alloc_grow(e->allocator, &data, &t->capacity, end, 1)) {
         e->failed = true;
         return NULL;
     }
@@ -176,6 +182,9 @@ static void put_task_record(encoder *e, const mts_task *task)
     record[MTS_TASK_FIT] = (unsigned char)task->preprocess.fit;
     record[MTS_TASK_FILTER] = (unsigned char)task->preprocess.filter;
     memcpy(record + MTS_TASK_FILL, task->preprocess.fill, sizeof task->preprocess.fill);
+    for (size_t i = 0; e->crops && i < 4; i++) {
+        mts_store_f32(record + MTS_TASK_CROP + 4 * i, task->preprocess.crop[i]);
+    }
     mts_store_u32(record + MTS_TASK_VALUES, graph->value_count);
     mts_store_u32(record + MTS_TASK_NODES, graph->node_count);
     mts_store_u32(record + MTS_TASK_INPUTS, graph->input_count);
@@ -254,18 +263,18 @@ static void fill_section(const encoder *e, unsigned char *file, size_t index, si
         memcpy(file + offset, e->tables[index].data, bytes);
     }
     mts_store_u32(row + MTS_SECTION_KIND, (uint32_t)index);
-    mts_store_u32(row + MTS_SECTION_STRIDE, (uint32_t)strides[index]);
+    mts_store_u32(row + MTS_SECTION_STRIDE, (uint32_t)stride_of(e, index));
     mts_store_u64(row + MTS_SECTION_OFFSET, offset);
-    mts_store_u64(row + MTS_SECTION_RECORDS, bytes / strides[index]);
+    mts_store_u64(row + MTS_SECTION_RECORDS, bytes / stride_of(e, index));
     mts_store_u64(row + MTS_SECTION_HASH, mts_hash(file + offset, bytes, index));
 }
 
-static void fill_header(unsigned char *file, size_t size)
+static void fill_header(const encoder *e, unsigned char *file, size_t size)
 {
     for (size_t i = 0; i < MTS_FORMAT_MAGIC_SIZE; i++) {
         file[i] = (unsigned char)MTS_FORMAT_MAGIC[i];
     }
-    mts_store_u32(file + MTS_HEADER_VERSION, MTS_FORMAT_VERSION);
+    mts_store_u32(file + MTS_HEADER_VERSION, e->crops ? MTS_FORMAT_VERSION : MTS_FORMAT_VERSION_FIRST);
     mts_store_u32(file + MTS_HEADER_ENDIAN, MTS_FORMAT_ENDIAN);
     mts_store_u64(file + MTS_HEADER_SIZE, size);
     mts_store_u32(file + MTS_HEADER_SECTIONS, MTS_FORMAT_SECTION_COUNT);
@@ -290,7 +299,7 @@ static bool assemble(const encoder *e, mts_bundle_bytes *out)
     for (size_t i = 0; i < MTS_FORMAT_SECTION_COUNT; i++) {
         fill_section(e, out->data, i, offsets[i]);
     }
-    fill_header(out->data, size);
+    fill_header(e, out->data, size);
     return true;
 }
 
@@ -301,6 +310,9 @@ mts_status mts_bundle_encode(const mts_archive *archive, const mts_allocator *al
     *out = (mts_bundle_bytes){.allocator = allocator};
     mts_strings_init(&e.strings, allocator);
     (void)string(&e, ""); /* the strings are never empty */
+    for (uint32_t i = 0; i < archive->task_count; i++) {
+        e.crops = e.crops || archive->tasks[i].preprocess.crop[2] > 0.0f;
+    }
     for (uint32_t i = 0; i < archive->task_count; i++) {
         put_task(&e, &archive->tasks[i]);
     }

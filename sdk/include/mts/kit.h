@@ -90,13 +90,23 @@ typedef struct mts_kit_map {
  * Computes where each point of an input lies in the frame. The map accounts for letterbox bars,
  * rotation and mirror.
  * @param region what the input shows; all zeros: the whole frame, stretched. MTS_FIT_TASK counts as
- * MTS_FIT_STRETCH: for a task with another fit, set region.fit to mts_task_desc.fit before the call
+ * MTS_FIT_STRETCH: for a task with a fit or a crop of its own, call mts_kit_region_of_task before
  * @param frame_width, frame_height pixels of the frame, at least 1
  * @param input_width, input_height pixels of the network's input, at least 1
  * @param map written
  */
 MTS_API void mts_kit_map_of_region(const mts_region *region, uint32_t frame_width, uint32_t frame_height,
                                    uint32_t input_width, uint32_t input_height, mts_kit_map *map);
+/*
+ * Replaces what a region leaves to the task (MTS_FIT_TASK, MTS_FILTER_TASK, a part that is not
+ * given) by what the task says, so that the region is what the session shows to this task.
+ * @param region as given to the session
+ * @param task of mts_bundle_task
+ * @param frame_width, frame_height pixels of the frame, at least 1
+ * @param shown written; may be `region`
+ */
+MTS_API void mts_kit_region_of_task(const mts_region *region, const mts_task_desc *task, uint32_t frame_width,
+                                    uint32_t frame_height, mts_region *shown);
 /*
  * Converts a point from fractions of the input to pixels of the frame.
  * @param map of mts_kit_map_of_region

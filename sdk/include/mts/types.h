@@ -213,12 +213,13 @@ typedef enum mts_outside {
     MTS_OUTSIDE_EDGE = 1
 } mts_outside;
 
-/* A part of a frame, and how it becomes an input. All zeros: the whole frame, with the fit and the
-   filter of each task. */
+/* A part of a frame, and how it becomes an input. All zeros: the part that each task sees
+   (mtsc_task.crop), else the whole frame, with the fit and the filter of each task. */
 typedef struct mts_region {
     /* First column and row, in pixels of the frame as it lies in memory. */
     uint32_t x, y;
-    /* Columns and rows. If width and sides[0] are 0, the region is the whole frame. */
+    /* Columns and rows. If width and sides[0] are 0, each task sees the part of the frame that its
+       task list gives (mtsc_task.crop), or the whole frame where the list gives none. */
     uint32_t width, height;
     /* Rotation after cropping. */
     mts_rotation rotation;
@@ -447,6 +448,9 @@ typedef struct mts_task_desc {
     mts_filter filter;
     /* Red, green, blue of letterbox bars that `fit` makes. */
     uint8_t fill[4];
+    /* Left, top, width and height of the part of a frame that the task sees where a region says the
+       whole frame. Parts of the frame's width and height, 0..1. All 0: the whole frame. */
+    float crop[4];
 } mts_task_desc;
 
 /* Form of a report. */

@@ -110,56 +110,54 @@ static mts_status read_element(const void *array, uint32_t i, void *out, size_t 
                                     "%s %u has %zu bytes, the first has %zu", what, i, size, first);
 }
 
-static mts_status copy_shapes(const mtsc_task *task, mts_arena *arena, mts_import_shape **out,
-                              mts_error *error)
+static mts_status read_shape(const mtsc_task *task, uint32_t i, mts_import_shape *out, mts_error *error)
 {
-    mts_import_shape *shapes = mts_arena_zero(arena, task->shape_count, sizeof(*shapes));
-    if (!shapes) {
-        return mts_fail_memory(error);
+    mtsc_input_shape shape = {.size = sizeof shape};
+    const mts_status status =
+        read_element(task->shapes, i, &shape, sizeof shape, "mtsc_input_shape", "input shape", error);
+    if (status == MTS_STATUS_OK && shape.rank > MTS_TENSOR_RANK_MAX) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "an input shape has rank %u, at most %d is possible", shape.rank,
+                        MTS_TENSOR_RANK_MAX);
     }
-    for (uint32_t i = 0; i < task->shape_count; i++) {
-        mtsc_input_shape shape = {.size = sizeof shape};
-        const mts_status status =
-            read_element(task->shapes, i, &shape, sizeof shape, "mtsc_input_shape", "input shape", error);
-        if (status != MTS_STATUS_OK) {
-            return status;
-        }
-        if (shape.rank > MTS_TENSOR_RANK_MAX) {
-            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                            "an input shape has rank %u, at most %d is possible", shape.rank,
-                            MTS_TENSOR_RANK_MAX);
-        }
-        shapes[i].input = shape.input;
-        shapes[i].shape = mts_shape_make(shape.rank, shape.dims);
+    if (status == MTS_STATUS_OK) {
+        *out = (mts_import_shape){.input = shape.input, .shape = mts_shape_make(shape.rank, shape.dims)};
     }
-    *out = shapes;
-    return MTS_STATUS_OK;
+    return status;
 }
 
-static mts_status copy_values(const mtsc_task *task, mts_arena *arena, mts_import_number **out,
+static mts_status read_value(const mtsc_task *task, uint32_t i, mts_import_number *out, mts_error *error)
+{
+    mtsc_input_value value = {.size = sizeof value};
+    const mts_status status =
+        read_element(task->values, i, &value, sizeof value, "mtsc_input_value", "input value", error);
+    *out = (mts_import_number){.input = value.input, .number = value.number};
+    return status == MTS_STATUS_OK && !value.input
+               ? mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "input value %u names no input", i)
+               : status;
+}
+
+/* What the caller says of the model's inputs. */
+static mts_status read_inputs(const mtsc_task *task, mts_arena *arena, mts_import_options *out,
                               mts_error *error)
 {
+    mts_import_shape *shapes = mts_arena_zero(arena, task->shape_count, sizeof *shapes);
     mts_import_number *numbers = mts_arena_zero(arena, task->value_count, sizeof *numbers);
-    if (!numbers) {
-        return mts_fail_memory(error);
+    mts_status status = shapes && numbers ? MTS_STATUS_OK : mts_fail_memory(error);
+    for (uint32_t i = 0; i < task->shape_count && status == MTS_STATUS_OK; i++) {
+        status = read_shape(task, i, &shapes[i], error);
     }
-    for (uint32_t i = 0; i < task->value_count; i++) {
-        mtsc_input_value value = {.size = sizeof value};
-        const mts_status status =
-            read_element(task->values, i, &value, sizeof value, "mtsc_input_value", "input value", error);
-        if (status != MTS_STATUS_OK) {
-            return status;
-        }
-        if (!value.input) {
-            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "input value %u names no input", i);
-        }
-        numbers[i] = (mts_import_number){.input = value.input, .number = value.number};
+    for (uint32_t i = 0; i < task->value_count && status == MTS_STATUS_OK; i++) {
+        status = read_value(task, i, &numbers[i], error);
     }
-    *out = numbers;
-    return MTS_STATUS_OK;
+    out->shapes = shapes;
+    out->shape_count = task->shape_count;
+    out->numbers = numbers;
+    out->number_count = task->value_count;
+    return status;
 }
 
-/* Who hears what the import has to say, and of which task. */
+/* The task whose import has something to say, and the options with the log for it. */
 typedef struct listener {
     const mtsc_options *options;
     const char *task;
@@ -180,21 +178,11 @@ static mts_status import_graph(const mtsc_task *task, const mtsc_options *to, mt
 {
     listener ear = {.options = to, .task = task->name};
     mts_import_options options = mts_import_options_default();
-    mts_import_shape *shapes = NULL;
-    mts_import_number *numbers = NULL;
-    mts_status status = copy_shapes(task, arena, &shapes, error);
-    MTS_TRY(status, copy_values(task, arena, &numbers, error));
-    if (status != MTS_STATUS_OK) {
-        return status;
-    }
+    mts_graph *imported = NULL;
     options.note = pass_note;
     options.note_context = &ear;
-    options.shapes = shapes;
-    options.shape_count = task->shape_count;
-    options.numbers = numbers;
-    options.number_count = task->value_count;
-    mts_graph *imported = NULL;
-    status = mts_import_file(task->model, &options, arena, &imported, error);
+    mts_status status = read_inputs(task, arena, &options, error);
+    MTS_TRY(status, mts_import_file(task->model, &options, arena, &imported, error));
     if (status != MTS_STATUS_OK) {
         return status;
     }

@@ -110,10 +110,19 @@ static void add_is_inf(mts_onnx *onnx, const mts_act *act, const char *x, const 
                        output);
 }
 
+static const char *add_hard_sigmoid(mts_onnx *onnx, float alpha, float beta, const char *x,
+                                    const char *output)
+{
+    output = output ? output : mts_onnx_temporary(onnx);
+    Onnx__NodeProto *node = mts_onnx_node(onnx, "HardSigmoid", &x, 1, output);
+    mts_onnx_float(onnx, node, "alpha", alpha);
+    mts_onnx_float(onnx, node, "beta", beta);
+    return output;
+}
+
 void mts_onnx_function(mts_onnx *onnx, const mts_act *act, const char *slope, const char *x,
                        const char *output)
 {
-    Onnx__NodeProto *node = NULL;
     switch (act->fn) {
     case MTS_FN_LEAKY:
         mts_onnx_float(onnx, mts_onnx_node(onnx, "LeakyRelu", &x, 1, output), "alpha", act->a);
@@ -125,18 +134,11 @@ void mts_onnx_function(mts_onnx *onnx, const mts_act *act, const char *slope, co
         (void)mts_onnx_two(onnx, "PRelu", x, slope, output);
         break;
     case MTS_FN_HARD_SIGMOID:
-        node = mts_onnx_node(onnx, "HardSigmoid", &x, 1, output);
-        mts_onnx_float(onnx, node, "alpha", act->a);
-        mts_onnx_float(onnx, node, "beta", act->b);
+        (void)add_hard_sigmoid(onnx, act->a, act->b, x, output);
         break;
-    case MTS_FN_HARD_SWISH: {
-        const char *gate = mts_onnx_temporary(onnx);
-        node = mts_onnx_node(onnx, "HardSigmoid", &x, 1, gate);
-        mts_onnx_float(onnx, node, "alpha", 1.0f / 6.0f);
-        mts_onnx_float(onnx, node, "beta", 0.5f);
-        (void)mts_onnx_two(onnx, "Mul", x, gate, output);
+    case MTS_FN_HARD_SWISH:
+        (void)mts_onnx_two(onnx, "Mul", x, add_hard_sigmoid(onnx, 1.0f / 6.0f, 0.5f, x, NULL), output);
         break;
-    }
     case MTS_FN_SILU:
         (void)mts_onnx_two(onnx, "Mul", x, mts_onnx_one(onnx, "Sigmoid", x, NULL), output);
         break;

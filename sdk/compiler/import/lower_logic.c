@@ -7,40 +7,17 @@
 
 typedef mts_import_value *value;
 
-static value not(mts_import * import, value x)
-{
-    return mts_import_emit_unary(import, MTS_FN_IS_ZERO, 0.0f, 0.0f, x);
-}
-
 mts_import_value *mts_import_emit_comparison(mts_import *import, mts_import_comparison how,
                                              mts_import_value *a, mts_import_value *b)
 {
-    value y = NULL;
-    switch (how) {
-    case MTS_IMPORT_EQUAL:
-        y = mts_import_emit_binary(import, MTS_BIN_EQUAL, a, b);
-        break;
-    case MTS_IMPORT_NOT_EQUAL:
-        y = not(import, mts_import_emit_binary(import, MTS_BIN_EQUAL, a, b));
-        break;
-    case MTS_IMPORT_GREATER:
-        y = mts_import_emit_binary(import, MTS_BIN_GREATER, a, b);
-        break;
-    case MTS_IMPORT_GREATER_EQUAL:
-        y = mts_import_emit_binary(import, MTS_BIN_GREATER_EQUAL, a, b);
-        break;
-    case MTS_IMPORT_LESS:
-        y = mts_import_emit_binary(import, MTS_BIN_GREATER, b, a);
-        break;
-    case MTS_IMPORT_LESS_EQUAL:
-        y = mts_import_emit_binary(import, MTS_BIN_GREATER_EQUAL, b, a);
-        break;
-    case MTS_IMPORT_AND:
-        y = mts_import_emit_binary(import, MTS_BIN_MIN, a, b);
-        break;
-    default:
-        y = mts_import_emit_binary(import, MTS_BIN_MAX, a, b);
-    }
+    static const uint32_t kinds[] = {
+        [MTS_IMPORT_EQUAL] = MTS_BIN_EQUAL,     [MTS_IMPORT_NOT_EQUAL] = MTS_BIN_EQUAL,
+        [MTS_IMPORT_GREATER] = MTS_BIN_GREATER, [MTS_IMPORT_GREATER_EQUAL] = MTS_BIN_GREATER_EQUAL,
+        [MTS_IMPORT_LESS] = MTS_BIN_GREATER,    [MTS_IMPORT_LESS_EQUAL] = MTS_BIN_GREATER_EQUAL,
+        [MTS_IMPORT_AND] = MTS_BIN_MIN,         [MTS_IMPORT_OR] = MTS_BIN_MAX};
+    const bool swapped = how == MTS_IMPORT_LESS || how == MTS_IMPORT_LESS_EQUAL;
+    value y = mts_import_emit_binary(import, kinds[how], swapped ? b : a, swapped ? a : b);
+    y = how == MTS_IMPORT_NOT_EQUAL ? mts_import_emit_unary(import, MTS_FN_IS_ZERO, 0.0f, 0.0f, y) : y;
     return mts_import_convert(import, y, MTS_TYPE_BOOL);
 }
 

@@ -73,11 +73,27 @@ static void put_words(encoder *e, mts_format_section section, const uint32_t *wo
     }
 }
 
-static void put_dims(unsigned char *dims, const mts_shape *shape)
+_Static_assert(MTS_PORT_NAME == MTS_VALUE_NAME && MTS_PORT_VALUE == MTS_VALUE_KIND &&
+                   MTS_PORT_DTYPE == MTS_VALUE_DTYPE && MTS_PORT_RANK == MTS_VALUE_RANK &&
+                   MTS_PORT_DIMS == MTS_VALUE_DIMS,
+               "the records of values and of ports begin alike");
+
+/* A record of VALUES or PORTS; `word` is a value's kind, of a port the number of its value. */
+static unsigned char *put_tensor(encoder *e, mts_format_section section, const char *name, uint32_t word,
+                                 mts_type dtype, const mts_shape *shape)
 {
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        mts_store_u64(dims + 8u * (size_t)i, (uint64_t)shape->dims[i]);
+    const uint32_t text = string(e, name);
+    unsigned char *record = append(e, section, 1);
+    if (record) {
+        mts_store_u32(record + MTS_VALUE_NAME, text);
+        mts_store_u32(record + MTS_VALUE_KIND, word);
+        mts_store_u32(record + MTS_VALUE_DTYPE, (uint32_t)dtype);
+        mts_store_u32(record + MTS_VALUE_RANK, shape->rank);
+        for (uint32_t i = 0; i < shape->rank; i++) {
+            mts_store_u64(record + MTS_VALUE_DIMS + 8u * (size_t)i, (uint64_t)shape->dims[i]);
+        }
     }
+    return record;
 }
 
 static void put_refs(encoder *e, const mts_value *value)
@@ -97,14 +113,9 @@ static void put_refs(encoder *e, const mts_value *value)
 
 static void put_value(encoder *e, const mts_value *value)
 {
-    const uint32_t name = string(e, value->name);
-    unsigned char *record = append(e, MTS_FORMAT_VALUES, 1);
+    unsigned char *record =
+        put_tensor(e, MTS_FORMAT_VALUES, value->name, (uint32_t)value->kind, value->dtype, &value->shape);
     if (record) {
-        mts_store_u32(record + MTS_VALUE_NAME, name);
-        mts_store_u32(record + MTS_VALUE_KIND, (uint32_t)value->kind);
-        mts_store_u32(record + MTS_VALUE_DTYPE, (uint32_t)value->dtype);
-        mts_store_u32(record + MTS_VALUE_RANK, value->shape.rank);
-        put_dims(record + MTS_VALUE_DIMS, &value->shape);
         mts_store_u32(record + MTS_VALUE_REFS, value->block_count);
     }
     put_refs(e, value);
@@ -134,16 +145,11 @@ static void put_node(encoder *e, const mts_graph *graph, const mts_node *node)
     put_words(e, MTS_FORMAT_ATTRS, words, word_count);
 }
 
-static void put_port(encoder *e, const mts_port *port)
+static void put_ports(encoder *e, const mts_port *ports, uint32_t count)
 {
-    const uint32_t name = string(e, port->name);
-    unsigned char *record = append(e, MTS_FORMAT_PORTS, 1);
-    if (record) {
-        mts_store_u32(record + MTS_PORT_NAME, name);
-        mts_store_u32(record + MTS_PORT_VALUE, port->value);
-        mts_store_u32(record + MTS_PORT_DTYPE, (uint32_t)port->dtype);
-        mts_store_u32(record + MTS_PORT_RANK, port->shape.rank);
-        put_dims(record + MTS_PORT_DIMS, &port->shape);
+    for (uint32_t i = 0; i < count; i++) {
+        const mts_port *port = &ports[i];
+        (void)put_tensor(e, MTS_FORMAT_PORTS, port->name, port->value, port->dtype, &port->shape);
     }
 }
 
@@ -155,12 +161,8 @@ static void put_graph(encoder *e, const mts_graph *graph)
     for (uint32_t i = 0; i < graph->node_count; i++) {
         put_node(e, graph, &graph->nodes[i]);
     }
-    for (uint32_t i = 0; i < graph->input_count; i++) {
-        put_port(e, &graph->inputs[i]);
-    }
-    for (uint32_t i = 0; i < graph->output_count; i++) {
-        put_port(e, &graph->outputs[i]);
-    }
+    put_ports(e, graph->inputs, graph->input_count);
+    put_ports(e, graph->outputs, graph->output_count);
 }
 
 static void put_task_record(encoder *e, const mts_task *task)

@@ -105,3 +105,25 @@ mts_status mts_threads_run(uint32_t count, mts_threads_job job, void *context, m
     }
     return t.failed < count ? t.code : MTS_STATUS_OK;
 }
+
+/* ---- jobs that cannot fail ---- */
+
+typedef struct parts {
+    mts_threads_part part;
+    void *context;
+} parts;
+
+static mts_status part_job(void *context, uint32_t job, uint32_t worker, mts_error *error)
+{
+    const parts *all = context;
+    (void)worker;
+    (void)error;
+    all->part(all->context, job);
+    return MTS_STATUS_OK;
+}
+
+void mts_threads_each(uint32_t count, mts_threads_part part, void *context)
+{
+    parts all = {part, context};
+    (void)mts_threads_run(count, part_job, &all, NULL);
+}

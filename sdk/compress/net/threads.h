@@ -19,4 +19,9 @@ uint32_t mts_threads_count(void);
  */
 mts_status mts_threads_run(uint32_t count, mts_threads_job job, void *context, mts_error *error);
 
+/* A job that cannot fail and needs no scratch memory. */
+typedef void (*mts_threads_part)(void *context, uint32_t job);
+/* The same for such jobs. */
+void mts_threads_each(uint32_t count, mts_threads_part part, void *context);
+
 #endif

@@ -255,66 +255,51 @@ static mts_status lane_job(void *context, uint32_t job, uint32_t worker, mts_err
 }
 
 /* Adds the other lanes' gradients of a task to its first lane's. */
-static mts_status reduce_job(void *context, uint32_t job, uint32_t worker, mts_error *error)
+static void reduce_job(void *context, uint32_t job)
 {
     trainer *t = context;
     const mts_lane *lanes = &t->lanes[job * t->lanes_per_task];
     const size_t count = t->parameters.elements[lanes->of->task];
-    (void)worker;
-    (void)error;
     for (uint32_t part = 1; part < t->lanes_per_task; part++) {
         for (size_t i = 0; i < count; i++) {
             lanes->gradients[i] += lanes[part].gradients[i];
         }
     }
-    return MTS_STATUS_OK;
 }
 
-static mts_status gather_job(void *context, uint32_t job, uint32_t worker, mts_error *error)
+static void gather_job(void *context, uint32_t job)
 {
     trainer *t = context;
-    (void)worker;
-    (void)error;
     if (mts_tie_moves(&t->ties[job], &t->frozen)) {
         mts_tie_gather(&t->ties[job], &t->parameters, t->gradients);
     }
-    return MTS_STATUS_OK;
 }
 
-static mts_status update_job(void *context, uint32_t job, uint32_t worker, mts_error *error)
+static void update_job(void *context, uint32_t job)
 {
     trainer *t = context;
     const mts_parameter_array *array = &t->parameters.arrays[job];
-    (void)worker;
-    (void)error;
     mts_parameter_step(array, t->gradients[array->task] + array->offset, t->schedule.step, t->schedule.rate);
-    return MTS_STATUS_OK;
 }
 
-static mts_status spread_job(void *context, uint32_t job, uint32_t worker, mts_error *error)
+static void spread_job(void *context, uint32_t job)
 {
     trainer *t = context;
-    (void)worker;
-    (void)error;
     if (mts_tie_moves(&t->ties[job], &t->frozen)) {
         mts_tie_spread(&t->ties[job], &t->parameters);
     }
-    return MTS_STATUS_OK;
 }
 
-static mts_status touch_job(void *context, uint32_t job, uint32_t worker, mts_error *error)
+static void touch_job(void *context, uint32_t job)
 {
     trainer *t = context;
     const uint32_t task = t->lanes[job * t->lanes_per_task].of->task;
-    (void)worker;
-    (void)error;
     for (uint32_t i = t->parameters.first[task]; i < t->parameters.first[task + 1]; i++) {
         if (i == t->parameters.first[task] ||
             t->parameters.arrays[i].node != t->parameters.arrays[i - 1].node) {
             mts_net_touch(t->copies[task], t->parameters.arrays[i].node);
         }
     }
-    return MTS_STATUS_OK;
 }
 
 /*
@@ -360,13 +345,17 @@ static mts_status step(trainer *t, mts_error *error)
     mts_batch_next(&t->batch);
     mts_status status = mts_threads_run(t->lane_count, lane_job, t, error);
     MTS_TRY(status, loss_take(t, error));
-    if (status == MTS_STATUS_OK && t->lanes_per_task > 1) {
-        status = mts_threads_run(trained, reduce_job, t, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
-    MTS_TRY(status, mts_threads_run(t->tie_count, gather_job, t, error));
-    MTS_TRY(status, mts_threads_run(t->parameters.count, update_job, t, error));
-    MTS_TRY(status, mts_threads_run(t->tie_count, spread_job, t, error));
-    return status == MTS_STATUS_OK ? mts_threads_run(trained, touch_job, t, error) : status;
+    if (t->lanes_per_task > 1) {
+        mts_threads_each(trained, reduce_job, t);
+    }
+    mts_threads_each(t->tie_count, gather_job, t);
+    mts_threads_each(t->parameters.count, update_job, t);
+    mts_threads_each(t->tie_count, spread_job, t);
+    mts_threads_each(trained, touch_job, t);
+    return MTS_STATUS_OK;
 }
 
 static mts_status progress(trainer *t, bool last, mts_error *error)

@@ -15,6 +15,14 @@ static value native(mts_tflite *model, uint32_t index)
     return mts_tflite_native(model, mts_tflite_in(model, index));
 }
 
+/* Operand 0; *number is the one that operand 1 is. NULL: failed. */
+static value with_number(mts_tflite *model, const char *what, int64_t *number)
+{
+    value x = native(model, 0);
+    (void)mts_tflite_ints(model, 1, what, number, 1);
+    return mts_import_ok(model->import) ? x : NULL;
+}
+
 /* Positions of a constant are never counted from the end in this format. */
 static bool no_negative(mts_tflite *model, const mts_import_value *index)
 {
@@ -117,10 +125,9 @@ void mts_tflite_lower_arg(mts_tflite *model)
 
 void mts_tflite_lower_top_k(mts_tflite *model)
 {
-    value x = native(model, 0);
     int64_t count = 0;
-    (void)mts_tflite_ints(model, 1, "k", &count, 1);
-    if (!x || !mts_import_ok(model->import)) {
+    value x = with_number(model, "k", &count);
+    if (!x) {
         return;
     }
     const uint32_t rank = x->shape.rank;
@@ -163,10 +170,9 @@ void mts_tflite_lower_one_hot(mts_tflite *model)
 
 void mts_tflite_lower_cumsum(mts_tflite *model)
 {
-    value x = native(model, 0);
     int64_t stated = 0;
-    (void)mts_tflite_ints(model, 1, "the axis", &stated, 1);
-    if (!x || !mts_import_ok(model->import)) {
+    value x = with_number(model, "the axis", &stated);
+    if (!x) {
         return;
     }
     const mts_attrs attrs = {.scan = {.axis = mts_tflite_axis(model, stated, x->shape.rank),

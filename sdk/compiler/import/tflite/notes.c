@@ -26,25 +26,40 @@ static bool is_text(const mts_flat *flat, const mts_flat_vector *text, const cha
     return text->count == strlen(wanted) && memcmp(flat->data + text->at, wanted, text->count) == 0;
 }
 
+/* The first table of a list that passes a test; an absent table: none does. */
+static mts_flat_table find_table(mts_flat *flat, const mts_flat_table *owner, uint32_t field,
+                                 bool (*passes)(mts_flat *flat, const mts_flat_table *table))
+{
+    const mts_flat_vector list = mts_flat_list(flat, owner, field, 4);
+    for (uint32_t i = 0; i < list.count && !flat->broken; i++) {
+        const mts_flat_table table = mts_flat_table_at(flat, &list, i);
+        if (passes(flat, &table)) {
+            return table;
+        }
+    }
+    return (mts_flat_table){0};
+}
+
+static bool is_metadata(mts_flat *flat, const mts_flat_table *entry)
+{
+    const mts_flat_vector name = mts_flat_list(flat, entry, 0, 1);
+    return is_text(flat, &name, "TFLITE_METADATA");
+}
+
 /* The metadata's bytes; false: the model has none. */
 static bool find_metadata(notes_reader *r)
 {
     const mts_flat_table root = mts_flat_root(&r->file);
-    const mts_flat_vector list = mts_flat_list(&r->file, &root, 6, 4);
+    const mts_flat_table entry = find_table(&r->file, &root, 6, is_metadata);
     const mts_flat_vector buffers = mts_flat_list(&r->file, &root, 4, 4);
-    for (uint32_t i = 0; i < list.count && !r->file.broken; i++) {
-        const mts_flat_table entry = mts_flat_table_at(&r->file, &list, i);
-        const mts_flat_vector name = mts_flat_list(&r->file, &entry, 0, 1);
-        const int64_t buffer = mts_flat_int(&r->file, &entry, 1, MTS_FLAT_U32, 0);
-        if (!is_text(&r->file, &name, "TFLITE_METADATA") || buffer >= (int64_t)buffers.count) {
-            continue;
-        }
-        const mts_flat_table holder = mts_flat_table_at(&r->file, &buffers, (uint32_t)buffer);
-        const mts_flat_vector bytes = mts_flat_list(&r->file, &holder, 0, 1);
-        r->metadata = (mts_flat){.data = r->file.data + bytes.at, .size = bytes.count};
-        return bytes.count > 0;
+    const int64_t buffer = mts_flat_int(&r->file, &entry, 1, MTS_FLAT_U32, 0);
+    if (entry.at == 0 || buffer >= (int64_t)buffers.count) {
+        return false;
     }
-    return false;
+    const mts_flat_table holder = mts_flat_table_at(&r->file, &buffers, (uint32_t)buffer);
+    const mts_flat_vector bytes = mts_flat_list(&r->file, &holder, 0, 1);
+    r->metadata = (mts_flat){.data = r->file.data + bytes.at, .size = bytes.count};
+    return bytes.count > 0;
 }
 
 /* The tensor of the model that is input 0; its quantisation turns normalised numbers into integers. */
@@ -102,17 +117,16 @@ static mts_status read_normalisation(notes_reader *r, const mts_flat_table *opti
     return MTS_STATUS_OK;
 }
 
+static bool is_normalisation(mts_flat *flat, const mts_flat_table *unit)
+{
+    return mts_flat_int(flat, unit, 0, MTS_FLAT_U8, 0) == NORMALIZATION;
+}
+
 static mts_status read_input(notes_reader *r, const mts_flat_table *tensor)
 {
-    const mts_flat_vector units = mts_flat_list(&r->metadata, tensor, 4, 4);
-    for (uint32_t i = 0; i < units.count && !r->metadata.broken; i++) {
-        const mts_flat_table unit = mts_flat_table_at(&r->metadata, &units, i);
-        if (mts_flat_int(&r->metadata, &unit, 0, MTS_FLAT_U8, 0) == NORMALIZATION) {
-            const mts_flat_table options = mts_flat_child(&r->metadata, &unit, 1);
-            return r->metadata.broken ? MTS_STATUS_OK : read_normalisation(r, &options);
-        }
-    }
-    return MTS_STATUS_OK;
+    const mts_flat_table unit = find_table(&r->metadata, tensor, 4, is_normalisation);
+    const mts_flat_table options = mts_flat_child(&r->metadata, &unit, 1);
+    return unit.at == 0 || r->metadata.broken ? MTS_STATUS_OK : read_normalisation(r, &options);
 }
 
 /* One name a line; the last line may end without an end of line. */
@@ -146,25 +160,26 @@ static mts_status split_lines(notes_reader *r, const char *text, size_t size)
     return MTS_STATUS_OK;
 }
 
+/* A file of labels that is not for one language. */
+static bool is_labels(mts_flat *flat, const mts_flat_table *file)
+{
+    return mts_flat_int(flat, file, 2, MTS_FLAT_I8, 0) == AXIS_LABELS &&
+           mts_flat_list(flat, file, 3, 1).count == 0 && mts_flat_list(flat, file, 0, 1).count > 0;
+}
+
 static mts_status read_output(notes_reader *r, const mts_flat_table *tensor)
 {
-    const mts_flat_vector files = mts_flat_list(&r->metadata, tensor, 6, 4);
-    for (uint32_t i = 0; i < files.count && !r->metadata.broken; i++) {
-        const mts_flat_table file = mts_flat_table_at(&r->metadata, &files, i);
-        const mts_flat_vector name = mts_flat_list(&r->metadata, &file, 0, 1);
-        const mts_flat_vector locale = mts_flat_list(&r->metadata, &file, 3, 1);
-        const int64_t type = mts_flat_int(&r->metadata, &file, 2, MTS_FLAT_I8, 0);
-        if (type != AXIS_LABELS || locale.count > 0 || name.count == 0) {
-            continue;
-        }
-        const char *text = NULL;
-        size_t bytes = 0;
-        const mts_status status =
-            mts_tflite_archive_find(r->file.data, r->file.size, (const char *)r->metadata.data + name.at,
-                                    name.count, r->arena, &text, &bytes, r->error);
-        return status == MTS_STATUS_OK && text ? split_lines(r, text, bytes) : status;
+    const mts_flat_table file = find_table(&r->metadata, tensor, 6, is_labels);
+    const mts_flat_vector name = mts_flat_list(&r->metadata, &file, 0, 1);
+    const char *text = NULL;
+    size_t bytes = 0;
+    if (name.count == 0 || r->metadata.broken) {
+        return MTS_STATUS_OK;
     }
-    return MTS_STATUS_OK;
+    const mts_status status =
+        mts_tflite_archive_find(r->file.data, r->file.size, (const char *)r->metadata.data + name.at,
+                                name.count, r->arena, &text, &bytes, r->error);
+    return status == MTS_STATUS_OK && text ? split_lines(r, text, bytes) : status;
 }
 
 mts_status mts_tflite_notes(const void *data, size_t size, mts_arena *arena, mts_import_notes *notes,

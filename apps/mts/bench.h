@@ -90,6 +90,8 @@ void cli_bench_release(cli_bench *bench);
 double cli_bench_load(void);
 
 void cli_bench_print_text(const cli_bench *bench);
+/* The member "load" of a JSON report. */
+void cli_bench_load_json(cli_json *json, const cli_bench *bench);
 /* The end of a JSON report: prints it, writes it to a file (path may be NULL), or both, and frees it. */
 int cli_bench_json_end(cli_json *json, bool print, const char *path);
 /* Prints to standard output, writes a file (path may be NULL), or both. Returns an exit status. */

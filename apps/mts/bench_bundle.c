@@ -41,10 +41,10 @@ static int network_add(mtsc_compiler *compiler, const cli_scenario_network *netw
     }
     memcpy(shape.dims, network->shape, sizeof network->shape);
     for (uint32_t i = 0; i < network->times; i++) {
-        char name[256];
+        char name[CLI_SCENARIO_TASK];
         mtsc_task task;
         mtsc_task_default(&task);
-        (void)snprintf(name, sizeof name, network->times > 1 ? "%s.%u" : "%s", network->name, i);
+        cli_scenario_task(network, i, name);
         task.name = name;
         task.model = network->model;
         task.shapes = network->rank > 0 ? &shape : NULL;

@@ -117,6 +117,14 @@ static void ceiling_json(cli_json *json, const char *key, bool known, double val
     }
 }
 
+void cli_bench_load_json(cli_json *json, const cli_bench *bench)
+{
+    cli_json_array(json, "load");
+    ceiling_json(json, NULL, bench->load_before >= 0.0, bench->load_before);
+    ceiling_json(json, NULL, bench->load_after >= 0.0, bench->load_after);
+    cli_json_end(json, ']');
+}
+
 static void groups_json(cli_json *json, const cli_bench_result *r)
 {
     cli_json_array(json, "groups");
@@ -208,10 +216,7 @@ static void bench_json(cli_json *json, const cli_bench *bench)
     cli_json_integer(json, "warmup", bench->warm_ups);
     cli_json_integer(json, "runs", bench->runs);
     cli_json_integer(json, "budget", bench->budget);
-    cli_json_array(json, "load");
-    ceiling_json(json, NULL, bench->load_before >= 0.0, bench->load_before);
-    ceiling_json(json, NULL, bench->load_after >= 0.0, bench->load_after);
-    cli_json_end(json, ']');
+    cli_bench_load_json(json, bench);
     cli_json_array(json, "results");
     for (size_t i = 0; i < bench->result_count; i++) {
         result_json(json, bench, &bench->results[i]);

@@ -6,7 +6,6 @@
  */
 #include "bench_rated.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +27,8 @@ static bool names_make(cli_rated *rated, uint32_t count)
     for (size_t n = 0; rated->names && n < rated->scenario.count; n++) {
         const cli_scenario_network *network = &rated->scenario.networks[n];
         for (uint32_t i = 0; i < network->times; i++) {
-            char name[256];
-            (void)snprintf(name, sizeof name, network->times > 1 ? "%s.%u" : "%s", network->name, i);
+            char name[CLI_SCENARIO_TASK];
+            cli_scenario_task(network, i, name);
             rated->names[task] = strdup(name);
             if (!rated->names[task++]) {
                 return false;
@@ -169,19 +168,24 @@ static int session_make(cli_rated *rated, size_t contestant)
     return status < 0 ? cli_rated_prepare(rated, contestant) : status;
 }
 
-/* Outputs of all sessions beside those of the strategy sequential. */
+/* Outputs of all sessions beside those of the strategy sequential: after the turns, because it takes memory of
+ * its own. */
 static int sessions_compare(cli_rated *rated)
 {
     const cli_contestant like = {
         .name = "sequential", .label = "sequential", .strategy = MTS_STRATEGY_SEQUENTIAL};
     mts_session *sequential = NULL;
     int status = cli_bench_session(&rated->run, &like, &sequential);
-    for (size_t i = 0; i < rated->result_count && status < 0; i++) {
-        cli_rated_result *result = &rated->results[i];
-        const cli_contestant *contestant = &rated->bench->contestants[result->contestant];
+    for (size_t c = 0; c < rated->bench->contestant_count && status < 0; c++) {
+        const cli_contestant *contestant = &rated->bench->contestants[c];
         const bool half = contestant->precision != MTS_PRECISION_FLOAT32;
-        status = cli_bench_same(&rated->run, sequential, rated->run.sessions[result->contestant], half,
-                                contestant->label, like.label, &result->difference);
+        double difference = 0.0;
+        status = cli_bench_same(&rated->run, sequential, rated->run.sessions[c], half, contestant->label,
+                                like.label, &difference);
+        for (size_t i = 0; i < rated->result_count; i++) {
+            cli_rated_result *result = &rated->results[i];
+            result->difference = result->contestant == c ? difference : result->difference;
+        }
     }
     mts_session_destroy(&sequential);
     return status;
@@ -232,7 +236,6 @@ int cli_rated_bench(cli_open *app, const cli_open_options *open, const char *bun
     for (size_t i = 0; i < bench->contestant_count && status < 0; i++) {
         status = session_make(rated, i);
     }
-    status = status < 0 ? sessions_compare(rated) : status;
     bench->load_before = cli_bench_load();
     status = status < 0 ? turns_run(rated) : status;
     bench->load_after = cli_bench_load();

@@ -150,10 +150,7 @@ static void rated_json(cli_json *json, cli_rated *rated)
     cli_json_integer(json, "rounds", rated->rounds);
     cli_json_string(json, "inputs", cli_bench_inputs_names[bench->inputs]);
     cli_json_integer(json, "warmup", bench->warm_ups);
-    cli_json_array(json, "load");
-    cli_json_number(json, NULL, bench->load_before);
-    cli_json_number(json, NULL, bench->load_after);
-    cli_json_end(json, ']');
+    cli_bench_load_json(json, bench);
     cli_json_integer(json, "resident_bytes", rated->resident);
     cli_json_array(json, "results");
     for (size_t i = 0; i < rated->result_count; i++) {

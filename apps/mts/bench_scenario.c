@@ -265,6 +265,11 @@ bool cli_scenario_read(const char *path, cli_scenario *scenario, char *error)
     return read;
 }
 
+void cli_scenario_task(const cli_scenario_network *network, uint32_t index, char name[CLI_SCENARIO_TASK])
+{
+    (void)snprintf(name, CLI_SCENARIO_TASK, network->times > 1 ? "%s.%u" : "%s", network->name, index);
+}
+
 void cli_scenario_release(cli_scenario *scenario)
 {
     for (size_t i = 0; i < scenario->count; i++) {

@@ -13,6 +13,8 @@
 #define CLI_SCENARIO_TIMES_MOST 64
 #define CLI_SCENARIO_NETWORKS_MOST 64
 #define CLI_SCENARIO_RANK_MOST 6
+/* Bytes of a task's name. */
+#define CLI_SCENARIO_TASK 256
 
 typedef struct cli_scenario_network {
     /* Of the network; a task is called so, or with times > 1 NAME.0, NAME.1, ... */
@@ -46,5 +48,7 @@ typedef struct cli_scenario {
  */
 bool cli_scenario_read(const char *path, cli_scenario *scenario, char *error);
 void cli_scenario_release(cli_scenario *scenario);
+/* The name of the task of frame `index` of an arrival. */
+void cli_scenario_task(const cli_scenario_network *network, uint32_t index, char name[CLI_SCENARIO_TASK]);
 
 #endif

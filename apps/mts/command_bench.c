@@ -313,6 +313,17 @@ static int bench_command(const cli_usage *usage, int argc, char **argv, argument
     return status;
 }
 
+static const char summary[] =
+    "Measures strategies against each other on random inputs: latency, memory, share of the device's\n"
+    "peak. Outputs are compared before anything is timed; the strategies take turns. Outputs in float16 are\n"
+    "compared with float32 of the same strategy: the largest and the mean difference, relative to the\n"
+    "largest value of an output.";
+
+static const char details[] =
+    "With --scenario frames of each network arrive at its rate, on one session. Printed are frames kept and\n"
+    "dropped, deadlines missed, latencies, processor time, memory and XRBench's score. Without a BUNDLE\n"
+    "the scenario's models are compiled first.";
+
 int cli_command_bench(int argc, char **argv)
 {
     arguments args = {.warm_ups = CLI_WARM_UPS};
@@ -346,8 +357,7 @@ int cli_command_bench(int argc, char **argv)
          1000},
         {"schedules", 0, CLI_KIND_TEXT, &args.schedules, "S,S",
          "fit (default): due frames run together as far as their deadlines allow; together: all of them; "
-         "alone: "
-         "one by one",
+         "alone: one by one",
          0, 0},
         {"device", 0, CLI_KIND_TEXT, &args.open.device, "N|ID", "device, see 'mts devices' (default: auto)",
          0, 0},
@@ -370,19 +380,8 @@ int cli_command_bench(int argc, char **argv)
     const cli_usage usage = {
         .name = "bench",
         .positionals = "[BUNDLE]",
-        .summary = "Measures strategies against each other on random inputs: latency, memory, share of the "
-                   "device's\n"
-                   "peak. Outputs are compared before anything is timed; the strategies take turns. Outputs "
-                   "in float16 are\n"
-                   "compared with float32 of the same strategy: the largest and the mean difference, "
-                   "relative to the\n"
-                   "largest value of an output.",
-        .details =
-            "With --scenario frames of each network arrive at its rate, on one session. Printed are frames "
-            "kept and\n"
-            "dropped, deadlines missed, latencies, processor time, memory and XRBench's score. Without a "
-            "BUNDLE\n"
-            "the scenario's models are compiled first.",
+        .summary = summary,
+        .details = details,
         .positional_more = 1,
         .options = options,
         .option_count = sizeof options / sizeof options[0],

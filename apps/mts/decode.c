@@ -96,10 +96,10 @@ static int mismatch(const source *s, cli_decode_kind kind, const char *needed)
     return cli_failure("run", "--decode %s: task '%s' %s", names[kind], s->task.name, needed);
 }
 
-/* The float output with this many numbers, from `first` on. */
-static const float *output_find(const source *s, uint64_t count, uint32_t first)
+/* The first float output with this many numbers. */
+static const float *output_find(const source *s, uint64_t count)
 {
-    for (uint32_t o = first; o < s->task.output_count; o++) {
+    for (uint32_t o = 0; o < s->task.output_count; o++) {
         mts_tensor tensor;
         if (mts_session_output(s->app->session, s->task.name, o, &tensor) == MTS_STATUS_OK &&
             tensor.type == MTS_TYPE_FLOAT32 && mts_kit_count(&tensor) == count) {
@@ -135,8 +135,8 @@ static int ssd_run(const source *s, cli_decoded *out)
     (void)mts_kit_ssd_default((mts_kit_ssd_kind)(out->kind - CLI_DECODE_FACE), &ssd);
     ssd.least_score = s->least_score >= 0 ? (float)s->least_score : ssd.least_score;
     const uint32_t count = mts_kit_anchors(&ssd, NULL, 0);
-    const float *boxes = output_find(s, (uint64_t)count * (4 + 2 * ssd.points), 0);
-    const float *scores = output_find(s, count, 0);
+    const float *boxes = output_find(s, (uint64_t)count * (4 + 2 * ssd.points));
+    const float *scores = output_find(s, count);
     if (!boxes || !scores || ssd.width != s->width || ssd.height != s->height) {
         char needed[128];
         (void)snprintf(needed, sizeof needed,
@@ -164,8 +164,8 @@ static int ultraface_run(const source *s, cli_decoded *out)
     const bool there = mts_session_output(s->app->session, s->task.name, 0, &first) == MTS_STATUS_OK;
     const size_t numbers = there ? mts_kit_count(&first) : 0;
     const uint64_t count = numbers / (there && first.rank > 0 && first.dims[first.rank - 1] == 4 ? 4 : 2);
-    const float *boxes = output_find(s, count * 4, 0);
-    const float *scores = output_find(s, count * 2, 0);
+    const float *boxes = output_find(s, count * 4);
+    const float *scores = output_find(s, count * 2);
     if (!boxes || !scores || count == 0 || count > BOXES_MOST) {
         return mismatch(s, out->kind, "has no outputs of N x 2 scores and N x 4 boxes");
     }

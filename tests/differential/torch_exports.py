@@ -12,6 +12,7 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -158,7 +159,7 @@ def check(name, arguments):
             os.makedirs(os.path.join(arguments.keep, name), exist_ok=True)
             for file in os.listdir(os.path.dirname(path)):
                 if ".onnx" in file:
-                    os.system(f"cp {os.path.join(os.path.dirname(path), file)} {arguments.keep}/{name}/")
+                    shutil.copy(os.path.join(os.path.dirname(path), file), os.path.join(arguments.keep, name))
         try:
             return "matches", f"{compare(path, arguments, folder, name.startswith('yolo')):.1e}"
         except Failure as failure:

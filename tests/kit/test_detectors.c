@@ -179,6 +179,21 @@ static void numbers_that_are_not_finite_are_no_candidates(void **state)
         scores[i] = NAN;
     }
     assert_int_equal(mts_kit_ssd_decode(&ssd, anchors[0], boxes[0], scores, found), 0);
+    scores[7] = INFINITY; /* a logit that leaves no doubt */
+    scores[9] = -INFINITY;
+    assert_int_equal(mts_kit_ssd_decode(&ssd, anchors[0], boxes[0], scores, found), 1);
+    assert_int_equal(found[0].index, 7);
+    assert_true(found[0].score == 1.0f);
+}
+
+static void an_infinite_score_is_no_candidate(void **state)
+{
+    static const float scores[4] = {0, INFINITY, 0, 0.9f};
+    static const float boxes[8] = {0.1f, 0.1f, 0.5f, 0.5f, 0.2f, 0.2f, 0.5f, 0.5f};
+    mts_kit_detection found[2];
+    (void)state;
+    assert_int_equal(mts_kit_corners_decode(scores, boxes, 2, 2, 0.5f, found), 1);
+    assert_int_equal(found[0].index, 1);
 }
 
 static void labels_suppress_each_other_only_if_wanted(void **state)
@@ -208,6 +223,7 @@ int main(void)
         cmocka_unit_test(faces_are_those_of_mediapipe),
         cmocka_unit_test(options_out_of_range_find_nothing),
         cmocka_unit_test(numbers_that_are_not_finite_are_no_candidates),
+        cmocka_unit_test(an_infinite_score_is_no_candidate),
         cmocka_unit_test(labels_suppress_each_other_only_if_wanted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

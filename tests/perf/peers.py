@@ -232,7 +232,7 @@ def bench(arguments, count, warm, runs, probe):
 
 def measure(arguments, models, count, folder, names, merged):
     peers = start_peers(arguments, models, count, folder, names)
-    runs = -(-arguments.runs // arguments.rounds)
+    runs = arguments.runs
     found = []
     try:
         for turn in range(arguments.rounds):
@@ -280,21 +280,32 @@ def table(merged):
                   f"{peak / 1e6:>8.1f} {ratio:>7.2f} {against['strategy']}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bundle")
+def add_options(parser, names):
+    """The options that measuring beside peers always has; `names`: the peers that are taken by default."""
     parser.add_argument("--mts", default="build/release/bin/mts", help="the program (default: %(default)s)")
-    parser.add_argument("--tasks", default="32", help="numbers of tasks (default: %(default)s)")
     parser.add_argument("--strategies", default="sequential,compact", help="the last one is compared with")
-    parser.add_argument("--frames", choices=["separate", "common"], default="separate")
-    parser.add_argument("--peers", default="onnxruntime,openvino,ncnn,mnn", help="default: %(default)s")
+    parser.add_argument("--peers", default=names, help="default: %(default)s")
     parser.add_argument("--device", help="of mts")
     parser.add_argument("--rounds", type=int, default=3, help="turns that each takes (default: %(default)s)")
     parser.add_argument("--warmup", type=int, default=10, help="runs of a turn that are not counted")
     parser.add_argument("--runs", type=int, default=60, help="measured runs over all turns (default: %(default)s)")
     parser.add_argument("-o", "--output", help="JSON file")
-    arguments = parser.parse_args()
+
+
+def take_options(arguments):
+    """device becomes arguments of mts, and runs those of one turn."""
     arguments.device = ["--device", arguments.device] if arguments.device else []
+    arguments.runs = -(-arguments.runs // arguments.rounds)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bundle")
+    parser.add_argument("--tasks", default="32", help="numbers of tasks (default: %(default)s)")
+    parser.add_argument("--frames", choices=["separate", "common"], default="separate")
+    add_options(parser, "onnxruntime,openvino,ncnn,mnn")
+    arguments = parser.parse_args()
+    take_options(arguments)
     names = []
     for name in arguments.peers.split(","):
         if name not in MODULES:

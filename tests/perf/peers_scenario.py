@@ -141,7 +141,7 @@ def start_rivals(networks, folder, names):
             for index in one.wrong:
                 peers.note(f"left out: {networks.models[index]['name']} and all that has it, for {name} ({mode}): it "
                            f"differs by {apart[index]:.3g} from mts")
-            one.worst = max(by for index, by in enumerate(apart) if index not in one.wrong)
+            one.worst = max((by for index, by in enumerate(apart) if index not in one.wrong), default=0.0)
             one.costs = {}
             rivals.append(one)
     return rivals
@@ -284,23 +284,15 @@ def table(answer):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenario")
-    parser.add_argument("--mts", default="build/release/bin/mts", help="the program (default: %(default)s)")
     parser.add_argument("--networks", help="only these, separated by commas")
-    parser.add_argument("--strategies", default="sequential,compact", help="the last one is compared with")
     parser.add_argument("--schedules", default="fit,together,alone", help="of the rated part")
-    parser.add_argument("--peers", default="litert,onnxruntime,openvino,ncnn,mnn", help="default: %(default)s")
     parser.add_argument("--parts", default="each,frame,rated", help="default: %(default)s")
     parser.add_argument("--rated-peers", default="litert", help="of the rated part (default: %(default)s)")
     parser.add_argument("--speeds", default="1,0.5,0.25", help="of the rated part (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each speed, over all turns")
-    parser.add_argument("--device", help="of mts")
-    parser.add_argument("--rounds", type=int, default=3, help="turns that each takes (default: %(default)s)")
-    parser.add_argument("--warmup", type=int, default=10, help="runs of a turn that are not counted")
-    parser.add_argument("--runs", type=int, default=60, help="measured runs over all turns (default: %(default)s)")
-    parser.add_argument("-o", "--output", help="JSON file")
+    peers.add_options(parser, "litert,onnxruntime,openvino,ncnn,mnn")
     arguments = parser.parse_args()
-    arguments.device = ["--device", arguments.device] if arguments.device else []
-    arguments.runs = -(-arguments.runs // arguments.rounds)
+    peers.take_options(arguments)
     return arguments
 
 

@@ -115,26 +115,18 @@ void onnx_model_output(onnx_model *model, const char *name)
     put_value_info(&model->graph, 12, name, ONNX_FLOAT, -1, NULL);
 }
 
-static void put_tensor(onnx_bytes *out, int field, const char *name, int type, int rank, const int64_t *dims,
+void onnx_model_tensor(onnx_model *model, const char *name, int type, int rank, const int64_t *dims,
                        const void *data, size_t bytes)
 {
     onnx_bytes tensor = {0};
+    close_node(model);
     for (int i = 0; i < rank; i++) {
         onnx_put_int(&tensor, 1, dims[i]);
     }
     onnx_put_int(&tensor, 2, type);
-    if (name) {
-        put_text(&tensor, 8, name);
-    }
+    put_text(&tensor, 8, name);
     onnx_put_bytes(&tensor, 9, data, bytes);
-    put_message(out, field, &tensor);
-}
-
-void onnx_model_tensor(onnx_model *model, const char *name, int type, int rank, const int64_t *dims,
-                       const void *data, size_t bytes)
-{
-    close_node(model);
-    put_tensor(&model->graph, 5, name, type, rank, dims, data, bytes);
+    put_message(&model->graph, 5, &tensor);
 }
 
 void onnx_model_floats(onnx_model *model, const char *name, int rank, const int64_t *dims, const float *data)
@@ -221,23 +213,6 @@ void onnx_model_attr_texts(onnx_model *model, const char *name, int count, const
         put_text(&value, 9, texts[i]);
     }
     put_attribute(model, name, 8, &value);
-}
-
-void onnx_model_attr_floats(onnx_model *model, const char *name, int count, const float *numbers)
-{
-    onnx_bytes value = {0};
-    for (int i = 0; i < count; i++) {
-        put_float(&value, 7, numbers[i]);
-    }
-    put_attribute(model, name, 6, &value);
-}
-
-void onnx_model_attr_tensor(onnx_model *model, const char *name, int type, int rank, const int64_t *dims,
-                            const void *data, size_t bytes)
-{
-    onnx_bytes value = {0};
-    put_tensor(&value, 5, NULL, type, rank, dims, data, bytes);
-    put_attribute(model, name, 4, &value);
 }
 
 void onnx_model_attr_graph(onnx_model *model, const char *name, onnx_model *branch)

@@ -41,9 +41,6 @@ void onnx_model_attr_float(onnx_model *model, const char *name, float number);
 void onnx_model_attr_text(onnx_model *model, const char *name, const char *text);
 void onnx_model_attr_ints(onnx_model *model, const char *name, int count, const int64_t *numbers);
 void onnx_model_attr_texts(onnx_model *model, const char *name, int count, const char *const *texts);
-void onnx_model_attr_floats(onnx_model *model, const char *name, int count, const float *numbers);
-void onnx_model_attr_tensor(onnx_model *model, const char *name, int type, int rank, const int64_t *dims,
-                            const void *data, size_t bytes);
 /* A graph as attribute; the branch, begun with onnx_model_begin, is consumed. */
 void onnx_model_attr_graph(onnx_model *model, const char *name, onnx_model *branch);
 /* An attribute that the function's caller gives under the name `of_call`; `type` is the number of its type. */

@@ -19,6 +19,7 @@
  * are clockwise, in radians.
  *
  * A candidate whose score is NaN gives no detection, and neither does one whose box is not finite.
+ * A logit may be infinite: its score is 1 or 0. An infinite score gives no detection.
  * Landmark functions do not check for NaN and infinity. Pointers must not be NULL unless a comment
  * allows it. docs/KIT.md names the sources of the methods, the constants of the known networks, and
  * the libraries that the results were compared with.
@@ -230,7 +231,7 @@ MTS_API uint32_t mts_kit_anchors(const mts_kit_ssd *ssd, float *anchors, uint32_
  * @param ssd the detector
  * @param anchors [anchors][2], of mts_kit_anchors
  * @param boxes [anchors][4 + 2 * points]
- * @param scores [anchors], logits
+ * @param scores [anchors], logits; infinity is a score of 1
  * @param detections [anchors]; as many as are found are written, in the order of the anchors
  * @return number of detections found. 0 also: as in mts_kit_anchors
  */

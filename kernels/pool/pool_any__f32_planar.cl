@@ -99,6 +99,51 @@ INLINE mts_vec pool_padded(GLOBAL const mts_pool_params *r, mts_i32 x) {
     return count;
 }
 
+#if VEC > 1
+/* One window whose columns lie side by side, in vectors along its rows; x: its first column. Returns the maximum or the
+ * sum, and the number of its columns that lie in the image. */
+INLINE float pool_along(GLOBAL const mts_real *act, GLOBAL const mts_pool_params *r, pool_place at, mts_i32 x,
+                        float *columns) {
+    const mts_u32 first = pool_below(x, r->window[1], 1, 0);
+    const mts_u32 n = pool_below(x, r->window[1], 1, (mts_i32)r->in_w) - first, whole = n / VEC * VEC;
+    const int most = r->kind == MTS_POOL_MAX;
+    const mts_vec nothing = mts_vec_splat(most ? POOL_NOTHING : 0.0f);
+    const mts_vec some = mts_vec_between(0.0f, 1.0f, 0.0f, (float)(n - whole));
+    mts_vec v = nothing;
+    mts_u32 row = at.top + (mts_u32)(x + (mts_i32)first);
+    *columns = (float)n;
+    for (mts_u32 k = 0; k < at.count; k++, row += at.step) {
+        for (mts_u32 c = 0; c < whole; c += VEC) {
+            const mts_vec p = mts_vec_load(act + row + c);
+            v = most ? mts_vec_max(v, p) : mts_vec_add(v, p);
+        }
+        if (whole == n) continue;
+        const mts_vec p = mts_row_load(act + row + whole, 1, n - whole, at.end - row - whole);
+        v = most ? mts_vec_max(v, mts_vec_select(some, p, nothing)) : mts_vec_add(v, mts_vec_keep(some, p));
+    }
+    return most ? mts_vec_most(v) : mts_vec_sum(v);
+}
+
+/* Whether few windows are so wide that they are done one by one. */
+INLINE int pool_is_along(GLOBAL const mts_pool_params *r, mts_u32 left) {
+    return r->dilation[1] == 1 && r->src.stride[5] == 1 &&
+           mts_least(left, VEC) * (r->window[1] / VEC + 2) <= r->window[1];
+}
+
+INLINE mts_vec pool_each(GLOBAL const mts_real *act, GLOBAL const mts_pool_params *r, pool_place at, mts_i32 x,
+                         mts_u32 left, mts_vec *columns) {
+    mts_vec v = mts_vec_splat(0.0f);
+    *columns = v;
+    for (mts_u32 i = 0; i < VEC && i < left; i++)
+        ((float *)&v)[i] =
+            pool_along(act, r, at, x + (mts_i32)(i * r->stride[1]), (float *)columns + i);
+    return v;
+}
+#else
+#define pool_is_along(r, left) 0
+#define pool_each pool_windows
+#endif
+
 KERNEL void pool_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_pool_params *r = MTS_MEMBER(mts_pool_params);
     const mts_u32 end = mts_view_end(&r->src, &r->dest, r->in_h, r->in_w);
@@ -109,7 +154,11 @@ KERNEL void pool_any__f32_planar(MTS_ARGS) {
         const float rows = (float)pool_rows(r, y);
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const mts_i32 x = (mts_i32)((s.x + i) * r->stride[1]) - r->pad[1];
-            mts_vec columns, v = pool_windows(act, r, at, x, s.n - i, &columns);
+            mts_vec columns, v;
+            if (pool_is_along(r, s.n - i))
+                v = pool_each(act, r, at, x, s.n - i, &columns);
+            else
+                v = pool_windows(act, r, at, x, s.n - i, &columns);
             if (r->kind == MTS_POOL_AVG) { /* an empty window sums to 0 */
                 const mts_vec count =
                     mts_vec_mul(r->include_pad ? pool_padded(r, x) : columns, mts_vec_splat(rows));

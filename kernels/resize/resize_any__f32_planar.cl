@@ -163,9 +163,202 @@ INLINE mts_vec resize_outside(GLOBAL const mts_resize_params *r, const resize_ta
     return v;
 }
 
+#if VEC > 1
+/*
+ * ---- by rows, on CPUs: nearest and linear, where columns lie side by side ----
+ *
+ * A source row is stretched to the width of the output once and kept. Rows of the output that lie between the same two
+ * source rows are sums of the two stretched rows. Places and weights of columns are found once for a work-item.
+ */
+#define RESIZE_LINE 512 /* columns that are kept */
+
+/* How pairs of neighbouring columns are made of column k of the source, its left and its right neighbour. */
+#define RESIZE_ANY 0    /* not in pairs */
+#define RESIZE_MIDDLE 1 /* (left + 3 k) / 4, (3 k + right) / 4 */
+#define RESIZE_BEGIN 2  /* k, (k + right) / 2 */
+#define RESIZE_TWICE 3  /* k, k */
+
+typedef struct resize_lines {
+    float line[2][RESIZE_LINE + 2 * VEC];
+    mts_u32 held[2];   /* the source rows of the lines: act offsets of column 0, or NONE */
+    mts_u32 x, n, end; /* columns of the output; end of the source */
+    mts_u32 pairs;
+    float weight[RESIZE_LINE];
+    mts_i32 at[RESIZE_LINE]; /* the left one of two columns */
+} resize_lines;
+
+INLINE mts_u32 resize_pairs(GLOBAL const mts_resize_params *r) {
+    const int middle = r->coord == MTS_COORD_HALF_PIXEL || r->coord == MTS_COORD_PYTORCH_HALF_PIXEL;
+    if (2 * r->in[1] != r->dest.dims[5] || r->scale[1] != 2.0f) return RESIZE_ANY;
+    if (r->mode == MTS_RESIZE_LINEAR)
+        return middle ? RESIZE_MIDDLE : r->coord == MTS_COORD_ASYMMETRIC ? RESIZE_BEGIN : RESIZE_ANY;
+    if (middle && r->round != MTS_ROUND_FLOOR && r->round != MTS_ROUND_CEIL) return RESIZE_TWICE;
+    return r->coord == MTS_COORD_ASYMMETRIC && r->round == MTS_ROUND_FLOOR ? RESIZE_TWICE : RESIZE_ANY;
+}
+
+/* Columns x .. x + n - 1 are wanted. */
+INLINE void resize_columns(GLOBAL const mts_resize_params *r, mts_u32 x, mts_u32 n, resize_lines *lines) {
+    if (lines->x == x && lines->n == n) return;
+    lines->x = x;
+    lines->n = n;
+    lines->held[0] = lines->held[1] = MTS_PARAM_NONE;
+    if (lines->pairs != RESIZE_ANY) return;
+    for (mts_u32 i = 0; i < n; i += VEC) {
+        const resize_taps taps = resize_find(r, 1, resize_ramp(x + i), r->dest.dims[5]);
+        for (mts_u32 k = 0; k < VEC && i + k < n; k++) {
+            lines->at[i + k] = (mts_i32)((const float *)&taps.at[0])[k];
+            lines->weight[i + k] = ((const float *)&taps.weight[1])[k];
+        }
+    }
+}
+
+/* The columns one by one: column i of the line is between source columns at[i] and the next. */
+INLINE void resize_stretch(GLOBAL const mts_real *act, GLOBAL const mts_resize_params *r, mts_u32 row,
+                           const resize_lines *lines, float *line) {
+    const mts_i32 last = (mts_i32)r->in[1] - 1;
+    GLOBAL const mts_real *src = act + row;
+    if (r->mode == MTS_RESIZE_NEAREST) {
+        for (mts_u32 i = 0; i < lines->n; i++) line[i] = mts_load(src + lines->at[i]);
+        return;
+    }
+    for (mts_u32 i = 0; i < lines->n; i++) {
+        const mts_i32 at = lines->at[i];
+        const float a = mts_load(src + at), b = mts_load(src + mts_least(at + 1, last)), w = lines->weight[i];
+        line[i] = mts_fma(w, b, (1.0f - w) * a);
+    }
+}
+
+/* VEC columns of the source from k on, which may begin before and end after it. */
+INLINE mts_vec resize_source(GLOBAL const mts_real *act, mts_u32 row, mts_i32 k, mts_i32 last, mts_u32 base,
+                             mts_u32 end) {
+    const mts_u32 from = row + (mts_u32)k;
+    if ((k >= 0 || from >= base) && from + VEC <= end) return mts_vec_load(act + from);
+    mts_vec v = mts_vec_splat(0.0f);
+    for (mts_i32 i = 0; i < VEC; i++) {
+        const mts_i32 at = mts_least(mts_most(k + i, 0), last);
+        ((float *)&v)[i] = mts_load(act + row + (mts_u32)at);
+    }
+    return v;
+}
+
+/* Pairs of columns from column x of the output on, which is even. What a vector has of other rows is replaced
+ * (the first and the last column) or not wanted. */
+INLINE void resize_stretch_pairs(GLOBAL const mts_real *act, GLOBAL const mts_resize_params *r, mts_u32 row,
+                                 mts_u32 x, mts_u32 n, const resize_lines *lines, float *line) {
+    const mts_i32 width = (mts_i32)r->in[1], last = width - 1, first = (mts_i32)(x / 2);
+    const mts_u32 base = r->src.base;
+    const mts_vec quarter = mts_vec_splat(0.25f), rest = mts_vec_splat(0.75f), mean = mts_vec_splat(0.5f);
+    for (mts_u32 i = 0; i < n; i += 2 * VEC) {
+        const mts_i32 k = first + (mts_i32)(i / 2);
+        const mts_vec here = resize_source(act, row, k, last, base, lines->end);
+        mts_vec even = here, odd = here;
+        if (lines->pairs != RESIZE_TWICE) {
+            const mts_vec right = resize_source(act, row, k + 1, last, base, lines->end);
+            odd = mts_vec_mul(lines->pairs == RESIZE_MIDDLE ? rest : mean, here);
+            odd = mts_vec_fma(lines->pairs == RESIZE_MIDDLE ? quarter : mean, right, odd);
+        }
+        if (lines->pairs == RESIZE_MIDDLE) {
+            const mts_vec left = resize_source(act, row, k - 1, last, base, lines->end);
+            even = mts_vec_fma(rest, here, mts_vec_mul(quarter, left));
+        }
+        mts_vec_put(line + i, mts_vec_zip_low(even, odd));
+        mts_vec_put(line + i + VEC, mts_vec_zip_high(even, odd));
+    }
+    if (x == 0) line[0] = mts_load(act + row);
+    if (x + n >= r->dest.dims[5]) line[r->dest.dims[5] - 1 - x] = mts_load(act + row + (mts_u32)last);
+}
+
+/* The stretched source row whose column 0 lies at act offset `row`. `other` is wanted as well. */
+INLINE int resize_hold(GLOBAL const mts_real *act, GLOBAL const mts_resize_params *r, mts_u32 row, mts_u32 other,
+                       resize_lines *lines) {
+    if (lines->held[0] == row) return 0;
+    if (lines->held[1] == row) return 1;
+    const int into = lines->held[0] == other;
+    if (lines->pairs == RESIZE_ANY) {
+        resize_stretch(act, r, row, lines, lines->line[into]);
+    } else { /* columns at odd places have a neighbour before them, which is made with them */
+        const mts_u32 odd = lines->x % 2;
+        resize_stretch_pairs(act, r, row, lines->x - odd, lines->n + odd, lines, lines->line[into]);
+    }
+    lines->held[into] = row;
+    return into;
+}
+
+/* Two source rows, act offsets of column 0, and their weights; `above` alone where both are one row. */
+typedef struct resize_between {
+    mts_u32 above, below;
+    float above_weight, below_weight;
+    int nearest;
+} resize_between;
+
+/* Row y of the output; taps: those of VEC rows from `first` on, which are found here when y is not among them. */
+INLINE resize_between resize_row(GLOBAL const mts_resize_params *r, mts_u32 plane, mts_u32 y, mts_u32 *first,
+                                 resize_taps *taps) {
+    resize_between rows;
+    if (y - *first >= VEC) {
+        *first = y;
+        *taps = resize_find(r, 0, resize_ramp(y), r->dest.dims[4]);
+    }
+    const mts_u32 i = y - *first;
+    rows.nearest = taps->count == 1;
+    rows.above = plane + (mts_u32)((const float *)&taps->at[0])[i] * r->src.stride[4];
+    rows.below = plane + (mts_u32)((const float *)&taps->at[1])[i] * r->src.stride[4];
+    rows.above_weight = ((const float *)&taps->weight[0])[i];
+    rows.below_weight = ((const float *)&taps->weight[1])[i];
+    return rows;
+}
+
+/* n columns of the stretch from column x of the output on, at act + to; room: floats that may be written. */
+INLINE void resize_by_rows(GLOBAL mts_real *act, GLOBAL const mts_resize_params *r, const resize_between *rows,
+                           mts_u32 x, mts_u32 n, mts_u32 to, mts_u32 room, resize_lines *lines) {
+    const mts_u32 odd = lines->pairs == RESIZE_ANY ? 0 : x % 2;
+    const mts_vec a = mts_vec_splat(rows->above_weight), b = mts_vec_splat(rows->below_weight);
+    resize_columns(r, x, n, lines);
+    if (rows->nearest) {
+        const float *line = lines->line[resize_hold(act, r, rows->above, MTS_PARAM_NONE - 1, lines)] + odd;
+        for (mts_u32 i = 0; i < n; i += VEC)
+            mts_row_store(act + to + i, mts_vec_get(line + i), n - i, room - i);
+        return;
+    }
+    const float *above = lines->line[resize_hold(act, r, rows->above, rows->below, lines)] + odd;
+    const float *below = lines->line[resize_hold(act, r, rows->below, rows->above, lines)] + odd;
+    for (mts_u32 i = 0; i < n; i += VEC) {
+        const mts_vec v = mts_vec_mul(a, mts_vec_get(above + i));
+        mts_row_store(act + to + i, mts_vec_fma(b, mts_vec_get(below + i), v), n - i, room - i);
+    }
+}
+
+INLINE int resize_is_by_rows(GLOBAL const mts_resize_params *r) {
+    return r->mode != MTS_RESIZE_CUBIC && r->coord != MTS_COORD_TF_CROP && r->src.stride[5] == 1;
+}
+
+INLINE void resize_all_by_rows(GLOBAL mts_real *act, GLOBAL const mts_resize_params *r, mts_span *s) {
+    resize_lines lines;
+    resize_taps taps;
+    mts_u32 first = MTS_PARAM_NONE - VEC;
+    lines.held[0] = lines.held[1] = MTS_PARAM_NONE;
+    lines.x = lines.n = 0;
+    lines.pairs = resize_pairs(r);
+    lines.end = mts_view_end(&r->src, &r->dest, r->in[0], r->in[1]);
+    taps.count = 0;
+    while (mts_span_next(act, &r->dest, s)) {
+        const resize_between rows = resize_row(r, mts_view_plane(&r->src, s), s->y, &first, &taps);
+        for (mts_u32 i = 0; i < s->n; i += RESIZE_LINE)
+            resize_by_rows(act, r, &rows, s->x + i, mts_least(s->n - i, RESIZE_LINE), s->to + i, s->stop - s->to - i,
+                           &lines);
+    }
+}
+#endif
+
 KERNEL void resize_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_resize_params *r = MTS_MEMBER(mts_resize_params);
     mts_span s = mts_span_open(act, &r->dest);
+#if VEC > 1
+    if (resize_is_by_rows(r)) {
+        resize_all_by_rows(act, r, &s);
+        return;
+    }
+#endif
     while (mts_span_next(act, &r->dest, &s)) {
         GLOBAL const mts_real *plane = act + mts_view_plane(&r->src, &s);
         const resize_taps rows = resize_find(r, 0, mts_vec_splat((float)s.y), r->dest.dims[4]);

@@ -215,7 +215,7 @@ mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const ch
                                  .label = label,
                                  .members = count};
     launch.first = mts_param_buffer_add(&encoding->params, params, (size_t)words * count);
-    mts_launch_over_plane(encoding->device, pitch, launch.global, launch.local);
+    mts_launch_over_planes(encoding->device, pitch, (uint64_t)planes * count, launch.global, launch.local);
     launch.global[1] = planes + 1;
     launch.global[2] = count;
     launch.entries = (mts_entries){

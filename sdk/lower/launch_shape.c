@@ -23,14 +23,35 @@ const char *mts_launch_defines(const mts_device_info *device, mts_precision prec
     return texts[vector == 1 ? 0 : vector == 16 ? 1 : vector == 8 ? 2 : 3][precision];
 }
 
+enum {
+    /* Elements of a CPU's work-item, at least and at most. */
+    RUN_LEAST = 512,
+    RUN_MOST = 4096,
+    /* Work-items that each compute unit gets where there are elements enough. */
+    ITEMS_PER_UNIT = 16
+};
+
+void mts_launch_over_planes(const mts_device_info *device, uint32_t pitch, uint64_t planes,
+                            uint32_t global[3], uint32_t local[3])
+{
+    mts_launch_over_plane(device, pitch, global, local);
+    if (!device->is_gpu) {
+        const uint64_t items =
+            (uint64_t)(device->compute_units > 0 ? device->compute_units : 1) * ITEMS_PER_UNIT;
+        const uint64_t share = pitch * planes / items;
+        const uint32_t run = share < RUN_LEAST ? RUN_LEAST : share > RUN_MOST ? RUN_MOST : (uint32_t)share;
+        global[0] = (pitch + run - 1) / run;
+    }
+}
+
 /* A work-item owns a run of elements (kernels/dest.h): on a CPU a long one, in vectors; on a GPU a single
  * element, so that neighbours touch neighbours. */
 void mts_launch_over_plane(const mts_device_info *device, uint32_t pitch, uint32_t global[3],
                            uint32_t local[3])
 {
-    enum { CPU_RUN = 512, GPU_GROUP = 64 }; /* a power of two */
+    enum { GPU_GROUP = 64 }; /* a power of two */
     local[0] = local[1] = local[2] = 1;
-    global[0] = (pitch + CPU_RUN - 1) / CPU_RUN;
+    global[0] = (pitch + RUN_LEAST - 1) / RUN_LEAST;
     if (device->is_gpu) {
         local[0] = GPU_GROUP;
         while (local[0] > 1 && local[0] > device->work_group_size) {

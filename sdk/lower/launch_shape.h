@@ -11,6 +11,10 @@
 /* Fills local and global[0] of a launch over planes of `pitch` elements. */
 void mts_launch_over_plane(const mts_device_info *device, uint32_t pitch, uint32_t global[3],
                            uint32_t local[3]);
+/* Likewise for `planes` of them: a CPU's work-items are longer where there are many, so that what a kernel finds once
+ * for a work-item serves more rows. */
+void mts_launch_over_planes(const mts_device_info *device, uint32_t pitch, uint64_t planes,
+                            uint32_t global[3], uint32_t local[3]);
 /* Halves the work-groups of a launch until its kernel takes them: some devices build a kernel for fewer
  * work-items than they advertise. by_group: global[0] counts work-groups, and shrinks too. */
 void mts_launch_fit(mts_launch *launch, bool by_group);

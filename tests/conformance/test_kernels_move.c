@@ -58,6 +58,29 @@ static void copy_follows_signed_and_transposed_steps(void **state)
     }
 }
 
+/* Depth to space: columns 2 x and 2 x + 1 of the result lie in two planes. */
+static void copy_interleaves_pairs(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_copy_params params[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (int m = 0; m < MEMBERS; m++) {
+            const uint32_t own[MTS_PARAM_RANK] = {
+                1, 2, 1, 2, kernel_pair_pick(pair, 1, 9), kernel_pair_pick(pair, 1, 70)};
+            const uint32_t dims[MTS_PARAM_RANK] = {1, 1, own[4], 2, own[5], 2};
+            const mts_view_params view = kernel_pair_operand(pair, own, false, &params[m].src_pool);
+            const uint32_t from[MTS_PARAM_RANK] = {0, 0, 4, 3, 5, 1};
+            params[m].src.base = view.base;
+            for (int i = 0; i < MTS_PARAM_RANK; i++) {
+                params[m].step[i] = (int32_t)view.stride[from[i]];
+            }
+            params[m].dest = kernel_pair_output(pair, dims);
+        }
+        kernel_pair_run_dest(pair, "copy_any__f32_planar", params, MEMBERS, sizeof params[0]);
+    }
+}
+
 static void copy_reads_floats_of_a_zero_copy_input_whatever_is_stored(void **state)
 {
     kernel_pair *pair = *state;
@@ -239,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copy_follows_signed_and_transposed_steps),
+        cmocka_unit_test(copy_interleaves_pairs),
         cmocka_unit_test(copy_reads_floats_of_a_zero_copy_input_whatever_is_stored),
         cmocka_unit_test(concat_agrees_along_every_axis),
         cmocka_unit_test(pad_agrees_in_every_mode_and_when_it_crops),

@@ -48,10 +48,31 @@ static void resize_agrees_in_every_mode_and_coordinate_system(void **state)
     }
 }
 
+/* Rows that are longer than what a work-item keeps of them, twice as wide and else. */
+static void wide_rows_agree(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 8; n++) {
+        mts_resize_params r = {.mode = n % 2, .coord = n / 2 % 4, .round = n % 3};
+        uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, 2, 3, 290 + n};
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 1e-4f;
+        r.src = kernel_pair_operand(pair, dims, false, NULL);
+        for (int i = 0; i < 2; i++) {
+            r.in[i] = dims[4 + i];
+            dims[4 + i] = n < 4 ? 2 * r.in[i] : 5 + 700 * (uint32_t)i;
+            r.scale[i] = (float)dims[4 + i] / (float)r.in[i];
+        }
+        r.dest = kernel_pair_output(pair, dims);
+        kernel_pair_run_dest(pair, "resize_any__f32_planar", &r, 1, sizeof r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resize_agrees_in_every_mode_and_coordinate_system),
+        cmocka_unit_test(wide_rows_agree),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

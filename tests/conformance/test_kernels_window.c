@@ -55,6 +55,30 @@ static void pool_params(kernel_pair *pair, mts_pool_params *r, uint32_t n)
     r->dest = kernel_pair_output(pair, dims);
 }
 
+/* One window, or few, as large as the image: a work-item goes along its rows. */
+static void pool_of_whole_planes_agrees(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_pool_params r = {.kind = n % 2, .include_pad = n / 2 % 2};
+        uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, 3, kernel_pair_pick(pair, 1, 20), n % 3 ? 7 + n : 40 + n};
+        kernel_pair_start(pair, n + 1);
+        r.in_h = dims[4];
+        r.in_w = dims[5];
+        r.src = kernel_pair_operand(pair, dims, false, NULL);
+        for (int i = 0; i < 2; i++) {
+            const uint32_t more = kernel_pair_pick(pair, 0, 2);
+            r.window[i] = dims[4 + i];
+            r.dilation[i] = 1;
+            r.stride[i] = 1 + n / 4 % 2;
+            r.pad[i] = r.pad[2 + i] = (int32_t)(more < dims[4 + i] ? more : 0);
+            dims[4 + i] = 2 * (uint32_t)r.pad[i] / r.stride[i] + 1;
+        }
+        r.dest = kernel_pair_output(pair, dims);
+        kernel_pair_run_dest(pair, "pool_any__f32_planar", &r, 1, sizeof r);
+    }
+}
+
 static void pool_agrees_with_padding_dilation_and_ceil_windows(void **state)
 {
     kernel_pair *pair = *state;
@@ -134,6 +158,7 @@ static void deconv_agrees_with_groups_strides_and_dilation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pool_of_whole_planes_agrees),
         cmocka_unit_test(pool_agrees_with_padding_dilation_and_ceil_windows),
         cmocka_unit_test(lrn_agrees_for_odd_and_even_windows),
         cmocka_unit_test(deconv_agrees_with_groups_strides_and_dilation),

@@ -16,7 +16,6 @@
 #define MTS_GRAPH_GRAPH_H
 
 #include "base/alloc.h"
-#include "base/text.h"
 #include "kernels/abi/kinds.h"
 #include "graph/ops.h"
 #include "tensor/tensor.h"
@@ -274,7 +273,5 @@ uint64_t mts_node_mul_adds(const mts_graph *graph, const mts_node *node);
 void mts_value_matrix(const mts_value *value, uint32_t *out, uint32_t *in, uint32_t *inner);
 /* Gathers a constant's blocks into a dense array of its dtype converted to float32: f32[count]. */
 void mts_value_read_f32(const mts_value *value, float *out);
-/* Listing for people, one node a line. */
-void mts_graph_print(const mts_graph *graph, mts_text *text);
 
 #endif

@@ -115,3 +115,12 @@ mts_status mts_node_infer(mts_op op, const mts_attrs *attrs, const mts_shape *co
     *out = shape;
     return MTS_STATUS_OK;
 }
+
+const char *mts_node_title(const mts_graph *graph, const mts_node *node)
+{
+    if (node->name && node->name[0] != '\0') {
+        return node->name;
+    }
+    const char *output = graph->values[node->output].name;
+    return output ? output : "";
+}

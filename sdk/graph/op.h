@@ -94,28 +94,25 @@ typedef struct mts_op_row {
     bool (*alike)(const mts_graph *a, const mts_node *x, const mts_graph *b, const mts_node *y);
     /* How channels pass through a node whose tensors have channels (graph.h). */
     mts_channels_function *channels;
-    /* Appends " attribute ..." to a listing; NULL: nothing. */
-    void (*print)(const mts_graph *graph, const mts_node *node, mts_text *text);
 } mts_op_row;
 
 /* A column that a row must have: NULL is a void *, and does not compile. */
 #define MTS_OP_GIVEN(type, column) _Generic((column), type * : (column))
 
 /* A row: its columns, `fields` an array, and last what each input may be. */
-#define MTS_OP_ROW(name, least, most, weight_out, fields, infer, check, mul_adds, alike, channels, print,    \
-                   ...)                                                                                      \
+#define MTS_OP_ROW(name, least, most, weight_out, fields, infer, check, mul_adds, alike, channels, ...)      \
     MTS_OP_COLUMNS(name, least, most, weight_out, fields, sizeof(fields) / sizeof((fields)[0]), infer,       \
-                   check, mul_adds, alike, channels, print, __VA_ARGS__)
+                   check, mul_adds, alike, channels, __VA_ARGS__)
 /* The row of an operator without attributes. */
-#define MTS_OP_ROW_BARE(name, least, most, weight_out, infer, check, mul_adds, alike, channels, print, ...)  \
-    MTS_OP_COLUMNS(name, least, most, weight_out, NULL, 0, infer, check, mul_adds, alike, channels, print,   \
+#define MTS_OP_ROW_BARE(name, least, most, weight_out, infer, check, mul_adds, alike, channels, ...)         \
+    MTS_OP_COLUMNS(name, least, most, weight_out, NULL, 0, infer, check, mul_adds, alike, channels,          \
                    __VA_ARGS__)
 #define MTS_OP_COLUMNS(name, least, most, weight_out, fields, field_count, infer, check, mul_adds, alike,    \
-                       channels, print, ...)                                                                 \
+                       channels, ...)                                                                        \
     {                                                                                                        \
         MTS_OP_GIVEN(char, name), least, most, {__VA_ARGS__}, weight_out, fields, field_count,               \
             MTS_OP_GIVEN(mts_infer_function, infer), check, MTS_OP_GIVEN(mts_mul_adds_function, mul_adds),   \
-            alike, MTS_OP_GIVEN(mts_channels_function, channels), print                                      \
+            alike, MTS_OP_GIVEN(mts_channels_function, channels)                                             \
     }
 
 #define MTS_OP_DECLARE(NAME, row) extern const mts_op_row mts_op_##row;

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "lower/launch_shape.h"
 #include "lower/conv_jobs.h"
 #include "lower/encoders.h"

@@ -2,6 +2,7 @@
  * encode_fc.c: fully connected layers, one launch of fc_lanes or, on a GPU, of fc_block.
  */
 #include "lower/launch_shape.h"
+#include "base/text.h"
 #include "lower/encode_conv.h"
 #include "lower/encoders.h"
 #include "stitch/tiles.h"

@@ -6,6 +6,7 @@
  */
 #include "lower/implementations.h"
 
+#include "base/text.h"
 #include "lower/launch_shape.h"
 #include "lower/encode_block.h"
 #include "lower/encode_conv.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "device/kernel.h"
 
 #ifndef MTS_VERSION_TEXT

@@ -16,6 +16,7 @@
 #include "compiler/models/bundle.h"
 #include "compiler/passes/discover.h"
 #include "support/fault_allocator.h"
+#include "support/graph_print.h"
 #include "support/sample_archive.h"
 
 static mts_archive *sample_discovered(void)
@@ -63,8 +64,8 @@ static void a_bundle_read_back_holds_the_same_tasks(void **state)
         mts_text x, y;
         mts_text_init(&x, mts_allocator_default());
         mts_text_init(&y, mts_allocator_default());
-        mts_graph_print(a->graph, &x);
-        mts_graph_print(b->graph, &y);
+        graph_print(a->graph, &x);
+        graph_print(b->graph, &y);
         assert_string_equal(mts_text_get(&x), mts_text_get(&y));
         mts_text_release(&x);
         mts_text_release(&y);

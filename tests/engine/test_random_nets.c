@@ -19,6 +19,7 @@
 
 #include "engine/state.h"
 #include "platform/os/os.h"
+#include "support/graph_print.h"
 #include "support/net.h"
 #include "support/random_net.h"
 #include "support/tolerance.h"
@@ -82,7 +83,7 @@ static void report(const world *w, uint32_t task, uint32_t output, const char *h
     mts_text text;
     char shape[96];
     mts_text_init(&text, mts_allocator_default());
-    mts_graph_print(w->graphs[task], &text);
+    graph_print(w->graphs[task], &text);
     print_error("family %u, task %u, output %u (%s), %s: [%zu] is %g instead of %g\n%s\n", w->family.seed,
                 task, output, mts_shape_text(&w->graphs[task]->outputs[output].shape, shape, sizeof shape),
                 how, at, got, want, mts_text_get(&text));

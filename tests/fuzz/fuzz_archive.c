@@ -14,6 +14,7 @@
 #include "compiler/models/bundle.h"
 #include "tune/tune.h"
 #include "graph/align.h"
+#include "support/graph_print.h"
 #include "support/net.h"
 
 #define ELEMENTS_MOST 100000u /* of all values of a session that is made */
@@ -112,7 +113,7 @@ static void use(const mts_archive *archive)
     const mts_allocator *allocator = mts_allocator_default();
     mts_text text;
     mts_text_init(&text, allocator);
-    mts_graph_print(archive->tasks[0].graph, &text);
+    graph_print(archive->tasks[0].graph, &text);
     mts_text_release(&text);
     mts_bundle_bytes again;
     if (mts_bundle_encode(archive, allocator, &again, NULL) == MTS_STATUS_OK) {

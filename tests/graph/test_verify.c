@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "graph/graph.h"
+#include "support/graph_print.h"
 #include "support/fault_allocator.h"
 
 static mts_arena arena;
@@ -65,7 +66,7 @@ static void a_built_graph_is_valid_and_printed(void **state)
     mts_text text;
     assert_int_equal(mts_graph_verify(graph, &error), MTS_STATUS_OK);
     mts_text_init(&text, mts_allocator_default());
-    mts_graph_print(graph, &text);
+    graph_print(graph, &text);
     assert_non_null(strstr(mts_text_get(&text), "conv      conv(x, w, -, b)"));
     assert_non_null(strstr(mts_text_get(&text), "output y"));
     mts_text_release(&text);

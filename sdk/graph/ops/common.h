@@ -33,11 +33,4 @@ mts_propagation mts_channels_unstitched(const mts_graph *graph, const mts_node *
 /* Channels are kept, and the activation follows. */
 mts_propagation mts_channels_kept_after(const mts_act *act);
 
-/* ---- listings ---- */
-/* Column of an operator whose attributes are an mts_attrs_axis. */
-void mts_print_axis(const mts_graph *graph, const mts_node *node, mts_text *text);
-void mts_print_act(const mts_act *act, mts_text *text);
-void mts_print_window(const uint32_t *kernel, const uint32_t *stride, const uint32_t *dilation,
-                      const int32_t *pad, mts_text *text);
-
 #endif

@@ -39,6 +39,5 @@ static mts_propagation concat_channels(const mts_graph *graph, const mts_node *n
 
 static const mts_op_field concat_fields[] = {MTS_OP_WORD(axis, axis, true)};
 
-const mts_op_row mts_op_concat =
-    MTS_OP_ROW("concat", 1, MTS_OP_ANY, MTS_NONE, concat_fields, concat_infer, NULL, mts_cost_none, NULL,
-               concat_channels, mts_print_axis, MTS_OP_INPUT_VALUE);
+const mts_op_row mts_op_concat = MTS_OP_ROW("concat", 1, MTS_OP_ANY, MTS_NONE, concat_fields, concat_infer,
+                                            NULL, mts_cost_none, NULL, concat_channels, MTS_OP_INPUT_VALUE);

@@ -161,18 +161,6 @@ static mts_propagation conv_channels(const mts_graph *graph, const mts_node *nod
     return rule;
 }
 
-static void conv_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    (void)graph;
-    const mts_attrs_conv *conv = &node->attrs.conv;
-    mts_print_window(conv->kernel, conv->stride, conv->dilation, conv->pad, text);
-    if (conv->group != 1) {
-        mts_text_add(text, " group %u", conv->group);
-    }
-    mts_print_act(&conv->act, text);
-    mts_text_add(text, "%s", node->scatter ? " scatter" : "");
-}
-
 static const mts_op_field conv_fields[] = {MTS_OP_WORD(conv, kernel, true),
                                            MTS_OP_WORD(conv, stride, true),
                                            MTS_OP_WORD(conv, dilation, true),
@@ -183,9 +171,9 @@ static const mts_op_field conv_fields[] = {MTS_OP_WORD(conv, kernel, true),
 
 const mts_op_row mts_op_conv =
     MTS_OP_ROW("conv", 2, 6, 0, conv_fields, conv_infer, NULL, conv_mul_adds, conv_alike, conv_channels,
-               conv_print, MTS_OP_INPUT_DATA, MTS_OP_INPUT_BLOCKS, MTS_OP_INPUT_AFFINE, MTS_OP_INPUT_AFFINE,
+               MTS_OP_INPUT_DATA, MTS_OP_INPUT_BLOCKS, MTS_OP_INPUT_AFFINE, MTS_OP_INPUT_AFFINE,
                MTS_OP_INPUT_DATA, MTS_OP_INPUT_VECTOR);
 
-const mts_op_row mts_op_deconv = MTS_OP_ROW("deconv", 2, 3, 1, conv_fields, conv_infer, NULL, deconv_mul_adds,
-                                            conv_alike, mts_channels_unstitched, conv_print,
-                                            MTS_OP_INPUT_DATA, MTS_OP_INPUT_WEIGHT, MTS_OP_INPUT_VECTOR);
+const mts_op_row mts_op_deconv =
+    MTS_OP_ROW("deconv", 2, 3, 1, conv_fields, conv_infer, NULL, deconv_mul_adds, conv_alike,
+               mts_channels_unstitched, MTS_OP_INPUT_DATA, MTS_OP_INPUT_WEIGHT, MTS_OP_INPUT_VECTOR);

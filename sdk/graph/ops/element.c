@@ -92,38 +92,20 @@ static mts_propagation binary_channels(const mts_graph *graph, const mts_node *n
     return mts_channels_kept_after(&node->attrs.binary.act);
 }
 
-static void unary_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    (void)graph;
-    mts_print_act(&node->attrs.unary.act, text);
-}
-
-static void binary_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    (void)graph;
-    static const char *const names[MTS_BIN_COUNT] = {"add",           "sub", "mul", "div",   "prelu",
-                                                     "max",           "min", "pow", "equal", "greater",
-                                                     "greater_equal", "mod", "fmod"};
-    mts_text_add(text, " %s", names[node->attrs.binary.kind]);
-    mts_print_act(&node->attrs.binary.act, text);
-}
-
 static const mts_op_field unary_fields[] = {MTS_OP_ACT(unary, act)};
 
 static const mts_op_field binary_fields[] = {MTS_OP_WORD(binary, kind, true), MTS_OP_ACT(binary, act)};
 
-const mts_op_row mts_op_scale = MTS_OP_ROW(
-    "scale", 3, 4, MTS_NONE, unary_fields, scale_infer, NULL, mts_cost_output, NULL, unary_channels,
-    unary_print, MTS_OP_INPUT_DATA, MTS_OP_INPUT_VECTOR, MTS_OP_INPUT_AFFINE, MTS_OP_INPUT_VECTOR);
+const mts_op_row mts_op_scale = MTS_OP_ROW("scale", 3, 4, MTS_NONE, unary_fields, scale_infer, NULL,
+                                           mts_cost_output, NULL, unary_channels, MTS_OP_INPUT_DATA,
+                                           MTS_OP_INPUT_VECTOR, MTS_OP_INPUT_AFFINE, MTS_OP_INPUT_VECTOR);
 
-const mts_op_row mts_op_unary =
-    MTS_OP_ROW("unary", 1, 1, MTS_NONE, unary_fields, unary_infer, NULL, mts_cost_output, NULL,
-               unary_channels, unary_print, MTS_OP_INPUT_DATA);
+const mts_op_row mts_op_unary = MTS_OP_ROW("unary", 1, 1, MTS_NONE, unary_fields, unary_infer, NULL,
+                                           mts_cost_output, NULL, unary_channels, MTS_OP_INPUT_DATA);
 
-const mts_op_row mts_op_binary =
-    MTS_OP_ROW("binary", 2, 2, MTS_NONE, binary_fields, binary_infer, NULL, mts_cost_output, NULL,
-               binary_channels, binary_print, MTS_OP_INPUT_VALUE);
+const mts_op_row mts_op_binary = MTS_OP_ROW("binary", 2, 2, MTS_NONE, binary_fields, binary_infer, NULL,
+                                            mts_cost_output, NULL, binary_channels, MTS_OP_INPUT_VALUE);
 
 const mts_op_row mts_op_select =
     MTS_OP_ROW_BARE("select", 3, 3, MTS_NONE, select_infer, NULL, mts_cost_output, NULL,
-                    mts_channels_unstitched, NULL, MTS_OP_INPUT_VALUE);
+                    mts_channels_unstitched, MTS_OP_INPUT_VALUE);

@@ -43,4 +43,4 @@ static const mts_op_field gather_fields[] = {MTS_OP_WORD(axis, axis, true)};
 
 const mts_op_row mts_op_gather =
     MTS_OP_ROW("gather", 2, 2, MTS_NONE, gather_fields, gather_infer, gather_check, mts_cost_none, NULL,
-               mts_channels_unstitched, mts_print_axis, MTS_OP_INPUT_DATA, MTS_OP_INPUT_INDEX);
+               mts_channels_unstitched, MTS_OP_INPUT_DATA, MTS_OP_INPUT_INDEX);

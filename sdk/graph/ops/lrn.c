@@ -29,4 +29,4 @@ static const mts_op_field lrn_fields[] = {MTS_OP_WORD(lrn, size, true), MTS_OP_F
                                           MTS_OP_FLOAT(lrn, beta, true), MTS_OP_FLOAT(lrn, bias, true)};
 
 const mts_op_row mts_op_lrn = MTS_OP_ROW("lrn", 1, 1, MTS_NONE, lrn_fields, lrn_infer, NULL, lrn_mul_adds,
-                                         NULL, mts_channels_unstitched, NULL, MTS_OP_INPUT_DATA);
+                                         NULL, mts_channels_unstitched, MTS_OP_INPUT_DATA);

@@ -49,4 +49,4 @@ static const mts_op_field matmul_fields[] = {MTS_OP_FLOAT(matmul, alpha, true),
 
 const mts_op_row mts_op_matmul =
     MTS_OP_ROW("matmul", 2, 3, 1, matmul_fields, matmul_infer, NULL, matmul_mul_adds, NULL,
-               mts_channels_unstitched, NULL, MTS_OP_INPUT_VALUE);
+               mts_channels_unstitched, MTS_OP_INPUT_VALUE);

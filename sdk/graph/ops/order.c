@@ -26,15 +26,8 @@ static uint64_t order_mul_adds(const mts_graph *graph, const mts_node *node)
     return mts_cost_input(graph, node) * node->attrs.order.count;
 }
 
-static void order_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    (void)graph;
-    mts_text_add(text, " %u %s", node->attrs.order.count, node->attrs.order.largest ? "largest" : "smallest");
-}
-
 static const mts_op_field order_fields[] = {MTS_OP_WORD(order, count, false),
                                             MTS_OP_WORD(order, largest, true)};
 
-const mts_op_row mts_op_order =
-    MTS_OP_ROW("order", 1, 1, MTS_NONE, order_fields, order_infer, NULL, order_mul_adds, NULL,
-               mts_channels_unstitched, order_print, MTS_OP_INPUT_DATA);
+const mts_op_row mts_op_order = MTS_OP_ROW("order", 1, 1, MTS_NONE, order_fields, order_infer, NULL,
+                                           order_mul_adds, NULL, mts_channels_unstitched, MTS_OP_INPUT_DATA);

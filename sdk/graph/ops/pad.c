@@ -47,19 +47,8 @@ static mts_propagation pad_channels(const mts_graph *graph, const mts_node *node
                              .reason = batch || channels ? "padding of channels" : NULL};
 }
 
-static void pad_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    static const char *const names[] = {"constant", "edge", "reflect"};
-    const mts_attrs_pad *pad = &node->attrs.pad;
-    const uint32_t rank = graph->values[node->output].shape.rank;
-    mts_text_add(text, " %s", names[pad->mode]);
-    for (uint32_t i = 0; i < rank; i++) {
-        mts_text_add(text, "%s%lld:%lld", i ? "," : " ", (long long)pad->before[i], (long long)pad->after[i]);
-    }
-}
-
 static const mts_op_field pad_fields[] = {MTS_OP_WORD(pad, mode, true), MTS_OP_FLOAT(pad, value, true),
                                           MTS_OP_LONG(pad, before, false), MTS_OP_LONG(pad, after, false)};
 
 const mts_op_row mts_op_pad = MTS_OP_ROW("pad", 1, 1, MTS_NONE, pad_fields, pad_infer, NULL, mts_cost_none,
-                                         NULL, pad_channels, pad_print, MTS_OP_INPUT_DATA);
+                                         NULL, pad_channels, MTS_OP_INPUT_DATA);

@@ -50,18 +50,10 @@ static mts_propagation pool_channels(const mts_graph *graph, const mts_node *nod
     return (mts_propagation){.pass = MTS_CHANNELS_KEPT};
 }
 
-static void pool_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    (void)graph;
-    const mts_attrs_pool *pool = &node->attrs.pool;
-    mts_text_add(text, " %s", pool->kind == MTS_POOL_MAX ? "max" : "average");
-    mts_print_window(pool->kernel, pool->stride, pool->dilation, pool->pad, text);
-}
-
 static const mts_op_field pool_fields[] = {
     MTS_OP_WORD(pool, kind, true),       MTS_OP_WORD(pool, kernel, true), MTS_OP_WORD(pool, stride, true),
     MTS_OP_WORD(pool, dilation, true),   MTS_OP_WORD(pool, pad, true),    MTS_OP_WORD(pool, ceil, true),
     MTS_OP_WORD(pool, include_pad, true)};
 
 const mts_op_row mts_op_pool = MTS_OP_ROW("pool", 1, 1, MTS_NONE, pool_fields, pool_infer, NULL,
-                                          pool_mul_adds, NULL, pool_channels, pool_print, MTS_OP_INPUT_DATA);
+                                          pool_mul_adds, NULL, pool_channels, MTS_OP_INPUT_DATA);

@@ -62,19 +62,11 @@ static uint64_t recur_mul_adds(const mts_graph *graph, const mts_node *node)
     return (uint64_t)x[0] * (uint64_t)x[1] * mts_shape_count(&graph->values[node->inputs[1]].shape);
 }
 
-static void recur_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    (void)graph;
-    static const char *const names[MTS_RECUR_COUNT] = {"lstm", "gru", "gru after", "plain"};
-    mts_text_add(text, " %s%s", names[node->attrs.recur.kind], node->attrs.recur.reverse ? " reverse" : "");
-}
-
 static const mts_op_field recur_fields[] = {
     MTS_OP_WORD(recur, kind, true),
     MTS_OP_WORD(recur, reverse, true),
 };
 
-const mts_op_row mts_op_recur =
-    MTS_OP_ROW("recur", 2, 5, MTS_NONE, recur_fields, recur_infer, NULL, recur_mul_adds, NULL,
-               mts_channels_unstitched, recur_print, MTS_OP_INPUT_DATA, MTS_OP_INPUT_WEIGHT,
-               MTS_OP_INPUT_VALUE, MTS_OP_INPUT_VALUE, MTS_OP_INPUT_VECTOR);
+const mts_op_row mts_op_recur = MTS_OP_ROW(
+    "recur", 2, 5, MTS_NONE, recur_fields, recur_infer, NULL, recur_mul_adds, NULL, mts_channels_unstitched,
+    MTS_OP_INPUT_DATA, MTS_OP_INPUT_WEIGHT, MTS_OP_INPUT_VALUE, MTS_OP_INPUT_VALUE, MTS_OP_INPUT_VECTOR);

@@ -54,17 +54,8 @@ static mts_propagation reduce_channels(const mts_graph *graph, const mts_node *n
                              .reason = (reduce->axes & 3u) != 0 ? "a reduction over channels" : NULL};
 }
 
-static void reduce_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    (void)graph;
-    static const char *const names[MTS_REDUCE_COUNT] = {
-        "mean", "sum", "max", "min", "product", "arg_max", "arg_min", "arg_max last", "arg_min last"};
-    mts_text_add(text, " %s axes 0x%x", names[node->attrs.reduce.kind], node->attrs.reduce.axes);
-}
-
 static const mts_op_field reduce_fields[] = {MTS_OP_WORD(reduce, kind, true), MTS_OP_WORD(reduce, axes, true),
                                              MTS_OP_WORD(reduce, keep, true)};
 
-const mts_op_row mts_op_reduce =
-    MTS_OP_ROW("reduce", 1, 1, MTS_NONE, reduce_fields, reduce_infer, NULL, mts_cost_input, NULL,
-               reduce_channels, reduce_print, MTS_OP_INPUT_DATA);
+const mts_op_row mts_op_reduce = MTS_OP_ROW("reduce", 1, 1, MTS_NONE, reduce_fields, reduce_infer, NULL,
+                                            mts_cost_input, NULL, reduce_channels, MTS_OP_INPUT_DATA);

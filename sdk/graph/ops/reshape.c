@@ -58,7 +58,7 @@ static const mts_op_field reshape_fields[] = {MTS_OP_WORD(reshape, shape.rank, f
                                               MTS_OP_LONG(reshape, shape.dims, false)};
 
 const mts_op_row mts_op_reshape = MTS_OP_ROW("reshape", 1, 1, MTS_NONE, reshape_fields, reshape_infer, NULL,
-                                             mts_cost_none, NULL, reshape_channels, NULL, MTS_OP_INPUT_DATA);
+                                             mts_cost_none, NULL, reshape_channels, MTS_OP_INPUT_DATA);
 
 const mts_op_row mts_op_expand = MTS_OP_ROW("expand", 1, 1, MTS_NONE, reshape_fields, expand_infer, NULL,
-                                            mts_cost_none, NULL, expand_channels, NULL, MTS_OP_INPUT_VALUE);
+                                            mts_cost_none, NULL, expand_channels, MTS_OP_INPUT_VALUE);

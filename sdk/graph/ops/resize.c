@@ -42,13 +42,6 @@ static mts_propagation resize_channels(const mts_graph *graph, const mts_node *n
     return (mts_propagation){.pass = MTS_CHANNELS_KEPT, .dirty = outside < 0.0f || outside > 0.0f};
 }
 
-static void resize_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    (void)graph;
-    static const char *const names[] = {"nearest", "linear", "cubic"};
-    mts_text_add(text, " %s", names[node->attrs.resize.mode]);
-}
-
 static const mts_op_field resize_fields[] = {
     MTS_OP_WORD(resize, mode, true),        MTS_OP_WORD(resize, coord, true),
     MTS_OP_WORD(resize, round, true),       MTS_OP_WORD(resize, exclude_outside, true),
@@ -56,6 +49,5 @@ static const mts_op_field resize_fields[] = {
     MTS_OP_FLOAT(resize, roi_start, false), MTS_OP_FLOAT(resize, roi_end, false),
     MTS_OP_FLOAT(resize, cubic_a, true),    MTS_OP_FLOAT(resize, extrapolation, true)};
 
-const mts_op_row mts_op_resize =
-    MTS_OP_ROW("resize", 1, 1, MTS_NONE, resize_fields, resize_infer, NULL, resize_mul_adds, NULL,
-               resize_channels, resize_print, MTS_OP_INPUT_DATA);
+const mts_op_row mts_op_resize = MTS_OP_ROW("resize", 1, 1, MTS_NONE, resize_fields, resize_infer, NULL,
+                                            resize_mul_adds, NULL, resize_channels, MTS_OP_INPUT_DATA);

@@ -38,17 +38,9 @@ static uint64_t sample_mul_adds(const mts_graph *graph, const mts_node *node)
     return mts_cost_output(graph, node) * taps[node->attrs.sample.mode];
 }
 
-static void sample_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    (void)graph;
-    static const char *const modes[] = {"nearest", "linear", "cubic"};
-    static const char *const paddings[] = {"zeros", "border", "reflection"};
-    mts_text_add(text, " %s %s", modes[node->attrs.sample.mode], paddings[node->attrs.sample.padding]);
-}
-
 static const mts_op_field sample_fields[] = {
     MTS_OP_WORD(sample, mode, true), MTS_OP_WORD(sample, padding, true), MTS_OP_WORD(sample, align, true)};
 
 const mts_op_row mts_op_sample =
     MTS_OP_ROW("sample", 2, 2, MTS_NONE, sample_fields, sample_infer, NULL, sample_mul_adds, NULL,
-               mts_channels_unstitched, sample_print, MTS_OP_INPUT_VALUE);
+               mts_channels_unstitched, MTS_OP_INPUT_VALUE);

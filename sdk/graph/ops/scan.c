@@ -17,18 +17,9 @@ static mts_status scan_infer(const mts_infer_call *call, mts_shape *out)
     return MTS_STATUS_OK;
 }
 
-static void scan_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    (void)graph;
-    const mts_attrs_scan *scan = &node->attrs.scan;
-    mts_text_add(text, " %s axis %u%s%s", scan->kind == MTS_SCAN_SUM ? "sum" : "product", scan->axis,
-                 scan->exclusive ? " exclusive" : "", scan->reverse ? " reverse" : "");
-}
-
 static const mts_op_field scan_fields[] = {MTS_OP_WORD(scan, kind, true), MTS_OP_WORD(scan, axis, true),
                                            MTS_OP_WORD(scan, exclusive, true),
                                            MTS_OP_WORD(scan, reverse, true)};
 
-const mts_op_row mts_op_scan =
-    MTS_OP_ROW("scan", 1, 1, MTS_NONE, scan_fields, scan_infer, NULL, mts_cost_input, NULL,
-               mts_channels_unstitched, scan_print, MTS_OP_INPUT_DATA);
+const mts_op_row mts_op_scan = MTS_OP_ROW("scan", 1, 1, MTS_NONE, scan_fields, scan_infer, NULL,
+                                          mts_cost_input, NULL, mts_channels_unstitched, MTS_OP_INPUT_DATA);

@@ -38,19 +38,8 @@ static mts_propagation slice_channels(const mts_graph *graph, const mts_node *no
                              .reason = whole[0] && whole[1] ? NULL : "a slice of channels"};
 }
 
-static void slice_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    const mts_attrs_slice *slice = &node->attrs.slice;
-    const uint32_t rank = graph->values[node->output].shape.rank;
-    for (uint32_t i = 0; i < rank; i++) {
-        mts_text_add(text, "%s%lld:%lld:%lld", i ? "," : " ", (long long)slice->start[i],
-                     (long long)slice->size[i], (long long)slice->step[i]);
-    }
-}
-
 static const mts_op_field slice_fields[] = {MTS_OP_LONG(slice, start, false), MTS_OP_LONG(slice, step, true),
                                             MTS_OP_LONG(slice, size, false)};
 
-const mts_op_row mts_op_slice =
-    MTS_OP_ROW("slice", 1, 1, MTS_NONE, slice_fields, slice_infer, NULL, mts_cost_none, NULL, slice_channels,
-               slice_print, MTS_OP_INPUT_DATA);
+const mts_op_row mts_op_slice = MTS_OP_ROW("slice", 1, 1, MTS_NONE, slice_fields, slice_infer, NULL,
+                                           mts_cost_none, NULL, slice_channels, MTS_OP_INPUT_DATA);

@@ -28,15 +28,8 @@ static mts_propagation softmax_channels(const mts_graph *graph, const mts_node *
     return rule;
 }
 
-static void softmax_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    (void)graph;
-    mts_text_add(text, " axis %u%s", node->attrs.softmax.axis, node->attrs.softmax.log ? " log" : "");
-}
-
 static const mts_op_field softmax_fields[] = {MTS_OP_WORD(softmax, axis, true),
                                               MTS_OP_WORD(softmax, log, true)};
 
-const mts_op_row mts_op_softmax =
-    MTS_OP_ROW("softmax", 1, 1, MTS_NONE, softmax_fields, softmax_infer, NULL, mts_cost_input, NULL,
-               softmax_channels, softmax_print, MTS_OP_INPUT_DATA);
+const mts_op_row mts_op_softmax = MTS_OP_ROW("softmax", 1, 1, MTS_NONE, softmax_fields, softmax_infer, NULL,
+                                             mts_cost_input, NULL, softmax_channels, MTS_OP_INPUT_DATA);

@@ -23,4 +23,4 @@ static mts_status take_infer(const mts_infer_call *call, mts_shape *out)
 }
 
 const mts_op_row mts_op_take = MTS_OP_ROW_BARE("take", 2, 2, MTS_NONE, take_infer, NULL, mts_cost_none, NULL,
-                                               mts_channels_unstitched, NULL, MTS_OP_INPUT_VALUE);
+                                               mts_channels_unstitched, MTS_OP_INPUT_VALUE);

@@ -40,16 +40,8 @@ static mts_propagation transpose_channels(const mts_graph *graph, const mts_node
                              .reason = MTS_REASON_UNSTITCHED};
 }
 
-static void transpose_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    const uint32_t rank = graph->values[node->output].shape.rank;
-    for (uint32_t i = 0; i < rank; i++) {
-        mts_text_add(text, "%s%u", i ? "," : " ", node->attrs.transpose.perm[i]);
-    }
-}
-
 static const mts_op_field transpose_fields[] = {MTS_OP_WORD(transpose, perm, false)};
 
 const mts_op_row mts_op_transpose =
     MTS_OP_ROW("transpose", 1, 1, MTS_NONE, transpose_fields, transpose_infer, NULL, mts_cost_none,
-               transpose_alike, transpose_channels, transpose_print, MTS_OP_INPUT_DATA);
+               transpose_alike, transpose_channels, MTS_OP_INPUT_DATA);

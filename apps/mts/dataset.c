@@ -12,7 +12,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "resample.h"
+#include "kit/image.h"
 
 #define SIDE CLI_DATASET_SIDE
 #define PLANE (SIDE * SIDE)
@@ -29,6 +29,7 @@ struct cli_dataset {
     unsigned char *records;   /* RECORDS */
     char **names;             /* FOLDER: [count], paths of the pictures */
     mts_tensor array;         /* ARRAY */
+    cli_image picture;        /* what the callback gave last */
     const mts_bundle *bundle; /* for the shapes of inputs, see cli_dataset_fit */
     char reason[CLI_ERROR];
 };
@@ -205,6 +206,7 @@ void cli_dataset_close(cli_dataset *dataset)
     free(dataset->names);
     free(dataset->records);
     free(dataset->array.data);
+    cli_image_release(&dataset->picture);
     free(dataset->path);
     free(dataset);
 }
@@ -277,27 +279,31 @@ void cli_dataset_pixels(const cli_dataset *dataset, uint32_t index, unsigned cha
     }
 }
 
-static int picture_get(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
+static bool record_picture(const cli_dataset *set, uint32_t index, cli_image *image)
+{
+    *image = (cli_image){.pixels = malloc(3 * PLANE), .width = SIDE, .height = SIDE};
+    if (image->pixels) {
+        cli_dataset_pixels(set, index, image->pixels);
+    }
+    return image->pixels;
+}
+
+static int frame_get(void *context, uint32_t index, mts_frame *frame)
 {
     cli_dataset *set = context;
-    unsigned char record[3 * PLANE];
-    cli_image image = {.pixels = record, .width = SIDE, .height = SIDE};
-    bool made = true;
     set->reason[0] = '\0';
-    if (set->kind == KIND_RECORDS) {
-        cli_dataset_pixels(set, index, record);
-    } else if (set->kind == KIND_FOLDER) {
-        made = cli_image_read(set->names[index], &image, set->reason);
-    } else {
-        made = array_picture(set, index, &image);
-    }
-    made = made && cli_resample(&image, width, height, rgb);
+    cli_image_release(&set->picture);
+    const bool made = set->kind == KIND_RECORDS ? record_picture(set, index, &set->picture)
+                      : set->kind == KIND_FOLDER
+                          ? cli_image_read(set->names[index], &set->picture, set->reason)
+                          : array_picture(set, index, &set->picture);
     if (!made && !set->reason[0]) {
         fail(set->reason, "no memory for image %u of '%s'", index, set->path);
     }
-    if (set->kind != KIND_RECORDS) {
-        cli_image_release(&image);
-    }
+    frame->data = set->picture.pixels;
+    frame->width = set->picture.width;
+    frame->height = set->picture.height;
+    frame->format = MTS_PIXEL_FORMAT_RGB;
     return made ? 0 : 1;
 }
 
@@ -369,12 +375,6 @@ static bool task_fits(const cli_dataset *set, const mts_task_desc *task, char *e
     char given[SHAPE_TEXT];
     uint32_t rank = 0;
     if (task->input_count == 0 || (task->takes_frames && task->input_count == 1 && has_pictures(set))) {
-        if (task->fit > MTS_FIT_STRETCH && set->kind == KIND_FOLDER) {
-            (void)fprintf(stderr,
-                          "warning: task '%s' fits its frames in another way, but calibration stretches "
-                          "pictures: give square ones, or ones of the input's shape\n",
-                          task->name);
-        }
         return true;
     }
     if (set->kind != KIND_ARRAY) {
@@ -426,7 +426,7 @@ mtsz_data cli_dataset_data(cli_dataset *dataset)
     return (mtsz_data){.size = sizeof(mtsz_data),
                        .count = dataset->count,
                        .context = dataset,
-                       .image = has_pictures(dataset) ? picture_get : NULL,
+                       .frame = has_pictures(dataset) ? frame_get : NULL,
                        .tensor = dataset->kind == KIND_ARRAY ? tensor_get : NULL};
 }
 

@@ -7,9 +7,8 @@
  *   a NumPy array (.npy), one image after another: float32 holds inputs that are ready for their tasks; uint8
  *   [N,H,W,3] or [N,3,H,W] holds pictures for tasks that take frames, and numbers for others.
  *
- * Pictures are stretched to the size that a task wants, as the run-time stretches frames, but where they get
- * smaller every pixel counts (the run-time reads four of them for each of its own). An array that is not in a
- * task's own order of dimensions, [C,H,W] or [H,W,C], is turned.
+ * Pictures are frames of any size: each task's crop, fit and filter make inputs of them as in a session. An
+ * array that is not in a task's own order of dimensions, [C,H,W] or [H,W,C], is turned.
  */
 #ifndef MTS_APPS_DATASET_H
 #define MTS_APPS_DATASET_H

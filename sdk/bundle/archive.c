@@ -73,7 +73,7 @@ bool mts_preprocess_crop_valid(const float crop[4])
                     (double)crop[0] + (double)crop[2] <= most && (double)crop[1] + (double)crop[3] <= most);
 }
 
-static bool same_preprocess(const mts_preprocess *a, const mts_preprocess *b)
+bool mts_preprocess_same(const mts_preprocess *a, const mts_preprocess *b)
 {
     if (a->color != b->color || a->interleaved != b->interleaved || a->fit != b->fit ||
         a->filter != b->filter || memcmp(a->fill, b->fill, sizeof a->fill) != 0) {
@@ -98,7 +98,7 @@ bool mts_archive_same_input(const mts_archive *archive, uint32_t one, uint32_t o
     const mts_port *x = &a->graph->inputs[input];
     const mts_port *y = &b->graph->inputs[input];
     if (x->dtype != y->dtype || !mts_shape_equal(&x->shape, &y->shape) ||
-        !same_preprocess(&a->preprocess, &b->preprocess)) {
+        !mts_preprocess_same(&a->preprocess, &b->preprocess)) {
         return false;
     }
     return (input == 0 && mts_preprocess_takes_frames(&a->preprocess, a->graph)) ||

@@ -28,6 +28,9 @@ typedef struct mts_preprocess {
     float crop[4];
 } mts_preprocess;
 
+/* Whether two tasks make equal inputs of equal frames, where the inputs have one shape. */
+bool mts_preprocess_same(const mts_preprocess *a, const mts_preprocess *b);
+
 /* Whether these four numbers are all 0, or a rectangle that lies inside of the frame. */
 bool mts_preprocess_crop_valid(const float crop[4]);
 

@@ -18,7 +18,6 @@
 #include <cmocka.h>
 
 #include "apps/mts/dataset.h"
-#include "apps/mts/resample.h"
 #include "support/onnx_model.h"
 
 static char home[1024], folder[64];
@@ -140,11 +139,19 @@ static void close_task(void)
     mts_runtime_destroy(&runtime);
 }
 
+/* The frame that the data gives for an image. */
+static mts_frame must_frame(const mtsz_data *data, uint32_t index)
+{
+    mts_frame frame;
+    mts_frame_default(&frame);
+    assert_int_equal(data->frame(data->context, index, &frame), 0);
+    assert_int_equal(frame.format, MTS_PIXEL_FORMAT_RGB);
+    return frame;
+}
+
 static void records_give_their_labels_and_pictures(void **state)
 {
     uint8_t records[3 * 3073];
-    unsigned char rgb[3 * 1024];
-    unsigned char big[3 * 64 * 64];
     (void)state;
     for (size_t i = 0; i < sizeof records; i++) {
         records[i] = (uint8_t)(i * 7 + i / 100);
@@ -158,14 +165,15 @@ static void records_give_their_labels_and_pictures(void **state)
     assert_true(cli_dataset_labelled(set));
     assert_int_equal(cli_dataset_label(set, 1), 4);
     assert_null(data.tensor);
-    assert_int_equal(data.image(data.context, 1, 32, 32, rgb), 0);
+    assert_null(data.image);
+    const mts_frame frame = must_frame(&data, 1);
+    const unsigned char *rgb = frame.data;
+    assert_true(frame.width == 32 && frame.height == 32);
     for (size_t p = 0; p < 1024; p++) {
         for (size_t c = 0; c < 3; c++) {
             assert_int_equal(rgb[3 * p + c], records[3073 + 1 + c * 1024 + p]);
         }
     }
-    assert_int_equal(data.image(data.context, 1, 64, 64, big), 0);
-    assert_memory_equal(big, rgb, 3); /* the corner lies at the middle of the first pixel's edge */
     cli_dataset_close(set);
     write_file("r.bin", records, 3072);
     refuse("r.bin", "3072 bytes");
@@ -174,9 +182,9 @@ static void records_give_their_labels_and_pictures(void **state)
     refuse("none.bin", "No such file");
 }
 
-static void a_folder_gives_its_pictures_by_name_in_the_wanted_size(void **state)
+static void a_folder_gives_its_pictures_by_name(void **state)
 {
-    unsigned char rgb[3 * 6];
+    mts_frame frame;
     (void)state;
     assert_int_equal(mkdir("photos", 0777), 0);
     refuse("photos", "no pictures");
@@ -190,9 +198,10 @@ static void a_folder_gives_its_pictures_by_name_in_the_wanted_size(void **state)
     assert_false(cli_dataset_labelled(set));
     for (uint32_t i = 0; i < 2; i++) {
         const unsigned char want[2][3] = {{250, 100, 0}, {1, 2, 3}};
-        assert_int_equal(data.image(data.context, i, 3, 2, rgb), 0);
-        for (size_t p = 0; p < 6; p++) {
-            assert_memory_equal(rgb + 3 * p, want[i], 3);
+        frame = must_frame(&data, i);
+        assert_true(frame.width == (i ? 40 : 5) && frame.height == (i ? 30 : 7));
+        for (size_t p = 0; p < (size_t)frame.width * frame.height; p++) {
+            assert_memory_equal((const unsigned char *)frame.data + 3 * p, want[i], 3);
         }
     }
     assert_string_equal(cli_dataset_reason(set), "");
@@ -200,9 +209,9 @@ static void a_folder_gives_its_pictures_by_name_in_the_wanted_size(void **state)
     write_file("photos/c.png", "\x89PNG\r\n\x1a\n and then nothing", 24);
     set = open_data("photos", 0);
     data = cli_dataset_data(set);
-    assert_int_not_equal(data.image(data.context, 2, 3, 2, rgb), 0);
+    assert_int_not_equal(data.frame(data.context, 2, &frame), 0);
     assert_non_null(strstr(cli_dataset_reason(set), "photos/c.png"));
-    assert_int_equal(data.image(data.context, 0, 3, 2, rgb), 0);
+    (void)must_frame(&data, 0);
     assert_string_equal(cli_dataset_reason(set), "");
     cli_dataset_close(set);
     set = open_data("photos", 1);
@@ -223,7 +232,7 @@ static void arrays_of_numbers_reach_inputs_in_the_order_of_their_dimensions(void
     cli_dataset *set = open_data("a.npy", 0);
     const mtsz_data data = cli_dataset_data(set);
     assert_int_equal(data.count, 2);
-    assert_null(data.image);
+    assert_null(data.frame);
     static const int64_t inputs[3][4] = {{1, 2, 3, 4}, {1, 4, 2, 3}, {1, 3, 4, 2}};
     for (size_t k = 0; k < 3; k++) {
         open_task("task", MTSC_COLOR_NONE, 4, inputs[k], false);
@@ -261,7 +270,6 @@ static void arrays_of_numbers_reach_inputs_in_the_order_of_their_dimensions(void
 static void arrays_of_bytes_are_pictures_for_tasks_that_take_frames(void **state)
 {
     uint8_t bytes[2 * 18];
-    unsigned char rgb[18];
     (void)state;
     for (size_t i = 0; i < sizeof bytes; i++) {
         bytes[i] = (uint8_t)(i * 5);
@@ -273,9 +281,10 @@ static void arrays_of_bytes_are_pictures_for_tasks_that_take_frames(void **state
     for (int k = 0; k < 3; k++) {
         cli_dataset *set = open_data(k == 0 ? "hwc.npy" : k == 1 ? "chw.npy" : "grey.npy", 0);
         const mtsz_data data = cli_dataset_data(set);
-        assert_non_null(data.image);
         assert_true(cli_dataset_fit(set, bundle, NULL, 0, error));
-        assert_int_equal(data.image(data.context, 1, k ? 2 : 3, k ? 3 : 2, rgb), 0);
+        const mts_frame frame = must_frame(&data, 1);
+        const unsigned char *rgb = frame.data;
+        assert_true(frame.width == (k ? 2 : 3) && frame.height == (k ? 3 : 2));
         for (size_t p = 0; p < 6; p++) {
             for (size_t c = 0; c < 3; c++) {
                 const size_t from = k == 0 ? 18 + 3 * p + c : k == 1 ? 18 + 6 * c + p : 6 + p;
@@ -312,81 +321,16 @@ static void what_feeds_no_task_is_refused_with_the_task(void **state)
     cli_dataset_close(set);
 }
 
-/* The value of a picture between pixels, as kernels/frame computes it. */
-static double frame_value(const cli_image *image, double x, double y, size_t colour)
-{
-    x = fmin(fmax(x, 0), image->width - 1.0);
-    y = fmin(fmax(y, 0), image->height - 1.0);
-    double sum = 0;
-    for (int j = 0; j < 2; j++) {
-        for (int i = 0; i < 2; i++) {
-            const size_t column = (size_t)fmin(floor(x) + i, image->width - 1.0);
-            const size_t row = (size_t)fmin(floor(y) + j, image->height - 1.0);
-            const double weight =
-                (i ? x - floor(x) : 1 - x + floor(x)) * (j ? y - floor(y) : 1 - y + floor(y));
-            sum += weight * image->pixels[3 * (row * image->width + column) + colour];
-        }
-    }
-    return sum;
-}
-
-static void pictures_grow_as_frames_do(void **state)
-{
-    unsigned char pixels[3 * 35];
-    unsigned char out[3 * 20 * 17];
-    const cli_image image = {pixels, 5, 7};
-    (void)state;
-    for (size_t i = 0; i < sizeof pixels; i++) {
-        pixels[i] = (unsigned char)(i * i * 31);
-    }
-    assert_true(cli_resample(&image, 17, 20, out));
-    for (size_t y = 0; y < 20; y++) {
-        for (size_t x = 0; x < 17; x++) {
-            for (size_t c = 0; c < 3; c++) {
-                const double want = frame_value(&image, ((double)x + 0.5) * 5 / 17 - 0.5,
-                                                ((double)y + 0.5) * 7 / 20 - 0.5, c);
-                assert_true(fabs(out[3 * (y * 17 + x) + c] - want) < 0.51);
-            }
-        }
-    }
-}
-
-static void every_pixel_counts_where_pictures_shrink(void **state)
-{
-    enum { SIDE = 90 };
-    static unsigned char pixels[3 * SIDE * SIDE];
-    unsigned char out[3 * 9];
-    const cli_image image = {pixels, SIDE, SIDE};
-    (void)state;
-    /* a chequered board of single pixels is grey from afar, on a slope */
-    for (size_t y = 0; y < SIDE; y++) {
-        for (size_t x = 0; x < SIDE; x++) {
-            memset(pixels + 3 * (y * SIDE + x), (x + y) % 2 ? (int)(2 * x) : 0, 3);
-        }
-    }
-    assert_true(cli_resample(&image, 3, 3, out));
-    for (size_t p = 0; p < 9; p++) {
-        const double middle = (double)(p % 3) * 30 + 15;
-        const double edge = p % 3 == 1 ? 0 : 5; /* the filter is cut off at the border */
-        assert_true(fabs(out[3 * p] - middle) < edge + 1.5);
-    }
-    assert_false(cli_resample(&image, 0, 3, out));
-    const cli_image line = {pixels, SIDE * SIDE, 1};
-    assert_true(cli_resample(&line, 1, 3, out));
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(records_give_their_labels_and_pictures),
-        TEST(a_folder_gives_its_pictures_by_name_in_the_wanted_size),
+        TEST(a_folder_gives_its_pictures_by_name),
         TEST(arrays_of_numbers_reach_inputs_in_the_order_of_their_dimensions),
         TEST(arrays_of_bytes_are_pictures_for_tasks_that_take_frames),
         TEST(what_feeds_no_task_is_refused_with_the_task),
-        TEST(pictures_grow_as_frames_do),
-        TEST(every_pixel_counts_where_pictures_shrink),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

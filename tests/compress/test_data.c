@@ -165,7 +165,7 @@ static void images_have_the_colour_mean_and_scale_of_their_task(void **state)
             }
         }
     }
-    assert_int_equal(from.fetched[3], 2); /* once for the two tasks of one size, once for the other */
+    assert_int_equal(from.fetched[3], 3); /* once for each preprocessing */
     assert_int_equal(from.fetched[1], 0);
     mts_data_destroy(&data);
     assert_null(data);
@@ -240,7 +240,7 @@ static void images_beyond_the_memory_are_fetched_anew_and_are_the_same(void **st
     assert_int_equal(from.fetched[5], 1);
     mts_data_destroy(&data);
     memset(&from, 0, sizeof from);
-    data = create(&given, &task, 1, 2 * 36 + 35); /* two and a bit */
+    data = create(&given, &task, 1, 4 * (2 * 36 + 35)); /* two and a bit */
     for (int round = 0; round < 3; round++) {
         assert_int_equal(mts_data_fill(data, 0, 0, indices, 6, NULL, some, &error), MTS_STATUS_OK);
         assert_memory_equal(all, some, sizeof all);
@@ -377,7 +377,7 @@ static void short_memory_is_told_and_nothing_is_kept(void **state)
         mts_fault_allocator fault;
         mts_data *data = NULL;
         mts_fault_allocator_init(&fault, at);
-        status = mts_data_create(&given, &task, 1, 40, &fault.allocator, &data, &error);
+        status = mts_data_create(&given, &task, 1, 160, &fault.allocator, &data, &error);
         if (status == MTS_STATUS_OK) {
             status = mts_data_fill(data, 0, 0, &index, 1, NULL, out, &error);
         }
@@ -408,7 +408,7 @@ static void several_threads_fill_at_once_and_callbacks_run_one_at_a_time(void **
     const mts_task task = task_of("t", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4});
     pthread_t threads[2];
     (void)state;
-    common = create(&given, &task, 1, 100);
+    common = create(&given, &task, 1, 400);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, fill_often, results[i]), 0);
     }

@@ -40,6 +40,7 @@ static void add_task(mts_archive *archive, uint32_t index, const frame_task *wan
     task->preprocess.color = wanted->color;
     task->preprocess.interleaved = wanted->interleaved;
     task->preprocess.fit = wanted->fit;
+    task->preprocess.filter = wanted->filter;
     memset(task->preprocess.fill, wanted->fill, 3);
     memcpy(task->preprocess.crop, wanted->crop, sizeof wanted->crop);
     for (int c = 0; c < 4; c++) {

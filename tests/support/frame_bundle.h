@@ -16,6 +16,7 @@ typedef struct frame_task {
     uint32_t fit;          /* mts_fit */
     uint8_t fill;          /* of all colours of bars */
     float crop[4];
+    uint32_t filter; /* mts_filter */
 } frame_task;
 
 /* Tasks named "a", "b", ... Fails the test if it cannot; the caller destroys. */

@@ -1,8 +1,9 @@
 /*
  * data.c: fetches images and tensors from the caller and lays them out for networks.
  *
- * Callbacks, the store of images and the allocator are used under one lock; an image in the store never
- * changes, so turning it into numbers needs none. Not responsible for what is computed from them.
+ * Callbacks, the store of inputs and the allocator are used under one lock; an input in the store never
+ * changes, so copying it needs none. Not responsible for how a frame becomes an input (sdk/frame, and the plain
+ * C of the reference backend), nor for what is computed from inputs.
  */
 #include "compress/data/data.h"
 
@@ -12,22 +13,19 @@
 
 #include "base/size.h"
 #include "base/sized.h"
+#include "frame/params.h"
+#include "platform/reference/pixels.h"
 
-/* All images of one size; the first `kept` of them stay as bytes. */
+/* All images as one input of one preprocessing; the first `kept` of them stay. */
 typedef struct image_set {
-    uint32_t width, height;
-    size_t bytes; /* of an image */
+    const mts_preprocess *preprocess;
+    const int64_t *dims;     /* of the input */
+    mts_frame_params params; /* what no frame changes; steps in the layout of net/net.h */
+    size_t elements;         /* of an input */
     uint32_t kept;
-    unsigned char *pixels; /* [kept][bytes] */
-    bool *there;           /* [kept] */
+    float *inputs; /* [kept][elements] */
+    bool *there;   /* [kept] */
 } image_set;
-
-/* How a task's image becomes its input: element (y, x, channel) goes to their sum, weighted. */
-typedef struct feed {
-    uint32_t set; /* MTS_NONE: the task takes tensors */
-    size_t row, column, channel;
-    float scale[4]; /* 1 / std */
-} feed;
 
 struct mts_data {
     const mts_allocator *allocator;
@@ -35,7 +33,7 @@ struct mts_data {
     const mts_task *tasks;
     uint32_t task_count, set_count;
     image_set *sets;
-    feed *feeds; /* [task_count] */
+    uint32_t *feeds; /* [task_count]: a set, or MTS_NONE: the task takes tensors */
     pthread_mutex_t lock;
     bool locks; /* `lock` exists */
 };
@@ -53,29 +51,43 @@ static mts_status check_source(const mtsz_data *source, mts_error *error)
     if (source->count == 0) {
         return mts_fail(error, bad, "data: there are no images");
     }
-    return source->image || source->tensor
+    return source->frame || source->image || source->tensor
                ? MTS_STATUS_OK
-               : mts_fail(error, bad, "data: there is neither an image nor a tensor callback");
+               : mts_fail(error, bad, "data: there is no callback: neither frame, nor image, nor tensor");
 }
 
-/* The set of a size, which is added if there is none; sets has room for one more. */
-static uint32_t find_set(mts_data *data, uint32_t width, uint32_t height)
+/* The set of a task's input, which is added if there is none; sets has room for one more. */
+static uint32_t find_set(mts_data *data, const mts_task *task)
 {
+    const int64_t *dims = task->graph->inputs[0].shape.dims;
     for (uint32_t i = 0; i < data->set_count; i++) {
-        if (data->sets[i].width == width && data->sets[i].height == height) {
+        if (mts_preprocess_same(data->sets[i].preprocess, &task->preprocess) &&
+            memcmp(data->sets[i].dims, dims, 4 * sizeof *dims) == 0) {
             return i;
         }
     }
-    data->sets[data->set_count] =
-        (image_set){.width = width, .height = height, .bytes = 3 * (size_t)width * height};
+    image_set *set = &data->sets[data->set_count];
+    *set = (image_set){.preprocess = &task->preprocess,
+                       .dims = dims,
+                       .params = mts_frame_params_of(&task->preprocess, dims, 0, 0),
+                       .elements = mts_shape_count(&task->graph->inputs[0].shape)};
+    /* Dimension 1 of the graph lies innermost, whatever it means to the model. */
+    const bool inner = task->preprocess.interleaved != 0;
+    const mts_frame_params *p = &set->params;
+    const uint32_t channel = inner ? p->height : 1;
+    const uint32_t row = inner ? 1 : p->width * p->channels;
+    const uint32_t column = inner ? p->channels * p->height : p->channels;
+    set->params.step[0] = channel;
+    set->params.step[1] = row;
+    set->params.step[2] = column;
     return data->set_count++;
 }
 
-static mts_status make_feed(mts_data *data, const mts_task *task, feed *out, mts_error *error)
+static mts_status make_feed(mts_data *data, const mts_task *task, uint32_t *out, mts_error *error)
 {
     const mts_graph *graph = task->graph;
-    *out = (feed){.set = MTS_NONE};
-    if (data->source.image && mts_preprocess_takes_frames(&task->preprocess, graph) &&
+    *out = MTS_NONE;
+    if ((data->source.frame || data->source.image) && mts_preprocess_takes_frames(&task->preprocess, graph) &&
         graph->inputs[0].shape.dims[0] == 1) {
         const int64_t *dims = graph->inputs[0].shape.dims;
         const bool inner = task->preprocess.interleaved != 0;
@@ -85,17 +97,9 @@ static mts_status make_feed(mts_data *data, const mts_task *task, feed *out, mts
             return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "task '%s': there are no images of %lldx%lld",
                             task->name, (long long)width, (long long)height);
         }
-        out->set = find_set(data, (uint32_t)width, (uint32_t)height);
-        /* Dimension 1 of the graph lies innermost, whatever it means to the model. */
-        const size_t channels = (size_t)dims[inner ? 3 : 1];
-        out->row = inner ? 1 : (size_t)width * channels;
-        out->column = inner ? channels * (size_t)height : channels;
-        out->channel = inner ? (size_t)height : 1;
-        for (uint32_t c = 0; c < 4; c++) {
-            out->scale[c] = 1.0f / task->preprocess.std[c];
-        }
+        *out = find_set(data, task);
     }
-    const uint32_t tensors = graph->input_count - (out->set != MTS_NONE ? 1 : 0);
+    const uint32_t tensors = graph->input_count - (*out != MTS_NONE ? 1 : 0);
     if (graph->input_count == 0 || tensors == 0 || data->source.tensor) {
         return MTS_STATUS_OK;
     }
@@ -109,16 +113,17 @@ static mts_status make_store(mts_data *data, uint64_t memory, mts_error *error)
 {
     for (uint32_t i = 0; i < data->set_count; i++) {
         image_set *set = &data->sets[i];
-        const uint64_t fit = memory / set->bytes;
+        const size_t bytes = set->elements * sizeof *set->inputs;
+        const uint64_t fit = memory / bytes;
         const uint32_t kept = fit < data->source.count ? (uint32_t)fit : data->source.count;
-        set->pixels = mts_alloc_zero(data->allocator, kept, set->bytes);
+        set->inputs = mts_alloc_zero(data->allocator, kept, bytes);
         set->there = mts_alloc_zero(data->allocator, kept, sizeof *set->there);
-        if (!set->pixels || !set->there) {
+        if (!set->inputs || !set->there) {
             return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for %u images of %ux%u", kept,
-                            set->width, set->height);
+                            set->params.width, set->params.height);
         }
         set->kept = kept;
-        memory -= (uint64_t)kept * set->bytes;
+        memory -= (uint64_t)kept * bytes;
     }
     return MTS_STATUS_OK;
 }
@@ -166,7 +171,7 @@ void mts_data_destroy(mts_data **data)
         return;
     }
     for (uint32_t i = 0; i < old->set_count; i++) {
-        mts_alloc_free(old->allocator, old->sets[i].pixels);
+        mts_alloc_free(old->allocator, old->sets[i].inputs);
         mts_alloc_free(old->allocator, old->sets[i].there);
     }
     if (old->locks) {
@@ -185,7 +190,7 @@ uint32_t mts_data_count(const mts_data *data)
 
 bool mts_data_changes(const mts_data *data, uint32_t task)
 {
-    return data->feeds[task].set != MTS_NONE && data->tasks[task].graph->input_count == 1;
+    return data->feeds[task] != MTS_NONE && data->tasks[task].graph->input_count == 1;
 }
 
 /* Scratch memory of one fill; allocators need not be safe for several threads. */
@@ -204,23 +209,107 @@ static void give_scratch(mts_data *data, void *memory)
     (void)pthread_mutex_unlock(&data->lock);
 }
 
-/* An image's bytes: the store's, or `scratch` filled; NULL if the caller does not have it. */
-static const unsigned char *fetch_image(mts_data *data, image_set *set, uint32_t index,
-                                        unsigned char *scratch)
+/* Asks the caller for an image. `rgb`: room for an image of the input's size, which `image` writes. */
+static mts_status call_source(const mts_data *data, const image_set *set, uint32_t index, unsigned char *rgb,
+                              mts_frame *frame, mts_error *error)
 {
     const mtsz_data *source = &data->source;
+    const uint32_t width = set->params.width;
+    const uint32_t height = set->params.height;
+    *frame = (mts_frame){.size = sizeof *frame};
+    if (source->frame) {
+        return source->frame(source->context, index, frame) == 0
+                   ? MTS_STATUS_OK
+                   : mts_fail(error, MTS_STATUS_IO, "image %u: it cannot be had", index);
+    }
+    if (source->image(source->context, index, width, height, rgb) != 0) {
+        return mts_fail(error, MTS_STATUS_IO, "image %u: it cannot be had as an image of %ux%u", index, width,
+                        height);
+    }
+    frame->data = rgb;
+    frame->width = width;
+    frame->height = height;
+    frame->region = (mts_region){.width = width, .height = height, .fit = MTS_FIT_STRETCH};
+    return MTS_STATUS_OK;
+}
+
+/* Copies the planes behind each other, as the parameters want them, and writes what the input shows. */
+static mts_status show_frame(const mts_data *data, const image_set *set, const mts_frame *frame, float *out,
+                             mts_error *error)
+{
+    const mts_region_defaults defaults = mts_frame_defaults(set->preprocess);
+    mts_frame_params params = set->params;
+    mts_frame_view view = {0};
+    uint32_t at[MTS_FRAME_PLANES] = {0};
+    size_t bytes = 0;
+    mts_status status = mts_frame_view_make(frame, &view, error);
+    if (status == MTS_STATUS_OK && view.frame.memory != MTS_MEMORY_HOST) {
+        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "calibration reads frames in HOST memory only");
+    }
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    for (uint32_t k = 0; k < view.planes.count; k++) {
+        at[k] = (uint32_t)bytes;
+        bytes += mts_frame_plane_bytes(&view.planes, view.stride, k);
+    }
+    unsigned char *planes = mts_alloc_zero(data->allocator, bytes, 1);
+    if (!planes) {
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for an image of %ux%u",
+                        view.frame.width, view.frame.height);
+    }
+    for (uint32_t k = 0; k < view.planes.count; k++) {
+        memcpy(planes + at[k], view.plane[k], mts_frame_plane_bytes(&view.planes, view.stride, k));
+    }
+    const mts_region shown = mts_region_resolve(&view.frame.region, &defaults, view.frame.width,
+                                                view.frame.height, params.width, params.height);
+    const mts_reference_pixels to = {
+        .image = out, .elements = set->elements, .frame = planes, .frame_bytes = bytes};
+    mts_frame_params_show(&params, &view, &shown, at);
+    const char *reason = mts_reference_pixels_write(&to, &params);
+    mts_alloc_free(data->allocator, planes);
+    return reason ? mts_fail(error, MTS_STATUS_INTERNAL, "%s", reason) : MTS_STATUS_OK;
+}
+
+/* The input that an image becomes, under the lock; `rgb` as in call_source. */
+static mts_status fetch_locked(const mts_data *data, const image_set *set, uint32_t index, float *out,
+                               mts_error *error)
+{
+    mts_frame frame;
+    unsigned char *rgb = NULL;
+    if (!data->source.frame) {
+        rgb = mts_alloc_zero(data->allocator, 3 * (size_t)set->params.width, set->params.height);
+        if (!rgb) {
+            return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for an image of %ux%u",
+                            set->params.width, set->params.height);
+        }
+    }
+    mts_status status = call_source(data, set, index, rgb, &frame, error);
+    if (status == MTS_STATUS_OK) {
+        status = show_frame(data, set, &frame, out, error);
+        status = status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "image %u", index);
+    }
+    mts_alloc_free(data->allocator, rgb);
+    return status;
+}
+
+/* *input: the store's, or `scratch` filled. */
+static mts_status fetch_input(mts_data *data, image_set *set, uint32_t index, float *scratch,
+                              const float **input, mts_error *error)
+{
     const bool keep = index < set->kept;
-    unsigned char *pixels = keep ? set->pixels + index * set->bytes : scratch;
+    float *to = keep ? set->inputs + index * set->elements : scratch;
+    mts_status status = MTS_STATUS_OK;
     (void)pthread_mutex_lock(&data->lock);
-    bool there = keep && set->there[index];
-    if (!there) {
-        there = source->image(source->context, index, set->width, set->height, pixels) == 0;
+    if (!keep || !set->there[index]) {
+        status = fetch_locked(data, set, index, to, error);
         if (keep) {
-            set->there[index] = there;
+            set->there[index] = status == MTS_STATUS_OK;
         }
     }
     (void)pthread_mutex_unlock(&data->lock);
-    return there ? pixels : NULL;
+    *input = to;
+    return status;
 }
 
 static uint32_t clamp(int64_t at, uint32_t count)
@@ -228,31 +317,20 @@ static uint32_t clamp(int64_t at, uint32_t count)
     return at < 0 ? 0 : at >= (int64_t)count ? count - 1 : (uint32_t)at;
 }
 
-/* The formulas are those of kernels/frame. */
-static void write_pixel(const mts_preprocess *p, const feed *f, const unsigned char *rgb, float *out)
+static void write_changed(const mts_frame_params *p, const float *input, const mts_data_change *change,
+                          float *out)
 {
-    if (p->color == MTS_COLOR_GREY) {
-        const float luma = 0.299f * (float)rgb[0] + 0.587f * (float)rgb[1] + 0.114f * (float)rgb[2];
-        out[0] = (luma - p->mean[0]) * f->scale[0];
-        return;
-    }
-    const bool reversed = p->color == MTS_COLOR_BGR;
-    for (size_t c = 0; c < 3; c++) {
-        out[c * f->channel] = ((float)rgb[reversed ? 2 - c : c] - p->mean[c]) * f->scale[c];
-    }
-}
-
-static void write_image(const mts_preprocess *p, const feed *f, const image_set *set,
-                        const unsigned char *pixels, const mts_data_change *change, float *out)
-{
-    for (uint32_t y = 0; y < set->height; y++) {
-        const uint32_t from = clamp((int64_t)y - change->down, set->height);
-        const unsigned char *row = pixels + 3 * (size_t)from * set->width;
-        for (uint32_t x = 0; x < set->width; x++) {
+    for (uint32_t y = 0; y < p->height; y++) {
+        const size_t from = clamp((int64_t)y - change->down, p->height) * (size_t)p->step[1];
+        for (uint32_t x = 0; x < p->width; x++) {
             /* The image is mirrored first and moved then. */
-            const uint32_t moved = clamp((int64_t)x - change->right, set->width);
-            const uint32_t column = change->mirror ? set->width - 1 - moved : moved;
-            write_pixel(p, f, row + 3 * (size_t)column, out + y * f->row + x * f->column);
+            const uint32_t moved = clamp((int64_t)x - change->right, p->width);
+            const uint32_t column = change->mirror ? p->width - 1 - moved : moved;
+            const float *pixel = input + from + (size_t)column * p->step[2];
+            float *to = out + (size_t)y * p->step[1] + (size_t)x * p->step[2];
+            for (size_t c = 0; c < p->channels; c++) {
+                to[c * p->step[0]] = pixel[c * p->step[0]];
+            }
         }
     }
 }
@@ -260,28 +338,25 @@ static void write_image(const mts_preprocess *p, const feed *f, const image_set 
 static mts_status fill_images(mts_data *data, uint32_t task, const uint32_t *indices, uint32_t count,
                               const mts_data_change *changes, float *out, mts_error *error)
 {
-    static const mts_data_change none = {0};
-    const feed *f = &data->feeds[task];
-    image_set *set = &data->sets[f->set];
-    const size_t elements = mts_shape_count(&data->tasks[task].graph->inputs[0].shape);
+    image_set *set = &data->sets[data->feeds[task]];
     mts_status status = MTS_STATUS_OK;
-    unsigned char *scratch = NULL;
-    if (set->kept < data->source.count) {
-        scratch = take_scratch(data, set->bytes);
+    changes = mts_data_changes(data, task) ? changes : NULL;
+    /* Only a change reads an input elsewhere than it writes it. */
+    float *scratch = NULL;
+    if (changes && set->kept < data->source.count) {
+        scratch = take_scratch(data, set->elements * sizeof *scratch);
         if (!scratch) {
-            return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for an image of %ux%u",
-                            set->width, set->height);
+            return mts_fail_memory(error);
         }
     }
-    changes = mts_data_changes(data, task) ? changes : NULL;
     for (uint32_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
-        const unsigned char *pixels = fetch_image(data, set, indices[i], scratch);
-        if (pixels) {
-            write_image(&data->tasks[task].preprocess, f, set, pixels, changes ? &changes[i] : &none,
-                        out + i * elements);
-        } else {
-            status = mts_fail(error, MTS_STATUS_IO, "image %u: it cannot be had as an image of %ux%u",
-                              indices[i], set->width, set->height);
+        const float *input = NULL;
+        float *to = out + i * set->elements;
+        status = fetch_input(data, set, indices[i], scratch ? scratch : to, &input, error);
+        if (status == MTS_STATUS_OK && changes) {
+            write_changed(&set->params, input, &changes[i], to);
+        } else if (status == MTS_STATUS_OK && input != to) {
+            memcpy(to, input, set->elements * sizeof *to);
         }
     }
     if (scratch) {
@@ -359,7 +434,7 @@ static mts_status fill_tensors(mts_data *data, uint32_t task, uint32_t input, co
 mts_status mts_data_fill(mts_data *data, uint32_t task, uint32_t input, const uint32_t *indices,
                          uint32_t count, const mts_data_change *changes, float *out, mts_error *error)
 {
-    return data->feeds[task].set != MTS_NONE && input == 0
+    return data->feeds[task] != MTS_NONE && input == 0
                ? fill_images(data, task, indices, count, changes, out, error)
                : fill_tensors(data, task, input, indices, count, out, error);
 }

@@ -1,9 +1,9 @@
 /*
  * data.h: calibration images, as the inputs of tasks want them.
  *
- * Fetches images from the caller (mtsz_data), once per size that a task wants, and keeps them as bytes.
- * Checks what it is given: a tensor that holds NaN or infinity, a failing callback, tasks that cannot be fed
- * are refused with the task, the input and the image. Never sees labels.
+ * Fetches images from the caller (mtsz_data), once per preprocessing that tasks want, and keeps the inputs that
+ * they become. Checks what it is given: a tensor that holds NaN or infinity, a frame that is none, a failing
+ * callback, tasks that cannot be fed are refused with the task, the input and the image. Never sees labels.
  */
 #ifndef MTS_COMPRESS_DATA_DATA_H
 #define MTS_COMPRESS_DATA_DATA_H
@@ -22,8 +22,8 @@ typedef struct mts_data_change {
 
 /*
  * Data for tasks[count], which outlive it, as does `source`. INVALID_ARGUMENT: no images, or a task that the
- * source cannot feed (more inputs than one, or no image, without a `tensor` callback). Images of more
- * than `memory` bytes are fetched anew each time.
+ * source cannot feed (more inputs than one, or no image, without a `tensor` callback). Images whose inputs
+ * do not fit into `memory` bytes are fetched anew each time.
  */
 mts_status mts_data_create(const mtsz_data *source, const mts_task *tasks, uint32_t count, uint64_t memory,
                            const mts_allocator *allocator, mts_data **out, mts_error *error);

@@ -53,10 +53,11 @@ mts_status mts_encode_copies(mts_encoding *encoding, const mts_step *step)
 {
     const uint32_t *which = &encoding->plan->order[step->first];
     mts_copy_params *params = mts_arena_zero(encoding->arena, step->count, sizeof *params);
+    const bool parts = encoding->plan->conversions[which[0]].part;
     for (uint32_t i = 0; params && i < step->count; i++) {
         params[i] = copy_of(encoding, &encoding->plan->conversions[which[i]]);
     }
-    return encode_copies(encoding, which, step->count, params, "copy to dense");
+    return encode_copies(encoding, which, step->count, params, parts ? "copy to concat" : "copy to dense");
 }
 
 /* The caller's data of one part, flat, to where it lies in its value's storage. */

@@ -91,6 +91,9 @@ static void mark_conversions(const collector *c)
         }
     }
     for (uint32_t k = 0; k < plan->conversion_count; k++) {
+        if (plan->conversions[k].part) {
+            add_bits(c, c->conversions, k, row_of(c, c->members, plan->conversions[k].member));
+        }
         for (uint32_t g = 0; g < s->graph_count; g++) {
             for (uint32_t o = 0; o < s->graphs[g]->output_count; o++) {
                 if (plan->output_storage[g][o] == plan->conversions[k].storage) {

@@ -3,6 +3,8 @@
  */
 #include "plan/layout.h"
 
+#include "plan/places.h"
+
 /* A value's own storage, or a conversion (index value_count + conversion), while classes are formed. */
 typedef struct cell {
     uint32_t parent;                                   /* union-find */
@@ -16,6 +18,7 @@ typedef struct layouter {
     const mts_stitched *stitched;
     cell *cells;
     bool *forced; /* per svalue: must be dense */
+    mts_place *places;
     const uint8_t *inputs;
     mts_error *error;
 } layouter;
@@ -275,6 +278,35 @@ static void form_classes(layouter *l)
     }
 }
 
+static void join_borders(cell *into, const cell *from)
+{
+    into->pad_top = larger(into->pad_top, from->pad_top);
+    into->pad_bottom = larger(into->pad_bottom, from->pad_bottom);
+    into->pad_left = larger(into->pad_left, from->pad_left);
+    into->pad_right = larger(into->pad_right, from->pad_right);
+}
+
+/* What lies in one storage has one row length and one border. */
+static void join_places(layouter *l)
+{
+    const uint32_t count = l->stitched->value_count;
+    for (uint32_t v = 0; v < count; v++) {
+        uint32_t plane = 0;
+        const uint32_t root = mts_place_root(l->places, v, &plane);
+        l->cells[root].tied = l->cells[root].tied || l->cells[v].tied;
+        join_borders(&l->cells[root], &l->cells[v]);
+    }
+    for (uint32_t v = 0; v < count; v++) {
+        uint32_t plane = 0;
+        const uint32_t root = mts_place_root(l->places, v, &plane);
+        if (root != v && l->cells[root].tied) {
+            need_row(l, v, (uint32_t)value_shape(l, v)->dims[value_shape(l, v)->rank - 1]);
+            tie(l, root, v);
+        }
+        join_borders(&l->cells[v], &l->cells[root]);
+    }
+}
+
 static mts_status add_storage(layouter *l, const mts_storage *storage, uint64_t plane, uint64_t slack,
                               uint32_t *index)
 {
@@ -289,6 +321,7 @@ static mts_status add_storage(layouter *l, const mts_storage *storage, uint64_t 
     }
     s->pitch = (uint32_t)plane;
     s->first = MTS_NONE;
+    s->host = MTS_NONE;
     plan->import_value[plan->storage_count] = MTS_NONE;
     *index = plan->storage_count++;
     return MTS_STATUS_OK;
@@ -345,7 +378,8 @@ static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
 uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value)
 {
     for (uint32_t i = 0; i < plan->conversion_count; i++) {
-        if (plan->conversions[i].value == value && !plan->conversions[i].space_to_depth) {
+        if (plan->conversions[i].value == value && !plan->conversions[i].space_to_depth &&
+            !plan->conversions[i].part) {
             return i;
         }
     }
@@ -444,13 +478,18 @@ static mts_status store_outputs(layouter *l)
     return MTS_STATUS_OK;
 }
 
+/* One space-to-depth conversion per convolution operand, one dense copy per value, and parts of concatenations. */
+size_t mts_layout_conversions_most(const mts_stitched *s)
+{
+    return (size_t)s->member_count * 2 + s->value_count + mts_places_copies_most(s);
+}
+
 mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mts_arena *arena,
                              mts_error *error)
 {
     const mts_stitched *s = plan->stitched;
     layouter l = {.plan = plan, .stitched = s, .inputs = request->inputs, .error = error};
-    /* at most one space-to-depth conversion per convolution operand and one dense copy per value */
-    const size_t conversions = (size_t)s->member_count * 2 + s->value_count;
+    const size_t conversions = mts_layout_conversions_most(s);
     plan->conversions = mts_arena_zero(arena, conversions, sizeof *plan->conversions);
     plan->storages = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->storages);
     plan->import_value = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->import_value);
@@ -458,16 +497,24 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
     plan->members = mts_arena_zero(arena, s->member_count, sizeof *plan->members);
     l.cells = mts_arena_zero(arena, conversions + s->value_count, sizeof *l.cells);
     l.forced = mts_arena_zero(arena, s->value_count, sizeof *l.forced);
+    l.places = mts_arena_zero(arena, s->value_count, sizeof *l.places);
     if (!plan->conversions || !plan->storages || !plan->import_value || !plan->value_storage ||
-        !plan->members || !l.cells || !l.forced) {
+        !plan->members || !l.cells || !l.forced || !l.places) {
         return mts_fail_memory(error);
     }
     for (size_t i = 0; i < conversions + s->value_count; i++) {
         l.cells[i].parent = (uint32_t)i;
     }
     classify_members(&l);
-    form_classes(&l);
-    mts_status status = store_values(&l);
-    MTS_TRY(status, store_outputs(&l));
+    mts_status status = mts_places_find(plan, l.forced, l.places, arena, error);
+    if (status == MTS_STATUS_OK) {
+        form_classes(&l);
+        join_places(&l);
+        status = store_values(&l);
+    }
+    if (status == MTS_STATUS_OK) {
+        mts_places_store(plan, l.places);
+        status = store_outputs(&l);
+    }
     return status;
 }

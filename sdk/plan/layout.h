@@ -6,6 +6,8 @@
 
 #include "plan/plan.h"
 
+/* Conversions that a plan has at most. */
+size_t mts_layout_conversions_most(const mts_stitched *stitched);
 /* Fills plan->storages, import_value, conversions, value_storage, members. Errors: OUT_OF_MEMORY, LIMIT. */
 mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mts_arena *arena,
                              mts_error *error);

@@ -17,6 +17,9 @@ static void touch(mts_plan *plan, uint32_t storage, uint32_t step)
     mts_storage *s = &plan->storages[storage];
     s->first = s->first == MTS_NONE ? step : s->first;
     s->last = step;
+    if (s->host != MTS_NONE) {
+        touch(plan, s->host, step); /* which has no host */
+    }
 }
 
 /* Appends a conversion to the step that is being collected, unless an earlier step has it. */
@@ -107,6 +110,16 @@ static void add_inputs(mts_plan *plan, const mts_layer *layer)
     close_input_step(plan, &input);
 }
 
+/* What a concatenation that is made in place has to copy. */
+static void add_parts(mts_plan *plan, uint32_t member, mts_step *step)
+{
+    for (uint32_t i = 0; plan->members[member].in_place && i < plan->conversion_count; i++) {
+        if (plan->conversions[i].part && plan->conversions[i].member == member) {
+            add_conversion(plan, i, false, step);
+        }
+    }
+}
+
 static void add_conversions(mts_plan *plan, const mts_layer *layer)
 {
     const mts_stitched *s = plan->stitched;
@@ -119,6 +132,9 @@ static void add_conversions(mts_plan *plan, const mts_layer *layer)
     mts_step dense = {.kind = MTS_STEP_DENSE, .first = plan->order_count};
     for (uint32_t m = layer->first; mts_plan_reads_dense(layer->op) && m < layer->first + layer->count; m++) {
         add_conversion(plan, mts_plan_dense_copy(plan, s->members[m].inputs[0]), false, &dense);
+    }
+    for (uint32_t m = layer->first; layer->op == MTS_OP_CONCAT && m < layer->first + layer->count; m++) {
+        add_parts(plan, m, &dense);
     }
     close_step(plan, &dense);
 }
@@ -141,8 +157,8 @@ static void add_steps(mts_plan *plan)
         const mts_layer *layer = &s->layers[i];
         add_inputs(plan, layer);
         add_conversions(plan, layer);
-        if (layer->op == MTS_OP_RESHAPE) {
-            continue;
+        if (layer->op == MTS_OP_RESHAPE || plan->members[layer->first].in_place) {
+            continue; /* all members of a layer are in place, or none */
         }
         const uint32_t step = plan->step_count++;
         plan->steps[step] = (mts_step){.kind = MTS_STEP_LAYER, .first = i, .count = 1};
@@ -169,7 +185,7 @@ static uint64_t place_region(mts_plan *plan, mts_storage_region region, uint64_t
 {
     for (uint32_t i = 0; i < plan->storage_count; i++) {
         mts_storage *s = &plan->storages[i];
-        if (s->region == region) {
+        if (s->region == region && s->host == MTS_NONE) {
             s->offset = offset;
             offset += (s->floats + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
         }
@@ -189,7 +205,7 @@ static mts_status place(planner *p)
     }
     for (uint32_t i = 0; i < plan->storage_count; i++) {
         const mts_storage *s = &plan->storages[i];
-        const bool used = s->region == MTS_REGION_TRANSIENT && s->first != MTS_NONE;
+        const bool used = s->region == MTS_REGION_TRANSIENT && s->host == MTS_NONE && s->first != MTS_NONE;
         spans[i] = (mts_span){.size = used ? s->floats : 0, .first = s->first, .last = s->last};
     }
     uint64_t peak = 0;
@@ -202,6 +218,10 @@ static mts_status place(planner *p)
         if (plan->storages[i].region == MTS_REGION_TRANSIENT) {
             plan->storages[i].offset = begin + spans[i].offset;
         }
+    }
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        mts_storage *s = &plan->storages[i];
+        s->offset = s->host != MTS_NONE ? plan->storages[s->host].offset + s->at : s->offset;
     }
     plan->arena_floats = begin + peak;
     if (plan->arena_floats > INT32_MAX) {
@@ -221,7 +241,7 @@ static mts_status allocate(planner *p)
     }
     p->plan = plan;
     plan->stitched = s;
-    const size_t conversions = (size_t)s->member_count * 2 + s->value_count;
+    const size_t conversions = mts_layout_conversions_most(s);
     plan->order = mts_arena_zero(p->arena, conversions, sizeof *plan->order);
     plan->imports = mts_arena_zero(p->arena, s->value_count, sizeof *plan->imports);
     plan->steps = mts_arena_zero(p->arena, (size_t)s->layer_count * 4 + 2, sizeof *plan->steps);

@@ -35,7 +35,7 @@ typedef enum mts_input_kind {
     MTS_INPUT_PARTS = 2
 } mts_input_kind;
 
-/* A tensor in the arena; element 0 of plane 0 is at float offset + gap. */
+/* A tensor in the arena, or planes of one; element 0 of plane 0 is at float offset + gap. */
 typedef struct mts_storage {
     uint32_t dims[MTS_TENSOR_RANK_MAX]; /* left-padded with ones */
     uint32_t row, pitch, gap, tail;
@@ -43,6 +43,8 @@ typedef struct mts_storage {
     uint64_t offset; /* floats from the arena's start */
     mts_storage_region region;
     uint32_t first, last; /* steps that touch it */
+    uint32_t host; /* the storage that it is a part of, `at` floats behind its beginning; or MTS_NONE */
+    uint64_t at;
 } mts_storage;
 
 typedef enum mts_variant {
@@ -59,9 +61,11 @@ typedef enum mts_variant {
 typedef struct mts_conversion {
     uint32_t value; /* svalue that is copied */
     uint32_t storage;
-    bool space_to_depth; /* else dense */
-    bool made;           /* a step for it exists */
-    bool zero_copy;      /* reads the caller's buffer, not the value's storage */
+    bool space_to_depth; /* else dense, or a part */
+    bool part;           /* into the storage of a concatenation that `member` makes in place */
+    uint32_t member;
+    bool made;      /* a step for it exists */
+    bool zero_copy; /* reads the caller's buffer, not the value's storage */
     uint32_t stride[2];
     uint32_t phases;        /* planes for each channel: 1, or all */
     uint32_t top, left;     /* border before the image; phase 0 begins there */
@@ -73,6 +77,8 @@ typedef struct mts_member_plan {
     mts_variant variant;
     uint32_t input_conversion;    /* or MTS_NONE: the value's own storage */
     uint32_t residual_conversion; /* likewise */
+    bool in_place; /* has no launch: its operands' storages are parts of its output's, or the other
+                                     way round (places.h) */
 } mts_member_plan;
 
 typedef enum mts_step_kind {

@@ -37,9 +37,51 @@ static void write_storage(play *p, uint32_t storage)
     }
 }
 
+static uint32_t root_of(const play *p, uint32_t storage)
+{
+    const uint32_t host = p->plan->storages[storage].host;
+    return host != MTS_NONE ? host : storage;
+}
+
+static bool is_shared(const play *p, uint32_t storage)
+{
+    for (uint32_t i = 0; i < p->plan->storage_count; i++) {
+        if (p->plan->storages[i].host == root_of(p, storage)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Planes of a storage that has parts, or is one: written by itself, by its parts, or by what it is a part of. */
+static void read_planes(const play *p, uint32_t storage)
+{
+    const mts_storage *s = &p->plan->storages[storage];
+    const uint64_t end = s->offset + (uint64_t)mts_storage_planes(s) * s->pitch;
+    for (uint64_t i = s->offset; i < end; i++) {
+        if ((i - s->offset) % s->pitch < s->gap) {
+            continue; /* zeros that neighbours write as well */
+        }
+        assert_true(p->owner[i] > 0);
+        const uint32_t by = p->owner[i] - 1;
+        const mts_storage *o = &p->plan->storages[by];
+        const uint64_t own = o->offset + (uint64_t)mts_storage_planes(o) * o->pitch;
+        const bool inside = o->offset >= s->offset && own <= end;
+        if (root_of(p, by) != root_of(p, storage) || !(inside || (o->offset <= s->offset && own >= end))) {
+            print_error("family %u, step %u: float %llu of storage %u belongs to storage %u\n", p->seed,
+                        p->step, (unsigned long long)(i - s->offset), storage, by);
+            fail();
+        }
+    }
+}
+
 static void read_storage(const play *p, uint32_t storage)
 {
     const mts_storage *s = &p->plan->storages[storage];
+    if (is_shared(p, storage)) {
+        read_planes(p, storage);
+        return;
+    }
     for (uint64_t i = 0; i < s->floats; i++) {
         if (p->owner[s->offset + i] != storage + 1) {
             print_error("family %u, step %u: float %llu of storage %u belongs to storage %d\n", p->seed,

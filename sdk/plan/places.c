@@ -1,0 +1,323 @@
+/*
+ * places.c: values that lie inside of another one's storage.
+ *
+ * Planes of a storage follow each other at one pitch, so neighbouring channels of one image are a storage too.
+ * What writes or reads a value only sees its own storage: offset, dimensions, pitch. A concatenation of
+ * channels therefore has no launch if its operands' producers write into its storage; a slice of channels is
+ * read where it lies; a tensor with planes of zeros behind it is written by the producer of what they are added
+ * to, as the zeros behind every tensor are (`tail`).
+ */
+#include "plan/places.h"
+
+#include "base/check.h"
+
+typedef struct finder {
+    const mts_stitched *stitched;
+    mts_member_plan *members;
+    const bool *forced;
+    bool *output; /* per svalue: a graph output, or a reshaped one */
+    mts_place *places;
+} finder;
+
+static const mts_place nowhere = {.host = MTS_NONE};
+
+static const mts_shape *shape_of(const mts_stitched *stitched, uint32_t value)
+{
+    return &stitched->values[value].shape;
+}
+
+static uint32_t channels_of(const mts_stitched *stitched, uint32_t value)
+{
+    uint32_t dims[MTS_TENSOR_RANK_MAX];
+    mts_shape_pad(shape_of(stitched, value), dims);
+    return dims[3];
+}
+
+/* Whether a value is one image whose dimension `axis` are its planes. */
+static bool has_planes(const finder *f, uint32_t value, uint32_t axis)
+{
+    const mts_shape *shape = shape_of(f->stitched, value);
+    uint32_t dims[MTS_TENSOR_RANK_MAX];
+    mts_shape_pad(shape, dims);
+    return MTS_TENSOR_RANK_MAX - shape->rank + axis == 3 && dims[0] == 1 && dims[1] == 1 && dims[2] == 1;
+}
+
+/* The dimension of a value's planes, or MTS_NONE. */
+static uint32_t plane_axis(const finder *f, uint32_t value)
+{
+    const uint32_t rank = shape_of(f->stitched, value)->rank;
+    const uint32_t axis = rank >= 3 ? rank - 3 : MTS_NONE;
+    return axis != MTS_NONE && has_planes(f, value, axis) ? axis : MTS_NONE;
+}
+
+/* Whether the producer of a value may write it elsewhere. */
+static bool can_move(const finder *f, uint32_t value)
+{
+    const uint32_t member = f->stitched->values[value].member;
+    if (member == MTS_NONE || f->forced[value] || f->output[value] || f->places[value].host != MTS_NONE) {
+        return false;
+    }
+    return mts_member_node(f->stitched, &f->stitched->members[member])->op != MTS_OP_RESHAPE;
+}
+
+/* ---- concatenations ---- */
+
+/*
+ * Operand `which` of a concatenation begins at `plane` of it and is a slice of a value that may move there as a
+ * whole: all planes of that value are operands, at the right places. The value then moves.
+ */
+static bool move_sliced(finder *f, const mts_member *member, uint32_t which, uint32_t plane)
+{
+    const mts_place slice = f->places[member->inputs[which]];
+    if (slice.host == MTS_NONE || !can_move(f, slice.host) || slice.plane > plane) {
+        return false;
+    }
+    const uint32_t from = plane - slice.plane;
+    const uint32_t end = from + channels_of(f->stitched, slice.host);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < member->input_count; i++) {
+        const mts_place *place = &f->places[member->inputs[i]];
+        const uint32_t count = channels_of(f->stitched, member->inputs[i]);
+        if (at < end && at + count > from && (place->host != slice.host || place->plane + from != at)) {
+            return false;
+        }
+        at += count;
+    }
+    if (at < end) {
+        return false;
+    }
+    f->places[slice.host] = (mts_place){.host = member->output, .plane = from};
+    return true;
+}
+
+static bool place_concat(finder *f, const mts_member *member)
+{
+    const mts_node *node = mts_member_node(f->stitched, member);
+    if (f->forced[member->output] || !has_planes(f, member->output, node->attrs.concat.axis)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < member->input_count; i++) {
+        if (member->inputs[i] == MTS_NONE) {
+            return false;
+        }
+    }
+    uint32_t plane = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < member->input_count; i++) {
+        const uint32_t value = member->inputs[i];
+        if (can_move(f, value)) {
+            f->places[value] = (mts_place){.host = member->output, .plane = plane};
+            any = true;
+        } else {
+            any = move_sliced(f, member, i, plane) || any;
+        }
+        plane += channels_of(f->stitched, value);
+    }
+    return any;
+}
+
+/* ---- slices and zeros ---- */
+
+static bool place_slice(finder *f, const mts_member *member)
+{
+    const mts_attrs_slice *slice = &mts_member_node(f->stitched, member)->attrs.slice;
+    const uint32_t host = member->inputs[0];
+    const uint32_t axis = host != MTS_NONE ? plane_axis(f, host) : MTS_NONE;
+    if (axis == MTS_NONE || f->forced[host] || f->forced[member->output] || f->output[member->output]) {
+        return false;
+    }
+    const mts_shape *from = shape_of(f->stitched, host);
+    for (uint32_t d = 0; d < from->rank; d++) {
+        if (slice->step[d] != 1 || (d != axis && (slice->start[d] != 0 || slice->size[d] != from->dims[d]))) {
+            return false;
+        }
+    }
+    f->places[member->output] = (mts_place){.host = host, .plane = (uint32_t)slice->start[axis]};
+    return true;
+}
+
+/* The producer of what zeros are added to has to have a launch, which writes them. */
+static bool place_pad(finder *f, const mts_member *member)
+{
+    const mts_attrs_pad *pad = &mts_member_node(f->stitched, member)->attrs.pad;
+    const uint32_t value = member->inputs[0];
+    const uint32_t axis = value != MTS_NONE ? plane_axis(f, value) : MTS_NONE;
+    if (axis == MTS_NONE || pad->mode != MTS_PAD_CONSTANT || pad->value != 0.0f ||
+        f->forced[member->output] || !can_move(f, value) ||
+        f->members[f->stitched->values[value].member].in_place) {
+        return false;
+    }
+    for (uint32_t d = 0; d < shape_of(f->stitched, value)->rank; d++) {
+        if (pad->before[d] != 0 || pad->after[d] < 0 || (pad->after[d] != 0 && d != axis)) {
+            return false;
+        }
+    }
+    f->places[value] = (mts_place){.host = member->output, .zeros = (uint32_t)pad->after[axis]};
+    return true;
+}
+
+static bool place_member(finder *f, const mts_member *member)
+{
+    switch (mts_member_node(f->stitched, member)->op) {
+    case MTS_OP_CONCAT:
+        return place_concat(f, member);
+    case MTS_OP_SLICE:
+        return place_slice(f, member);
+    case MTS_OP_PAD:
+        return place_pad(f, member);
+    default:
+        return false;
+    }
+}
+
+/* Takes back what place_member did. */
+static void unplace_member(finder *f, const mts_member *member)
+{
+    for (uint32_t i = 0; i < member->input_count; i++) {
+        const uint32_t value = member->inputs[i];
+        if (value == MTS_NONE) {
+            continue;
+        }
+        const uint32_t above = f->places[value].host;
+        if (above == member->output) {
+            f->places[value] = nowhere;
+        } else if (above != MTS_NONE && f->places[above].host == member->output) {
+            f->places[above] = nowhere; /* move_sliced */
+        }
+    }
+    if (mts_member_node(f->stitched, member)->op == MTS_OP_SLICE) {
+        f->places[member->output] = nowhere;
+    }
+}
+
+/* All members of a layer are done in place, or none. */
+static void place_layer(finder *f, const mts_layer *layer)
+{
+    const mts_member *members = &f->stitched->members[layer->first];
+    uint32_t done = 0;
+    while (done < layer->count && place_member(f, &members[done])) {
+        done++;
+    }
+    for (uint32_t i = 0; i < layer->count; i++) {
+        f->members[layer->first + i].in_place = done == layer->count;
+        if (done < layer->count && i < done) {
+            unplace_member(f, &members[i]);
+        }
+    }
+}
+
+/* A value that a reshaped graph output lies over is one as well. */
+static void find_outputs(finder *f)
+{
+    const mts_stitched *s = f->stitched;
+    for (uint32_t g = 0; g < s->graph_count; g++) {
+        for (uint32_t o = 0; o < s->graphs[g]->output_count; o++) {
+            uint32_t value = s->value_of[g][s->graphs[g]->outputs[o].value];
+            while (value != MTS_NONE) {
+                f->output[value] = true;
+                const uint32_t member = s->values[value].member;
+                const bool alias =
+                    member != MTS_NONE && mts_member_node(s, &s->members[member])->op == MTS_OP_RESHAPE;
+                value = alias ? s->members[member].inputs[0] : MTS_NONE;
+            }
+        }
+    }
+}
+
+mts_status mts_places_find(mts_plan *plan, const bool *forced, mts_place *places, mts_arena *arena,
+                           mts_error *error)
+{
+    const mts_stitched *s = plan->stitched;
+    finder f = {.stitched = s, .members = plan->members, .forced = forced, .places = places};
+    f.output = mts_arena_zero(arena, s->value_count, sizeof *f.output);
+    if (!f.output) {
+        return mts_fail_memory(error);
+    }
+    for (uint32_t v = 0; v < s->value_count; v++) {
+        places[v] = nowhere;
+    }
+    find_outputs(&f);
+    for (uint32_t i = 0; i < s->layer_count; i++) {
+        place_layer(&f, &s->layers[i]);
+    }
+    return MTS_STATUS_OK;
+}
+
+uint32_t mts_place_root(const mts_place *places, uint32_t value, uint32_t *plane)
+{
+    *plane = 0;
+    while (places[value].host != MTS_NONE) {
+        *plane += places[value].plane;
+        value = places[value].host;
+    }
+    return value;
+}
+
+/* ---- storages ---- */
+
+size_t mts_places_copies_most(const mts_stitched *stitched)
+{
+    size_t count = 0;
+    for (uint32_t m = 0; m < stitched->member_count; m++) {
+        const mts_member *member = &stitched->members[m];
+        count += mts_member_node(stitched, member)->op == MTS_OP_CONCAT ? member->input_count : 0;
+    }
+    return count;
+}
+
+/* Planes of a host's storage from `plane` on. */
+static void make_part(const mts_plan *plan, mts_storage *part, uint32_t host, uint32_t plane, uint32_t zeros)
+{
+    const mts_storage *whole = &plan->storages[host];
+    MTS_CHECK(part->row == whole->row && part->pitch == whole->pitch && part->gap == whole->gap);
+    part->host = host;
+    part->at = (uint64_t)plane * whole->pitch;
+    part->tail = zeros * whole->pitch + whole->gap;
+    part->floats = (uint64_t)part->dims[3] * whole->pitch + part->tail;
+}
+
+static void add_copy(mts_plan *plan, uint32_t value, uint32_t member, uint32_t host, uint32_t plane)
+{
+    plan->import_value[plan->storage_count] = MTS_NONE;
+    mts_storage *part = &plan->storages[plan->storage_count];
+    *part = plan->storages[host];
+    part->region = MTS_REGION_TRANSIENT;
+    mts_shape_pad(shape_of(plan->stitched, value), part->dims);
+    make_part(plan, part, host, plane, 0);
+    plan->conversions[plan->conversion_count++] =
+        (mts_conversion){.value = value, .storage = plan->storage_count++, .part = true, .member = member};
+}
+
+/* The operands of a concatenation that lie elsewhere. */
+static void add_copies(mts_plan *plan, const mts_place *places, uint32_t index)
+{
+    const mts_member *member = &plan->stitched->members[index];
+    uint32_t base = 0;
+    const uint32_t root = mts_place_root(places, member->output, &base);
+    uint32_t plane = base;
+    for (uint32_t i = 0; i < member->input_count; i++) {
+        uint32_t at = 0;
+        if (mts_place_root(places, member->inputs[i], &at) != root || at != plane) {
+            add_copy(plan, member->inputs[i], index, plan->value_storage[root], plane);
+        }
+        plane += channels_of(plan->stitched, member->inputs[i]);
+    }
+}
+
+void mts_places_store(mts_plan *plan, const mts_place *places)
+{
+    const mts_stitched *s = plan->stitched;
+    for (uint32_t v = 0; v < s->value_count; v++) {
+        uint32_t plane = 0;
+        const uint32_t root = mts_place_root(places, v, &plane);
+        if (root != v) {
+            make_part(plan, &plan->storages[plan->value_storage[v]], plan->value_storage[root], plane,
+                      places[v].zeros);
+        }
+    }
+    for (uint32_t m = 0; m < s->member_count; m++) {
+        if (plan->members[m].in_place && mts_member_node(s, &s->members[m])->op == MTS_OP_CONCAT) {
+            add_copies(plan, places, m);
+        }
+    }
+}

@@ -144,7 +144,8 @@ static void subgraph(tflite_model *model, size_t from)
     const size_t tensors = offsets(out, at, model->tensor_count);
     for (int i = 0; i < model->tensor_count; i++) {
         const tflite_tensor *tensor = &model->tensors[i];
-        const uint32_t present = 0xfu | (tensor->scales ? 0x10u : 0) | (tensor->levels ? 0x40u : 0);
+        const uint32_t present = 0xfu | (tensor->scales ? 0x10u : 0) | (tensor->is_variable ? 0x20u : 0) |
+                                 (tensor->levels ? 0x40u : 0);
         const size_t one = table(out, tensors + 4 * (size_t)i, present);
         ints(out, one, tensor->rank, tensor->dims);
         set_u32(out, one + 4, (uint32_t)tensor->type);
@@ -153,6 +154,7 @@ static void subgraph(tflite_model *model, size_t from)
         if (tensor->scales) {
             quantization(out, one + 16, tensor);
         }
+        set_u32(out, one + 20, (uint32_t)tensor->is_variable);
         if (tensor->levels) {
             sparsity(out, one + 24, tensor);
         }

@@ -13,7 +13,7 @@
 #define TFLITE_INT32 2
 #define TFLITE_INT8 9
 #define TFLITE_CUSTOM 32
-#define TFLITE_TENSORS 24
+#define TFLITE_TENSORS 40
 #define TFLITE_OPERATORS 12
 
 typedef struct tflite_bytes {
@@ -38,6 +38,7 @@ typedef struct tflite_tensor {
     const float *scales;
     int scale_count, scale_dim;
     int64_t zero;
+    int is_variable;
     const tflite_level *levels;
     int level_count;
     const int32_t *order, *blocks;
@@ -47,7 +48,7 @@ typedef struct tflite_tensor {
 typedef struct tflite_operator {
     int code;
     const char *custom;
-    int32_t inputs[8], outputs[4];
+    int32_t inputs[24], outputs[4];
     int input_count, output_count;
     uint32_t options[8], present; /* by field */
     const void *custom_options;

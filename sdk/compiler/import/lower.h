@@ -241,6 +241,34 @@ mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value
 /* Axes of a reduction, a bit each, from its attribute or from input 1; and whether they stay as ones. */
 uint32_t mts_import_reduce_axes(mts_import *import, const mts_import_value *x, bool as_input, bool *keep);
 
+/* ---- recurrent layers (emit_recur.c) ---- */
+/* x [T,N,K] times weight [O,K] or [O,K,1,1] transposed, plus bias [O] (may be NULL) -> [T,N,O]. */
+mts_import_value *mts_import_emit_rows(mts_import *import, mts_import_value *x, mts_import_value *weight,
+                                       mts_import_value *bias);
+/* RECUR of rows [T,N,G*H], with the state's weight [G*H,H] as models have it. The states at the beginning [N,H] and
+ * the bias [H] of a GRU may be NULL, the states for zeros. */
+mts_import_value *mts_import_emit_recur(mts_import *import, const mts_attrs_recur *recur,
+                                        mts_import_value *rows, mts_import_value *weight, mts_import_value *h,
+                                        mts_import_value *c, mts_import_value *bias);
+
+/* A layer whose steps are written out, forwards or backwards: what RECUR does not know. */
+typedef struct mts_import_cell {
+    /* LSTM, with gates in the order input, output, forget, cell; else one gate through `fn` */
+    bool is_lstm;
+    uint32_t fn;
+    /* of the state, [rows,H,1,1] */
+    mts_import_value *weight;
+    /* peepholes of input, output and forget gate; NULL: none */
+    mts_import_value *peep[3];
+    /* c stays within -clip and clip; 0: there is no bound */
+    float clip;
+    /* [N,H] before the first step, then after the last; NULL: zeros */
+    mts_import_value *h, *c;
+} mts_import_cell;
+/* States [T,N,H] of all steps in the order of the rows [T,N,G*H]; the number of steps is limited. */
+mts_import_value *mts_import_emit_steps(mts_import *import, mts_import_cell *cell, mts_import_value *rows,
+                                        bool reverse);
+
 /* ---- repeats (lower_shape.c) ---- */
 /* Each dimension so many times; `count` is the rank. */
 mts_import_value *mts_import_tile(mts_import *import, mts_import_value *x, const int64_t *repeats,

@@ -10,10 +10,6 @@
 
 #include "compiler/import/lower.h"
 
-/* A step is about 20 nodes. */
-#define STEPS_MOST 1024
-#define NODES_PER_STEP 20
-
 typedef struct recurrent {
     int64_t steps, batch, inputs, hidden;
     /* rows of `hidden` in the weights: 4 of an LSTM, 3 of a GRU, 1 of an RNN */
@@ -28,17 +24,15 @@ typedef struct recurrent {
     mts_import_value *x;
 } recurrent;
 
-/* Weights and state of one direction. A state of NULL is zero. */
-typedef struct memory_cell {
-    /* state's weight, [rows,hidden,1,1], where steps are written out */
-    mts_import_value *weight;
+/* What a direction begins with. */
+typedef struct start {
+    /* what the inputs of all steps contribute, [T,B,rows] */
+    mts_import_value *rows;
     /* GRU: biases that the state's product takes; NULL: none */
     mts_import_value *bias;
-    /* peepholes of input, output and forget gate; NULL: none */
-    mts_import_value *peep[3];
-    /* [B,H] */
+    /* [B,H]; NULL: zeros */
     mts_import_value *h, *c;
-} memory_cell;
+} start;
 
 /* ---- small emitters ---- */
 
@@ -53,26 +47,6 @@ static mts_import_value *joined(mts_import *import, mts_import_value **parts, ui
 {
     const mts_attrs attrs = {.concat = {.axis = axis}};
     return count == 1 ? parts[0] : mts_import_emit(import, MTS_OP_CONCAT, &attrs, parts, count);
-}
-
-static mts_import_value *plus(mts_import *import, mts_import_value *a, mts_import_value *b)
-{
-    return b ? mts_import_emit_binary(import, MTS_BIN_ADD, a, b) : a;
-}
-
-static mts_import_value *times(mts_import *import, mts_import_value *a, mts_import_value *b)
-{
-    return mts_import_emit_binary(import, MTS_BIN_MUL, a, b);
-}
-
-static mts_import_value *through(mts_import *import, uint32_t fn, mts_import_value *x)
-{
-    return x ? mts_import_emit_unary(import, fn, 0.0f, 0.0f, x) : NULL;
-}
-
-static mts_import_value *product(mts_import *import, mts_import_value *x, mts_import_value *weight)
-{
-    return mts_import_emit_connected(import, x, weight, 1.0f, NULL);
 }
 
 /* ---- operands ---- */
@@ -186,11 +160,6 @@ static bool read_shapes(mts_import *import, recurrent *net)
     net->steps = net->x->shape.dims[0], net->batch = net->x->shape.dims[1],
     net->inputs = net->x->shape.dims[2];
     net->hidden = r->shape.dims[2];
-    if (net->steps > STEPS_MOST && !has_operator(import, net)) {
-        mts_import_fail(import, MTS_STATUS_LIMIT, "%lld steps, at most %d are possible: give a shorter input",
-                        (long long)net->steps, STEPS_MOST);
-        return false;
-    }
     const int64_t rows = net->gates * net->hidden, d = net->directions;
     const int64_t first = batch_first ? net->batch : d, second = batch_first ? d : net->batch;
     return has_shape(import, 1, d, rows, net->inputs, true) &&
@@ -214,7 +183,7 @@ static mts_import_value *initial(mts_import *import, const recurrent *net, uint3
 }
 
 /* The biases of the inputs and of the state are one where both are only added. */
-static mts_import_value *read_bias(mts_import *import, const recurrent *net, uint32_t d, memory_cell *cell)
+static mts_import_value *read_bias(mts_import *import, const recurrent *net, uint32_t d, start *own)
 {
     const mts_import_value *b = mts_import_in(import, 3);
     const size_t rows = (size_t)(net->gates * net->hidden), kept = (size_t)(2 * net->hidden);
@@ -233,8 +202,7 @@ static mts_import_value *read_bias(mts_import *import, const recurrent *net, uin
         sum[i] = is_apart ? numbers[i] : numbers[i] + numbers[rows + i];
         apart[i] = is_apart ? numbers[rows + i] : 0.0f;
     }
-    cell->bias =
-        net->gates == 3 && net->reset_after ? mts_import_vector(import, apart, (uint32_t)rows) : NULL;
+    own->bias = net->gates == 3 && net->reset_after ? mts_import_vector(import, apart, (uint32_t)rows) : NULL;
     return mts_import_vector(import, sum, (uint32_t)rows);
 }
 
@@ -245,91 +213,26 @@ static mts_import_value *weight_of(mts_import *import, uint32_t index, uint32_t 
     return w ? shaped(import, w, 4, w->shape.dims[1], w->shape.dims[2], 1) : NULL;
 }
 
-/* What the inputs of all steps contribute, [T,B,rows], and the cell as it begins. */
-static mts_import_value *begin(mts_import *import, const recurrent *net, uint32_t d, memory_cell *cell)
+static start begin(mts_import *import, const recurrent *net, uint32_t d)
 {
-    mts_import_value *bias = read_bias(import, net, d, cell);
-    mts_import_value *flat = shaped(import, net->x, 2, net->steps * net->batch, net->inputs, 1);
-    cell->h = initial(import, net, 5, d);
-    cell->c = net->gates == 4 ? initial(import, net, 6, d) : NULL;
-    return shaped(import, mts_import_emit_connected(import, flat, weight_of(import, 1, d), 1.0f, bias), 3,
-                  net->steps, net->batch, net->gates * net->hidden);
+    start own = {.h = initial(import, net, 5, d), .c = net->gates == 4 ? initial(import, net, 6, d) : NULL};
+    mts_import_value *bias = read_bias(import, net, d, &own);
+    own.rows = mts_import_emit_rows(import, net->x, weight_of(import, 1, d), bias);
+    return own;
 }
-
-/* x + peephole * c, through the sigmoid. */
-static mts_import_value *gate(mts_import *import, const memory_cell *cell, uint32_t index, int64_t hidden,
-                              mts_import_value *sum, mts_import_value *c)
-{
-    mts_import_value *x = mts_import_emit_part(import, sum, 1, (int64_t)index * hidden, hidden);
-    x = cell->peep[index] && c ? plus(import, x, times(import, c, cell->peep[index])) : x;
-    return through(import, MTS_FN_SIGMOID, x);
-}
-
-/* Gates in the order input, output, forget, cell. */
-static void step_lstm(mts_import *import, const recurrent *net, memory_cell *cell, mts_import_value *x)
-{
-    const int64_t hidden = net->hidden;
-    mts_import_value *sum = plus(import, x, cell->h ? product(import, cell->h, cell->weight) : NULL);
-    mts_import_value *in = gate(import, cell, 0, hidden, sum, cell->c);
-    mts_import_value *fresh =
-        through(import, MTS_FN_TANH, mts_import_emit_part(import, sum, 1, 3 * hidden, hidden));
-    mts_import_value *c = times(import, in, fresh);
-    if (cell->c) {
-        c = plus(import, times(import, gate(import, cell, 2, hidden, sum, cell->c), cell->c), c);
-    }
-    cell->c = c;
-    cell->h = times(import, gate(import, cell, 1, hidden, sum, c), through(import, MTS_FN_TANH, c));
-}
-
-static void step_rnn(mts_import *import, const recurrent *net, memory_cell *cell, mts_import_value *x)
-{
-    cell->h =
-        through(import, net->fn, plus(import, x, cell->h ? product(import, cell->h, cell->weight) : NULL));
-}
-
-/* All steps of a direction; parts[T] are its states [1,1,B,H], in the order of the inputs. */
-static void run_direction(mts_import *import, const recurrent *net, uint32_t d, memory_cell *cell,
-                          mts_import_value **parts)
-{
-    mts_import_value *all = begin(import, net, d, cell);
-    mts_import_value *peep = net->gates == 4 ? mts_import_in(import, 7) : NULL;
-    /* one constant for all steps, which the codes of a quantised one would be widened from at each */
-    mts_import_value *weight = weight_of(import, 2, d);
-    cell->weight = weight ? mts_import_retype(import, weight, weight->dtype) : NULL;
-    for (uint32_t i = 0; peep && i < 3; i++) {
-        cell->peep[i] = mts_import_emit_part(import, mts_import_emit_part(import, peep, 0, d, 1), 1,
-                                             (int64_t)i * net->hidden, net->hidden);
-    }
-    const bool backwards = net->reverse || d == 1;
-    for (int64_t i = 0; i < net->steps && mts_import_ok(import); i++) {
-        const int64_t at = backwards ? net->steps - 1 - i : i;
-        mts_import_value *x = mts_import_emit_part(import, all, 0, at, 1);
-        x = shaped(import, x, 2, net->batch, net->gates * net->hidden, 1);
-        if (net->gates == 4) {
-            step_lstm(import, net, cell, x);
-        } else {
-            step_rnn(import, net, cell, x);
-        }
-        const mts_shape shape = {.rank = 4, .dims = {1, 1, net->batch, net->hidden}};
-        parts[at] = mts_import_emit_reshape(import, cell->h, &shape);
-    }
-}
-
-/* ---- all steps at once ---- */
 
 /* What a direction gives: states of all steps [T,1,B,H], and the last ones [1,B,H]. */
 typedef struct results {
     mts_import_value *sequence, *h, *c;
 } results;
 
-/* The state's weight [H,rows] of a direction. */
-static mts_import_value *turned_weight(mts_import *import, const recurrent *net, uint32_t d)
+static mts_import_value *as_sequence(mts_import *import, const recurrent *net, mts_import_value *states)
 {
-    static const uint32_t swap[2] = {1, 0};
-    mts_import_value *weight = mts_import_emit_part(import, mts_import_in(import, 2), 0, d, 1);
-    weight = weight ? shaped(import, weight, 2, net->gates * net->hidden, net->hidden, 1) : NULL;
-    return weight ? mts_import_emit_transpose(import, weight, swap) : NULL;
+    const mts_shape shape = {.rank = 4, .dims = {net->steps, 1, net->batch, net->hidden}};
+    return mts_import_emit_reshape(import, states, &shape);
 }
+
+/* ---- all steps at once ---- */
 
 /* Vector `which` of the rows that RECUR leaves: h, and of an LSTM c beside it. */
 static mts_import_value *last_state(mts_import *import, const recurrent *net, mts_import_value *y,
@@ -346,19 +249,13 @@ static results run_operator(mts_import *import, const recurrent *net, uint32_t d
                           : net->gates == 1  ? MTS_RECUR_PLAIN
                           : net->reset_after ? MTS_RECUR_GRU_AFTER
                                              : MTS_RECUR_GRU;
-    const mts_attrs attrs = {.recur = {.kind = kind, .reverse = backwards}};
-    memory_cell cell = {0};
-    mts_import_value *all = begin(import, net, d, &cell);
-    mts_import_value *inputs[5] = {all, turned_weight(import, net, d), cell.h, cell.c, NULL};
-    if (cell.bias) {
-        inputs[4] = mts_import_emit_part(import, cell.bias, 0, 2 * net->hidden, net->hidden);
-    }
-    const uint32_t count = inputs[4] ? 5 : inputs[3] ? 4 : inputs[2] ? 3 : 2;
-    mts_import_value *y =
-        inputs[0] && inputs[1] ? mts_import_emit(import, MTS_OP_RECUR, &attrs, inputs, count) : NULL;
-    mts_import_value *h = mts_import_emit_part(import, y, 2, 0, net->hidden);
-    const mts_shape shape = {.rank = 4, .dims = {net->steps, 1, net->batch, net->hidden}};
-    return (results){.sequence = h ? mts_import_emit_reshape(import, h, &shape) : NULL,
+    const mts_attrs_recur recur = {.kind = kind, .reverse = backwards};
+    const start own = begin(import, net, d);
+    mts_import_value *weight = mts_import_emit_part(import, mts_import_in(import, 2), 0, d, 1);
+    weight = weight ? shaped(import, weight, 2, net->gates * net->hidden, net->hidden, 1) : NULL;
+    mts_import_value *bias = mts_import_emit_part(import, own.bias, 0, 2 * net->hidden, net->hidden);
+    mts_import_value *y = mts_import_emit_recur(import, &recur, own.rows, weight, own.h, own.c, bias);
+    return (results){.sequence = as_sequence(import, net, mts_import_emit_part(import, y, 2, 0, net->hidden)),
                      .h = last_state(import, net, y, backwards, 0),
                      .c = net->gates == 4 ? last_state(import, net, y, backwards, 1) : NULL};
 }
@@ -366,24 +263,18 @@ static results run_operator(mts_import *import, const recurrent *net, uint32_t d
 /* The same by steps that are written out. */
 static results run_steps(mts_import *import, const recurrent *net, uint32_t d)
 {
-    mts_import_value **parts =
-        mts_arena_zero(&import->scratch, (size_t)net->steps, sizeof(mts_import_value *));
-    memory_cell cell = {0};
-    results got = {0};
-    if (!parts) {
-        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the steps");
-        return got;
+    const start own = begin(import, net, d);
+    mts_import_value *peep = net->gates == 4 ? mts_import_in(import, 7) : NULL;
+    mts_import_cell cell = {
+        .is_lstm = net->gates == 4, .fn = net->fn, .weight = weight_of(import, 2, d), .h = own.h, .c = own.c};
+    for (uint32_t i = 0; peep && i < 3; i++) {
+        cell.peep[i] = mts_import_emit_part(import, mts_import_emit_part(import, peep, 0, d, 1), 1,
+                                            (int64_t)i * net->hidden, net->hidden);
     }
-    run_direction(import, net, d, &cell, parts);
-    if (!mts_import_ok(import)) {
-        return got;
-    }
-    if (mts_import_out_wanted(import, 0)) {
-        got.sequence = joined(import, parts, (uint32_t)net->steps, 0);
-    }
-    got.h = shaped(import, cell.h, 3, 1, net->batch, net->hidden);
-    got.c = cell.c ? shaped(import, cell.c, 3, 1, net->batch, net->hidden) : NULL;
-    return got;
+    mts_import_value *all = mts_import_emit_steps(import, &cell, own.rows, net->reverse || d == 1);
+    return (results){.sequence = as_sequence(import, net, all),
+                     .h = cell.h ? shaped(import, cell.h, 3, 1, net->batch, net->hidden) : NULL,
+                     .c = cell.c ? shaped(import, cell.c, 3, 1, net->batch, net->hidden) : NULL};
 }
 
 /* ---- the operators ---- */
@@ -407,9 +298,6 @@ static void lower(mts_import *import, int64_t gates)
     }
     check_lengths(import, &net);
     const bool at_once = has_operator(import, &net);
-    if (!at_once && !mts_import_charge(import, (size_t)net.steps * net.directions * NODES_PER_STEP)) {
-        return;
-    }
     mts_import_value *sequences[2] = {0}, *h[2] = {0}, *c[2] = {0};
     for (uint32_t d = 0; d < net.directions && mts_import_ok(import); d++) {
         const results got = at_once ? run_operator(import, &net, d) : run_steps(import, &net, d);

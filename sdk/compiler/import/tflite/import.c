@@ -148,7 +148,7 @@ static void check_operands(mts_tflite *model, const mts_tflite_row *row)
     /* what an operand is must be known before its layout is asked for */
     for (uint32_t i = 0; i < node->inputs.count; i++) {
         const mts_tflite_tensor *tensor = mts_tflite_in(model, i);
-        if (tensor && !tensor->native && !tensor->planar && !tensor->data) {
+        if (tensor && !tensor->native && !tensor->planar && !tensor->data && !tensor->is_variable) {
             mts_import_fail(model->import, MTS_STATUS_MALFORMED,
                             "tensor '%s' is not defined before it is used", tensor->name);
             return;

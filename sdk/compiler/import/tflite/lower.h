@@ -79,7 +79,7 @@ const char *mts_tflite_operator_name(const mts_tflite_operator *node, char *text
     X(dequantize) X(reduce) X(fully_connected) X(batch_matmul) X(concat) X(pad) X(mirror_pad) X(slice)       \
     X(strided_slice) X(split) X(split_sizes) X(gather) X(pack) X(unpack) X(reshape) X(squeeze)               \
     X(transpose) X(embedding) X(gather_nd) X(scatter_nd) X(arg) X(top_k) X(one_hot) X(cumsum) X(tile) X(broadcast) X(fill) X(depth_to_space) X(space_to_depth) X(shape) X(expand_dims)  \
-    X(space_to_batch) X(batch_to_space)
+    X(space_to_batch) X(batch_to_space) X(lstm)
 /* clang-format on */
 #define MTS_TFLITE_DECLARE(name) void mts_tflite_lower_##name(mts_tflite *model);
 MTS_TFLITE_FUNCTIONS(MTS_TFLITE_DECLARE)

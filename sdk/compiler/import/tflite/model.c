@@ -102,6 +102,7 @@ static void read_tensors(mts_tflite *model, const mts_flat_table *subgraph, cons
         tensor->name = read_string(model, &table, 3);
         tensor->type = (int)mts_flat_int(&model->flat, &table, 1, MTS_FLAT_I8, 0);
         tensor->quantization = mts_flat_child(&model->flat, &table, 4);
+        tensor->is_variable = mts_flat_int(&model->flat, &table, 5, MTS_FLAT_U8, 0) != 0;
         tensor->sparsity = mts_flat_child(&model->flat, &table, 6);
         read_shape(model, &table, tensor);
         const int64_t buffer = mts_flat_int(&model->flat, &table, 2, MTS_FLAT_U32, 0);

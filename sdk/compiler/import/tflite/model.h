@@ -34,6 +34,8 @@ typedef struct mts_tflite_tensor {
     /* the operator that computes it, or MTS_NONE */
     uint32_t producer;
     bool is_input, needed;
+    /* kept from one run to the next; only operators with a state of their own read one */
+    bool is_variable;
     /* a result of an operator that is left out */
     bool left;
     /* its values: in the file's order, and as [N,C,H,W]; NULL: not made (lower.h) */

@@ -93,7 +93,15 @@
 #define MTS_REDUCE_ARG_MIN 6u
 #define MTS_REDUCE_ARG_MAX_LAST 7u
 #define MTS_REDUCE_ARG_MIN_LAST 8u
-#define MTS_REDUCE_COUNT 9u
+#define MTS_REDUCE_IS_POSITION(kind) ((kind) >= MTS_REDUCE_ARG_MAX && (kind) <= MTS_REDUCE_ARG_MIN_LAST)
+/* Sums of terms, and what is made of them: float32 in between, whatever is stored. */
+#define MTS_REDUCE_L1 9u           /* of |x| */
+#define MTS_REDUCE_L2 10u          /* root of that of x^2 */
+#define MTS_REDUCE_SUM_SQUARE 11u  /* of x^2 */
+#define MTS_REDUCE_MEAN_SQUARE 12u /* mean of x^2 */
+#define MTS_REDUCE_LOG_SUM 13u     /* logarithm of that of x */
+#define MTS_REDUCE_LOG_SUM_EXP 14u /* logarithm of that of exp(x) */
+#define MTS_REDUCE_COUNT 15u
 
 #define MTS_SCAN_SUM 0u
 #define MTS_SCAN_PROD 1u
@@ -124,5 +132,13 @@
 #define MTS_RECUR_GRU_AFTER 2u /* it works on the state's product (linear_before_reset) */
 #define MTS_RECUR_PLAIN 3u     /* tanh */
 #define MTS_RECUR_COUNT 4u
+
+/* What x is divided by; d is x - mean. The sums run over what is normalised, e is epsilon. */
+#define MTS_NORM_VARIANCE 0u  /* sqrt(mean of d^2 + e), of d */
+#define MTS_NORM_DEVIATION 1u /* sqrt(mean of d^2) + e, of d */
+#define MTS_NORM_RMS 2u       /* sqrt(mean of x^2 + e) */
+#define MTS_NORM_L2 3u        /* max(sqrt(sum of x^2), e) */
+#define MTS_NORM_L1 4u        /* max(sum of |x|, e) */
+#define MTS_NORM_COUNT 5u
 
 #endif

@@ -356,6 +356,25 @@ typedef struct mts_recur_params {
     mts_u32 kind, reverse, length, hidden;
 } mts_recur_params;
 
+/*
+ * y = fn(scale (x - mean) factor + bias), mean and factor of a set of elements. Dimension d of the output is sets[d]
+ * times lines[d]: coordinate c lies in set c / lines[d]. A set consists of lines along dimension 5, one for each of the
+ * first five lines[]; where lines[5] is 1 and sets[5] is not, neighbouring columns are sets of their own.
+ *
+ * Work-group u takes the sets from u / cuts * batch on, at most `batch` of them, which are counted row-major over the
+ * first five sets[] (over all six, where dimension 5 is in the set), and of their columns a stretch of `cut`: number
+ * u % cuts. A line's floats lie side by side: src.stride[5] is 1, that of scale and bias is 0 or 1.
+ */
+typedef struct mts_norm_params {
+    mts_dest_params dest;
+    mts_view_params src;
+    mts_view_params scale, bias; /* in the pool; base NONE: 1, 0 */
+    mts_u32 sets[MTS_PARAM_RANK], lines[MTS_PARAM_RANK];
+    mts_u32 batch, cuts, cut;
+    mts_u32 kind, fn;
+    mts_f32 epsilon, a, b;
+} mts_norm_params;
+
 /* out[.., i, j] = alpha sum_k lhs[.., i, k] rhs[.., k, j] + beta add[.., i, j]. */
 typedef struct mts_matmul_params {
     mts_dest_params dest;

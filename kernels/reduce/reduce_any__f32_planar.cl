@@ -1,13 +1,18 @@
 /*
- * reduce_any: mean, sum, product, maximum or minimum over any set of dimensions; the position of one over a dimension.
+ * reduce_any: mean, sum, product, maximum or minimum, sums of absolute values, squares or exponentials over any set of
+ * dimensions; the position of an extreme over a dimension. Terms and sums are float32, whatever is stored.
  *
  * Where the last dimension is reduced and contiguous (a global average pool) a vector runs along it and its
  * lanes are combined at the end; elsewhere a vector holds neighbouring outputs.
  */
-INLINE mts_vec reduce_take(mts_u32 kind, mts_vec v, mts_vec x) {
+INLINE mts_vec reduce_take(mts_u32 kind, mts_vec v, mts_vec x, mts_vec most) {
     if (kind == MTS_REDUCE_MAX) return mts_vec_max(v, x);
     if (kind == MTS_REDUCE_MIN) return mts_vec_min(v, x);
-    return kind == MTS_REDUCE_PROD ? mts_vec_mul(v, x) : mts_vec_add(v, x);
+    if (kind == MTS_REDUCE_PROD) return mts_vec_mul(v, x);
+    if (kind == MTS_REDUCE_L1) return mts_vec_add(v, mts_vec_fabs(x));
+    if (kind == MTS_REDUCE_LOG_SUM_EXP) return mts_vec_add(v, mts_vec_exp(mts_vec_sub(x, most)));
+    if (kind >= MTS_REDUCE_L2 && kind <= MTS_REDUCE_MEAN_SQUARE) return mts_vec_fma(x, x, v);
+    return mts_vec_add(v, x);
 }
 
 INLINE mts_vec reduce_start(mts_u32 kind) {
@@ -17,10 +22,16 @@ INLINE mts_vec reduce_start(mts_u32 kind) {
                                                    : 0.0f);
 }
 
+/* What lanes without an element hold, so that they add nothing. */
+INLINE mts_vec reduce_absent(mts_u32 kind) {
+    return kind == MTS_REDUCE_LOG_SUM_EXP ? mts_vec_splat(-INFINITY) : reduce_start(kind);
+}
+
 /* The last dimension of `left` neighbouring outputs. */
-INLINE mts_vec reduce_across(GLOBAL const mts_real *p, GLOBAL const mts_reduce_params *r, mts_vec v, mts_u32 left) {
+INLINE mts_vec reduce_across(GLOBAL const mts_real *p, GLOBAL const mts_reduce_params *r, mts_u32 kind, mts_vec v,
+                             mts_u32 left, mts_vec most) {
     for (mts_u32 j = 0; j < r->extent[5]; j++)
-        v = reduce_take(r->kind, v, mts_row_load(p + j * r->step[5], (mts_i32)r->src.stride[5], left, 0));
+        v = reduce_take(kind, v, mts_row_load(p + j * r->step[5], (mts_i32)r->src.stride[5], left, 0), most);
     return v;
 }
 
@@ -28,31 +39,36 @@ INLINE mts_vec reduce_across(GLOBAL const mts_real *p, GLOBAL const mts_reduce_p
  * The last dimension of one output. The rest that fills no vector is masked. Every output sums in the same
  * order, also the last one, behind which memory ends: equal operands give equal results.
  */
-INLINE mts_vec reduce_along(GLOBAL const mts_real *p, GLOBAL const mts_reduce_params *r, mts_vec v, mts_vec rest,
-                            mts_u32 room) {
+INLINE mts_vec reduce_along(GLOBAL const mts_real *p, GLOBAL const mts_reduce_params *r, mts_u32 kind, mts_vec v,
+                            mts_vec rest, mts_u32 room, mts_vec most) {
     mts_u32 j = 0;
-    for (; j + VEC <= r->extent[5]; j += VEC) v = reduce_take(r->kind, v, mts_vec_load(p + j));
+    for (; j + VEC <= r->extent[5]; j += VEC) v = reduce_take(kind, v, mts_vec_load(p + j), most);
     if (j < r->extent[5]) {
-        const mts_vec nothing = mts_vec_sub(mts_vec_splat(1.0f), rest);
-        const mts_vec x = mts_vec_keep(rest, mts_row_load(p + j, 1, r->extent[5] - j, room - j));
-        v = reduce_take(r->kind, v, mts_vec_add(x, mts_vec_keep(nothing, reduce_start(r->kind))));
+        const mts_vec x = mts_row_load(p + j, 1, r->extent[5] - j, room - j);
+        v = reduce_take(kind, v, mts_vec_select(rest, x, reduce_absent(kind)), most);
     }
     return v;
 }
 
-INLINE mts_vec reduce_all(GLOBAL const mts_real *act, GLOBAL const mts_reduce_params *r, mts_u32 from, int along,
-                          mts_u32 left, mts_u32 end) {
+/* Where one output's elements are, or those of its neighbours. */
+typedef struct reduce_from {
+    mts_u32 at, left, end;
+    int along;
+} reduce_from;
+
+INLINE mts_vec reduce_all(GLOBAL const mts_real *act, GLOBAL const mts_reduce_params *r, const reduce_from *s,
+                          mts_u32 kind, mts_vec most) {
     const mts_vec rest = mts_vec_between(0.0f, 1.0f, 0.0f, (float)(r->extent[5] % VEC));
-    mts_vec v = reduce_start(r->kind);
+    mts_vec v = reduce_start(kind);
     for (mts_u32 a = 0; a < r->extent[0]; a++)
         for (mts_u32 b = 0; b < r->extent[1]; b++)
             for (mts_u32 c = 0; c < r->extent[2]; c++)
                 for (mts_u32 d = 0; d < r->extent[3]; d++)
                     for (mts_u32 e = 0; e < r->extent[4]; e++) {
-                        const mts_u32 at = from + a * r->step[0] + b * r->step[1] + c * r->step[2] +
+                        const mts_u32 at = s->at + a * r->step[0] + b * r->step[1] + c * r->step[2] +
                                            d * r->step[3] + e * r->step[4];
-                        v = along ? reduce_along(act + at, r, v, rest, end - at)
-                                  : reduce_across(act + at, r, v, left);
+                        v = s->along ? reduce_along(act + at, r, kind, v, rest, s->end - at, most)
+                                     : reduce_across(act + at, r, kind, v, s->left, most);
                     }
     return v;
 }
@@ -68,6 +84,29 @@ INLINE float reduce_lanes(mts_u32 kind, mts_vec v) {
            : kind == MTS_REDUCE_MIN  ? mts_vec_least(v)
            : kind == MTS_REDUCE_PROD ? reduce_product(v)
                                      : mts_vec_sum(v);
+}
+
+/* Of lanes that belong to the same output where `along`. */
+INLINE mts_vec reduce_meet(mts_u32 kind, mts_vec v, int along) {
+    return along ? mts_vec_splat(reduce_lanes(kind, v)) : v;
+}
+
+INLINE mts_vec reduce_value(GLOBAL const mts_real *act, GLOBAL const mts_reduce_params *r, const reduce_from *s,
+                            float divisor) {
+    const mts_vec none = mts_vec_splat(0.0f);
+    const mts_u32 kind = r->kind;
+    mts_vec most = none;
+    /* a loop of its own for what is most frequent */
+    if (kind <= MTS_REDUCE_SUM) {
+        const mts_vec sum = reduce_meet(MTS_REDUCE_SUM, reduce_all(act, r, s, MTS_REDUCE_SUM, none), s->along);
+        return mts_vec_div(sum, mts_vec_splat(divisor));
+    }
+    if (kind == MTS_REDUCE_LOG_SUM_EXP)
+        most = reduce_meet(MTS_REDUCE_MAX, reduce_all(act, r, s, MTS_REDUCE_MAX, none), s->along);
+    const mts_vec v = reduce_meet(kind, reduce_all(act, r, s, kind, most), s->along);
+    if (kind == MTS_REDUCE_L2) return mts_vec_sqrt(v);
+    if (kind == MTS_REDUCE_LOG_SUM || kind == MTS_REDUCE_LOG_SUM_EXP) return mts_vec_add(mts_vec_log(v), most);
+    return mts_vec_div(v, mts_vec_splat(divisor));
 }
 
 /* Positions of the extremes of `left` neighbouring outputs: `count` elements `step` apart. */
@@ -102,22 +141,22 @@ KERNEL void reduce_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_reduce_params *r = MTS_MEMBER(mts_reduce_params);
     const mts_u32 count =
         r->extent[0] * r->extent[1] * r->extent[2] * r->extent[3] * r->extent[4] * r->extent[5];
-    const float divisor = r->kind == MTS_REDUCE_MEAN ? (float)count : 1.0f;
-    const mts_u32 end = reduce_end(r);
-    const int where = r->kind >= MTS_REDUCE_ARG_MAX;
-    const int along = r->step[5] == 1 && r->extent[5] > 1 && !where;
+    const float divisor = r->kind == MTS_REDUCE_MEAN || r->kind == MTS_REDUCE_MEAN_SQUARE ? (float)count : 1.0f;
+    const int where = MTS_REDUCE_IS_POSITION(r->kind);
     /* of one dimension all others are 0 */
     const mts_u32 step = r->step[0] + r->step[1] + r->step[2] + r->step[3] + r->step[4] + r->step[5];
+    reduce_from from;
     mts_span s = mts_span_open(act, &r->dest);
+    from.end = reduce_end(r);
+    from.along = r->step[5] == 1 && r->extent[5] > 1 && !where;
     while (mts_span_next(act, &r->dest, &s)) {
-        const mts_u32 from = mts_view_at(&r->src, &s);
-        for (mts_u32 i = 0; i < s.n; i += along ? 1 : VEC) {
-            const mts_u32 left = along ? 1 : s.n - i;
-            const mts_u32 at = from + i * r->src.stride[5];
-            mts_vec v = where ? reduce_where(act + at, r->kind, count, step, (mts_i32)r->src.stride[5], left)
-                              : reduce_all(act, r, at, along, left, end);
-            if (along) v = mts_vec_splat(reduce_lanes(r->kind, v));
-            mts_row_store(act + s.to + i, mts_vec_div(v, mts_vec_splat(divisor)), left, s.stop - s.to - i);
+        const mts_u32 first_at = mts_view_at(&r->src, &s);
+        for (mts_u32 i = 0; i < s.n; i += from.along ? 1 : VEC) {
+            from.left = from.along ? 1 : s.n - i;
+            from.at = first_at + i * r->src.stride[5];
+            const mts_vec v = where ? reduce_where(act + from.at, r->kind, count, step, (mts_i32)r->src.stride[5], from.left)
+                                    : reduce_value(act, r, &from, divisor);
+            mts_row_store(act + s.to + i, v, from.left, s.stop - s.to - i);
         }
     }
 }

@@ -41,6 +41,40 @@ static float reduce_where(const mts_reduce_params *r, const float *src, uint64_t
     return (float)best;
 }
 
+static double reduce_term(uint32_t kind, double x, double most)
+{
+    switch (kind) {
+    case MTS_REDUCE_L1:
+        return fabs(x);
+    case MTS_REDUCE_L2:
+    case MTS_REDUCE_SUM_SQUARE:
+    case MTS_REDUCE_MEAN_SQUARE:
+        return x * x;
+    case MTS_REDUCE_LOG_SUM_EXP:
+        return exp(x - most);
+    default:
+        return x;
+    }
+}
+
+/* What is made of the sum of the terms. */
+static double reduce_end(uint32_t kind, double sum, double count, double most)
+{
+    switch (kind) {
+    case MTS_REDUCE_MEAN:
+    case MTS_REDUCE_MEAN_SQUARE:
+        return sum / count;
+    case MTS_REDUCE_L2:
+        return sqrt(sum);
+    case MTS_REDUCE_LOG_SUM:
+        return log(sum);
+    case MTS_REDUCE_LOG_SUM_EXP:
+        return log(sum) + most;
+    default:
+        return sum;
+    }
+}
+
 static float reduce_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
     const mts_reduce_params *r = params;
@@ -49,29 +83,27 @@ static float reduce_value(const mts_reference_call *call, const void *params, co
     double sum = 0.0, product = 1.0;
     float most = -INFINITY;
     float least = INFINITY;
+    if (MTS_REDUCE_IS_POSITION(r->kind)) {
+        return reduce_where(r, src, count);
+    }
     for (uint64_t n = 0; n < count; n++) {
         const float v = src[reduce_offset(r, n)];
-        sum += v;
-        product *= v;
+        product *= (double)v;
         most = v > most ? v : most;
         least = v < least ? v : least;
+    }
+    for (uint64_t n = 0; n < count; n++) {
+        sum += reduce_term(r->kind, (double)src[reduce_offset(r, n)], (double)most);
     }
     switch (r->kind) {
     case MTS_REDUCE_MAX:
         return most;
     case MTS_REDUCE_MIN:
         return least;
-    case MTS_REDUCE_SUM:
-        return (float)sum;
     case MTS_REDUCE_PROD:
         return (float)product;
-    case MTS_REDUCE_ARG_MAX:
-    case MTS_REDUCE_ARG_MIN:
-    case MTS_REDUCE_ARG_MAX_LAST:
-    case MTS_REDUCE_ARG_MIN_LAST:
-        return reduce_where(r, src, count);
     default:
-        return (float)(sum / (double)count);
+        return (float)reduce_end(r->kind, sum, (double)count, (double)most);
     }
 }
 

@@ -121,6 +121,14 @@ typedef struct mts_attrs_recur {
     uint32_t reverse; /* 1: the last step comes first */
 } mts_attrs_recur;
 
+typedef struct mts_attrs_norm {
+    uint32_t kind;   /* MTS_NORM_ */
+    uint32_t axes;   /* bit i: dimension i is normalised over */
+    uint32_t groups; /* of channels (dimension 1), each normalised by itself; 1 unless axes have bit 1 */
+    float epsilon;
+    mts_act act;
+} mts_attrs_norm;
+
 typedef union mts_attrs {
     mts_attrs_conv conv;
     mts_attrs_matmul matmul;
@@ -140,6 +148,7 @@ typedef union mts_attrs {
     mts_attrs_order order;
     mts_attrs_sample sample;
     mts_attrs_recur recur;
+    mts_attrs_norm norm;
 } mts_attrs;
 
 /* Cells [out_first, out_first + out_count) x [in_first, in_first + in_count) of a weight matrix. `data` holds

@@ -34,6 +34,8 @@
  *             Gates in the order of ONNX. y [T,N,H] is h after each step; LSTM: [T,N,2*H], c beside it;
  *             GRU: [T,N,3*H], with what it computes in between beside it
  *   SAMPLE    x [N,C,H,W]; grid [N,H',W',2] of columns and rows in -1..1.   [N,C,H',W']
+ *   NORM      x; optional scale, bias const (broadcast to x).   y = act(scale (x - mean) / deviation + bias);
+ *             mean and deviation are those of the elements along `axes` (of a group of channels)
  *   SELECT    condition, a, b (broadcast; each may be const).   y = condition != 0 ? a : b
  *
  * All run-time values are float32 in a task's graph; the dtype of a graph input or output says what the
@@ -68,7 +70,8 @@
     X(ORDER, order)          \
     X(SAMPLE, sample)        \
     X(SELECT, select)        \
-    X(RECUR, recur)
+    X(RECUR, recur)          \
+    X(NORM, norm)
 /* clang-format on */
 
 #endif

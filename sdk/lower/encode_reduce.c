@@ -27,7 +27,7 @@ static uint32_t reduce_positions(const mts_stitched *stitched, const mts_member 
 {
     const mts_attrs_reduce *reduce = &mts_member_node(stitched, member)->attrs.reduce;
     const mts_shape *in = &mts_member_operand(stitched, member, 0)->shape;
-    return reduce->kind >= MTS_REDUCE_ARG_MAX ? (uint32_t)in->dims[mts_reduce_axis(reduce)] : 0;
+    return MTS_REDUCE_IS_POSITION(reduce->kind) ? (uint32_t)in->dims[mts_reduce_axis(reduce)] : 0;
 }
 
 MTS_OPERATOR(reduce, reduce, fill_reduce, reduce_positions);

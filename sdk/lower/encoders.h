@@ -22,12 +22,18 @@ typedef struct mts_operator {
     /* Elements of the dimension whose positions are values of the member, 0: none are; NULL:
        of no member. */
     uint32_t (*positions)(const mts_stitched *stitched, const mts_member *member);
+    /* Appends the launch over all members' parameters: mts_encode_dests, or what has its meaning. */
+    mts_status (*launch)(mts_encoding *encoding, const char *kernel, const char *label, const void *params,
+                         uint32_t words, uint32_t count);
 } mts_operator;
 
 /* The row of an operator in the file of its functions; the kernel is TYPE_any__f32_planar. */
 #define MTS_OPERATOR(name, type, fill, positions)                                                            \
-    const mts_operator mts_operator_##name = {#type "_any__f32_planar", #name,                               \
-                                              MTS_PARAM_WORDS(mts_##type##_params), fill, positions}
+    MTS_OPERATOR_LAUNCHED(name, type, fill, positions, mts_encode_dests)
+/* The same with a grid of its own. */
+#define MTS_OPERATOR_LAUNCHED(name, type, fill, positions, launch)                                           \
+    const mts_operator mts_operator_##name = {                                                               \
+        #type "_any__f32_planar", #name, MTS_PARAM_WORDS(mts_##type##_params), fill, positions, launch}
 
 /* An operator without a row does not link. */
 #define MTS_OPERATOR_DECLARE(NAME, row) extern const mts_operator mts_operator_##row;

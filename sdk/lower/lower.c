@@ -79,8 +79,8 @@ static mts_status encode_operator(mts_encoding *encoding, const mts_layer *layer
         row->fill(encoding, &encoding->stitched->members[layer->first + i],
                   params + (size_t)i * row->words * sizeof(mts_u32));
     }
-    status = mts_encode_dests(encoding, row->kernel, mts_encode_label(encoding, layer, row->label), params,
-                              row->words, layer->count);
+    status = row->launch(encoding, row->kernel, mts_encode_label(encoding, layer, row->label), params,
+                         row->words, layer->count);
     MTS_TRY(status, build_for_function(encoding, layer));
     return status;
 }

@@ -228,7 +228,10 @@ static void scales_return_bit_for_bit(void **state)
 static void reductions_and_normalisations_return(void **state)
 {
     (void)state;
-    for (uint32_t kind = 0; kind <= MTS_REDUCE_PROD; kind++) {
+    for (uint32_t kind = 0; kind < MTS_REDUCE_COUNT; kind++) {
+        if (MTS_REDUCE_IS_POSITION(kind)) {
+            continue;
+        }
         const mts_attrs attrs = {.reduce = {.kind = kind, .axes = 0xa, .keep = kind & 1u}};
         (void)same_attrs(NODE(MTS_OP_REDUCE, attrs, x), sizeof(attrs.reduce));
         tear_down(NULL);

@@ -110,6 +110,39 @@ static void reductions(void **state)
             const mts_attrs attrs = {.reduce = {.kind = kind, .axes = axes, .keep = kind % 2}};
             end_case(&f, fixture_node(&f, MTS_OP_REDUCE, &x, 1, &attrs));
         }
+        for (uint32_t kind = MTS_REDUCE_L1; kind <= MTS_REDUCE_LOG_SUM; kind++) {
+            fixture f;
+            const mts_attrs positive = {.unary = {.act = {.fn = MTS_FN_SIGMOID}}};
+            uint32_t x = begin_case(&f, 110 + axes);
+            x = kind == MTS_REDUCE_LOG_SUM ? fixture_node(&f, MTS_OP_UNARY, &x, 1, &positive) : x;
+            const mts_attrs attrs = {.reduce = {.kind = kind, .axes = axes, .keep = kind % 2}};
+            end_case(&f, fixture_node(&f, MTS_OP_REDUCE, &x, 1, &attrs));
+        }
+    }
+}
+
+/* Over spatial axes, groups of channels and the last axis; scales of a channel and of an element. */
+static void normalisations(void **state)
+{
+    static const struct {
+        uint32_t axes, groups;
+        int64_t scale[3];
+    } sets[4] = {{12, 1, {6, 1, 1}}, {14, 2, {6, 1, 1}}, {8, 1, {1, 1, 7}}, {2, 1, {6, 6, 7}}};
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t kind = 0; kind < MTS_NORM_COUNT; kind++) {
+            fixture f;
+            const uint32_t x = begin_case(&f, 170 + i);
+            const mts_shape shape = mts_shape_make(3, sets[i].scale);
+            const mts_attrs attrs = {.norm = {.kind = kind,
+                                              .axes = sets[i].axes,
+                                              .groups = sets[i].groups,
+                                              .epsilon = 0.1f,
+                                              .act = {.fn = i % 2 ? MTS_FN_SILU : MTS_FN_NONE}}};
+            const uint32_t inputs[3] = {x, fixture_const(&f, &shape, 1.0f, 0.5f),
+                                        fixture_const(&f, &shape, 0.0f, 0.5f)};
+            end_case(&f, fixture_node(&f, MTS_OP_NORM, inputs, 3, &attrs));
+        }
     }
 }
 
@@ -204,6 +237,7 @@ int main(void)
         cmocka_unit_test(binary_functions_with_a_constant),
         cmocka_unit_test(pools),
         cmocka_unit_test(reductions),
+        cmocka_unit_test(normalisations),
         cmocka_unit_test(softmax_along_every_axis),
         cmocka_unit_test(local_response_normalisation),
         cmocka_unit_test(slices_and_pads),

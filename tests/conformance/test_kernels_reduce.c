@@ -20,7 +20,16 @@ static void reduce_params(kernel_pair *pair, mts_reduce_params *r, uint32_t n)
     uint32_t dims[MTS_PARAM_RANK];
     kernel_pair_dims(pair, dims, 2, 40);
     const mts_view_params view = kernel_pair_operand(pair, dims, false, NULL);
-    r->kind = n % 4;
+    static const uint32_t kinds[] = {0,
+                                     1,
+                                     2,
+                                     3,
+                                     MTS_REDUCE_L1,
+                                     MTS_REDUCE_L2,
+                                     MTS_REDUCE_SUM_SQUARE,
+                                     MTS_REDUCE_MEAN_SQUARE,
+                                     MTS_REDUCE_LOG_SUM_EXP};
+    r->kind = kinds[n % (sizeof kinds / sizeof kinds[0])];
     r->src = view;
     for (int i = 0; i < MTS_PARAM_RANK; i++) {
         const bool reduced = n % 3 == 0 ? i > 3 : kernel_pair_pick(pair, 0, 1) == 1;

@@ -344,6 +344,30 @@ static void recurrences_check_weights_and_states(void **state)
         MTS_STATUS_MALFORMED);
 }
 
+static void normalisations_check_axes_groups_and_factors(void **state)
+{
+    (void)state;
+    const mts_attrs good = {.norm = {.axes = 12, .groups = 1, .epsilon = 1e-5f}};
+    const mts_attrs grouped = {.norm = {.axes = 14, .groups = 2}};
+    const mts_attrs bad[] = {{.norm = {.axes = 0, .groups = 1}},
+                             {.norm = {.axes = 16, .groups = 1}},
+                             {.norm = {.axes = 12, .groups = 0}},
+                             {.norm = {.axes = 12, .groups = 2}},
+                             {.norm = {.axes = 14, .groups = 3}},
+                             {.norm = {.axes = 12, .groups = 1, .epsilon = -1.0f}},
+                             {.norm = {.axes = 12, .groups = 1, .epsilon = NAN}},
+                             {.norm = {.axes = 12, .groups = 1, .act = {.fn = MTS_FN_COUNT}}},
+                             {.norm = {.axes = 12, .groups = 1, .kind = MTS_NORM_COUNT}}};
+    assert_int_equal(INFER(MTS_OP_NORM, good, SHAPE(1, 4, 6, 6), SHAPE(4, 1, 1), SHAPE(6)), MTS_STATUS_OK);
+    assert_result(SHAPE(1, 4, 6, 6));
+    assert_int_equal(INFER(MTS_OP_NORM, grouped, SHAPE(1, 4, 6, 6)), MTS_STATUS_OK);
+    assert_int_equal(INFER(MTS_OP_NORM, good, SHAPE(1, 4, 6, 6), SHAPE(4)), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_NORM, good, SHAPE(1, 4, 6, 6), SHAPE(2, 4, 6, 6)), MTS_STATUS_MALFORMED);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(INFER(MTS_OP_NORM, bad[i], SHAPE(1, 4, 6, 6)), MTS_STATUS_MALFORMED);
+    }
+}
+
 static void transposes_need_a_permutation(void **state)
 {
     (void)state;
@@ -422,6 +446,7 @@ int main(void)
         cmocka_unit_test(positions_that_float32_cannot_name_are_refused),
         cmocka_unit_test(orders_scans_and_samples_check_what_they_are_told),
         cmocka_unit_test(recurrences_check_weights_and_states),
+        cmocka_unit_test(normalisations_check_axes_groups_and_factors),
         cmocka_unit_test(transposes_need_a_permutation),
         cmocka_unit_test(reshapes_keep_the_element_count),
         cmocka_unit_test(a_resize_needs_sizes_and_scales),

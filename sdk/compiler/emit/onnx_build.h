@@ -61,6 +61,10 @@ void mts_onnx_add_take(mts_onnx *onnx, const mts_node *node, const char *output)
 void mts_onnx_add_scan(mts_onnx *onnx, const mts_node *node, const char *output);
 void mts_onnx_add_order(mts_onnx *onnx, const mts_node *node, const char *output);
 
+/* Reductions, and normalisations without their activation (onnx_norm.c). */
+void mts_onnx_add_reduce(mts_onnx *onnx, const mts_node *node, const char *output);
+void mts_onnx_add_norm(mts_onnx *onnx, const mts_node *node, const char *output);
+
 /* Adds what computes an element function of x; slope: for PRELU (onnx_function.c). */
 void mts_onnx_function(mts_onnx *onnx, const mts_act *act, const char *slope, const char *x,
                        const char *output);

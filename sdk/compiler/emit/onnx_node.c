@@ -250,28 +250,12 @@ static mts_status add_pool(mts_onnx *onnx, const mts_node *node, const char *out
     return MTS_STATUS_OK;
 }
 
-static void add_reduce(mts_onnx *onnx, const mts_node *node, const char *output)
+static void add_normalisation(mts_onnx *onnx, const mts_node *node, const char *output)
 {
-    static const char *const names[] = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"};
-    const mts_attrs_reduce *reduce = &node->attrs.reduce;
-    if (reduce->kind >= MTS_REDUCE_ARG_MAX) {
-        mts_onnx_add_arg(onnx, node, output);
-        return;
-    }
-    int64_t axes[MTS_TENSOR_RANK_MAX];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < MTS_TENSOR_RANK_MAX; i++) {
-        if (reduce->axes >> i & 1u) {
-            axes[count++] = i;
-        }
-    }
-    bool sum = reduce->kind == MTS_REDUCE_SUM; /* the only one whose axes are an input in opset 13 */
-    const char *inputs[2] = {input(onnx, node, 0), sum ? mts_onnx_ints_const(onnx, axes, count) : ""};
-    Onnx__NodeProto *made = mts_onnx_node(onnx, names[reduce->kind], inputs, sum ? 2 : 1, output);
-    if (!sum) {
-        mts_onnx_ints(onnx, made, "axes", axes, count);
-    }
-    mts_onnx_int(onnx, made, "keepdims", reduce->keep);
+    const mts_act *act = &node->attrs.norm.act;
+    const char *last = before_act(onnx, act, output);
+    mts_onnx_add_norm(onnx, node, last);
+    end_act(onnx, act, "", last, output);
 }
 
 static void add_lrn(mts_onnx *onnx, const mts_node *node, const char *output)
@@ -465,7 +449,8 @@ static add_function *const add_functions[MTS_OP_COUNT] = {
     [MTS_OP_UNARY] = add_unary,
     [MTS_OP_BINARY] = add_binary,
     [MTS_OP_SELECT] = add_select,
-    [MTS_OP_REDUCE] = add_reduce,
+    [MTS_OP_REDUCE] = mts_onnx_add_reduce,
+    [MTS_OP_NORM] = add_normalisation,
     [MTS_OP_SOFTMAX] = add_softmax,
     [MTS_OP_LRN] = add_lrn,
     [MTS_OP_CONCAT] = add_concat,

@@ -271,6 +271,22 @@ static void eval_unary(const mts_attrs *attrs, const mts_import_value *x, void *
     }
 }
 
+static double reduce_term(uint32_t kind, double x)
+{
+    return kind == MTS_REDUCE_L1                                     ? fabs(x)
+           : kind >= MTS_REDUCE_L2 && kind <= MTS_REDUCE_MEAN_SQUARE ? x * x
+                                                                     : x;
+}
+
+static double reduce_end(uint32_t kind, double sum, double count)
+{
+    const bool mean = kind == MTS_REDUCE_MEAN || kind == MTS_REDUCE_MEAN_SQUARE;
+    return mean                         ? sum / count
+           : kind == MTS_REDUCE_L2      ? sqrt(sum)
+           : kind == MTS_REDUCE_LOG_SUM ? log(sum)
+                                        : sum;
+}
+
 /* Output index of an input position: the strides of reduced dimensions are 0. */
 static void eval_reduce(const mts_attrs *attrs, const mts_import_value *x, double *sums, void *out,
                         size_t outputs)
@@ -300,17 +316,17 @@ static void eval_reduce(const mts_attrs *attrs, const mts_import_value *x, doubl
                        : kind == MTS_REDUCE_MIN  ? MTS_BIN_MIN
                        : kind == MTS_REDUCE_PROD ? MTS_BIN_MUL
                                                  : MTS_BIN_ADD;
-        *sum = mts_scalar_binary(how, number, *sum);
+        *sum = mts_scalar_binary(how, reduce_term(kind, number), *sum);
     }
     for (size_t i = 0; i < outputs; i++) {
-        mts_host_store(x->dtype, out, i, kind == MTS_REDUCE_MEAN ? sums[i] / count : sums[i]);
+        mts_host_store(x->dtype, out, i, reduce_end(kind, sums[i], count));
     }
 }
 
 bool mts_host_can_eval(mts_op op, const mts_attrs *attrs)
 {
     if (op == MTS_OP_REDUCE) {
-        return attrs->reduce.kind < MTS_REDUCE_ARG_MAX;
+        return !MTS_REDUCE_IS_POSITION(attrs->reduce.kind) && attrs->reduce.kind != MTS_REDUCE_LOG_SUM_EXP;
     }
     return op == MTS_OP_TAKE || op == MTS_OP_SLICE || op == MTS_OP_TRANSPOSE || op == MTS_OP_RESHAPE ||
            op == MTS_OP_EXPAND || op == MTS_OP_CONCAT || op == MTS_OP_GATHER || op == MTS_OP_UNARY ||

@@ -414,7 +414,7 @@ const mts_lower_row *mts_lower_find(const char *op, int64_t opset, int known[2])
     X(range) X(where) X(compare) X(not) X(mod) X(slice) X(split) X(concat) X(gather) X(pad) X(resize) \
     X(resize_10) X(upsample_7) X(matmul) X(gemm) X(reduce) X(elu) X(celu) X(softsign) X(swish)            \
     X(thresholded_relu) X(layer_norm) X(instance_norm) X(group_norm) X(mean_variance_norm) X(lp_norm)     \
-    X(reduce_composed) X(gather_elements) X(gather_nd) X(compress) X(reverse_sequence) X(trilu)               \
+    X(gather_elements) X(gather_nd) X(compress) X(reverse_sequence) X(trilu)               \
     X(scatter_elements) X(scatter_nd) X(arg) X(top_k) X(one_hot) X(hardmax) X(scan) X(grid_sample)            \
     X(eye_like) X(non_zero) X(einsum)  \
     X(quantize) X(dequantize) X(dynamic_quantize) X(matmul_integer) X(conv_integer)    \

@@ -190,13 +190,32 @@ uint32_t mts_import_reduce_axes(mts_import *import, const mts_import_value *x, b
     return all ? (1u << x->shape.rank) - 1u : axes;
 }
 
+/* Of no dimension: what the kind makes of each element, as of a dimension of 1. */
+static mts_import_value *reduce_nothing(mts_import *import, mts_import_value *x, uint32_t kind)
+{
+    mts_shape shape = x->shape;
+    const mts_attrs attrs = {.reduce = {.kind = kind, .axes = 1u << x->shape.rank}};
+    if (kind <= MTS_REDUCE_PROD) {
+        return x;
+    }
+    if (shape.rank == MTS_TENSOR_RANK_MAX) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "no axes of an input of rank %u are not supported",
+                        shape.rank);
+        return NULL;
+    }
+    shape.dims[shape.rank++] = 1;
+    x = mts_import_emit_reshape(import, x, &shape);
+    return mts_import_emit(import, MTS_OP_REDUCE, &attrs, &x, 1);
+}
+
 void mts_lower_reduce(mts_import *import)
 {
-    static const mts_import_kind kinds[] = {{"ReduceMean", MTS_REDUCE_MEAN},
-                                            {"ReduceSum", MTS_REDUCE_SUM},
-                                            {"ReduceMax", MTS_REDUCE_MAX},
-                                            {"ReduceMin", MTS_REDUCE_MIN},
-                                            {"ReduceProd", MTS_REDUCE_PROD}};
+    static const mts_import_kind kinds[] = {
+        {"ReduceMean", MTS_REDUCE_MEAN},      {"ReduceSum", MTS_REDUCE_SUM},
+        {"ReduceMax", MTS_REDUCE_MAX},        {"ReduceMin", MTS_REDUCE_MIN},
+        {"ReduceProd", MTS_REDUCE_PROD},      {"ReduceL1", MTS_REDUCE_L1},
+        {"ReduceL2", MTS_REDUCE_L2},          {"ReduceSumSquare", MTS_REDUCE_SUM_SQUARE},
+        {"ReduceLogSum", MTS_REDUCE_LOG_SUM}, {"ReduceLogSumExp", MTS_REDUCE_LOG_SUM_EXP}};
     mts_import_value *x = mts_import_in(import, 0);
     const bool is_sum = mts_import_is_op(import, "ReduceSum");
     bool keep = true;
@@ -210,5 +229,6 @@ void mts_lower_reduce(mts_import *import)
     }
     attrs.reduce.kind = mts_import_op_kind(import, kinds, sizeof kinds / sizeof kinds[0], MTS_REDUCE_MEAN);
     mts_import_out(import, 0,
-                   attrs.reduce.axes == 0 ? x : mts_import_emit(import, MTS_OP_REDUCE, &attrs, &x, 1));
+                   attrs.reduce.axes == 0 ? reduce_nothing(import, x, attrs.reduce.kind)
+                                          : mts_import_emit(import, MTS_OP_REDUCE, &attrs, &x, 1));
 }

@@ -1,7 +1,8 @@
 /*
  * fold.c: the fold pass: applies the rules to each node until none fits, then builds the graph that is left.
  *
- * The rules are in fold_move.c, fold_scale.c, fold_act.c and fold_gate.c.
+ * The rules are in fold_move.c, fold_scale.c, fold_act.c, fold_gate.c and
+ * fold_norm.c.
  */
 #include "compiler/passes/fold.h"
 
@@ -15,7 +16,7 @@ static void apply_rules(mts_fold_work *work)
         bool changed = true;
         while (changed && !work->dead[i] && !work->failed) {
             mts_node *node = &work->graph->nodes[i];
-            changed = mts_fold_drop(work, node) || mts_fold_move(work, node) ||
+            changed = mts_fold_drop(work, node) || mts_fold_norm(work, node) || mts_fold_move(work, node) ||
                       mts_fold_channels(work, node) || mts_fold_activation(work, node) ||
                       mts_fold_gate(work, node);
         }

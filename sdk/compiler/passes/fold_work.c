@@ -95,6 +95,36 @@ void mts_fold_merge(mts_fold_work *work, mts_node *node, const mts_node *merged,
     }
 }
 
+/* Takes a reader from a value. */
+static void leave(mts_fold_work *work, uint32_t value)
+{
+    if (value == MTS_NONE || --work->uses[value] > 0 || work->home[value] == MTS_NONE) {
+        return;
+    }
+    mts_node *node = &work->graph->nodes[work->home[value]];
+    work->home[value] = MTS_NONE;
+    work->dead[node - work->graph->nodes] = true;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        leave(work, mts_fold_input(work, node, i));
+    }
+}
+
+void mts_fold_become(mts_fold_work *work, mts_node *node, const mts_node *merged)
+{
+    const mts_node before = *node;
+    *node = *merged;
+    node->output = before.output;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const uint32_t value = mts_fold_input(work, node, i);
+        if (value != MTS_NONE) {
+            work->uses[value]++;
+        }
+    }
+    for (uint32_t i = 0; i < before.input_count; i++) {
+        leave(work, mts_fold_input(work, &before, i));
+    }
+}
+
 void mts_fold_release(mts_fold_work *work, mts_node *node)
 {
     if (--work->uses[node->output] == 0) {

@@ -36,11 +36,28 @@ bool mts_fold_single_use(const mts_fold_work *work, const mts_node *producer);
 /* Activation of a node that has one and can still take one, or NULL. */
 mts_act *mts_fold_free_act(mts_node *node);
 
+/* scale x + bias, with one number each (fold_line.c). */
+typedef struct mts_fold_line {
+    uint32_t x;
+    float scale, bias;
+} mts_fold_line;
+
+/* Equal up to the rounding of what exporters write. */
+bool mts_fold_near(float a, float b);
+/* The number that a constant's elements all are; false: it is none, or they differ. */
+bool mts_fold_uniform(mts_fold_work *work, uint32_t value, float *number);
+/* Whether a node is a line before its activation, which is `fn`; the second: of these numbers. */
+bool mts_fold_as_line(mts_fold_work *work, const mts_node *node, uint32_t fn, mts_fold_line *out);
+bool mts_fold_is_line(mts_fold_work *work, const mts_node *node, uint32_t fn, float scale, float bias,
+                      mts_fold_line *out);
+
 /* ---- rewriting ---- */
 /* Removes `node`; its readers read `value` instead, which gets the name of the node's output. */
 void mts_fold_replace(mts_fold_work *work, mts_node *node, uint32_t value);
 /* `node` becomes `merged` and keeps its output; `other` is removed. */
 void mts_fold_merge(mts_fold_work *work, mts_node *node, const mts_node *merged, mts_node *other);
+/* `node` becomes `merged`, keeps its output and reads other operands; nodes that nothing reads then go. */
+void mts_fold_become(mts_fold_work *work, mts_node *node, const mts_node *merged);
 /* The node's output has one reader less; a node without readers is removed. */
 void mts_fold_release(mts_fold_work *work, mts_node *node);
 /* A constant vector; data is copied. MTS_NONE after a failure. */
@@ -53,6 +70,7 @@ bool mts_fold_drop(mts_fold_work *work, mts_node *node);       /* nodes without 
 bool mts_fold_move(mts_fold_work *work, mts_node *node);       /* reshapes, transposes, pads */
 bool mts_fold_channels(mts_fold_work *work, mts_node *node);   /* arithmetic with one number a channel */
 bool mts_fold_activation(mts_fold_work *work, mts_node *node); /* element functions, residuals */
+bool mts_fold_norm(mts_fold_work *work, mts_node *node);       /* normalisations, sums of squares */
 bool mts_fold_gate(mts_fold_work *work, mts_node *node); /* functions that were written as several nodes */
 
 #endif

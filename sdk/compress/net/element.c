@@ -22,7 +22,7 @@ mts_status mts_forward_unary(const mts_step *step)
 
 /* ---- scale: channels are innermost at rank 4, else the values after a channel are ---- */
 
-static void keep_before(const mts_step *step, const float *y, size_t elements)
+void mts_run_keep_before(const mts_step *step, const float *y, size_t elements)
 {
     float *before = step->run->mode == MTS_NET_TRAINING ? step->run->before[step->node->output] : NULL;
     if (before) {
@@ -54,7 +54,7 @@ mts_status mts_forward_scale(const mts_step *step)
                 y[i + c] = x[i + c] * layer->scale[c] + layer->bias[c];
             }
         }
-        keep_before(step, y, elements);
+        mts_run_keep_before(step, y, elements);
         mts_act_apply(act, layer->slope, channels, y, count);
         return MTS_STATUS_OK;
     }
@@ -65,7 +65,7 @@ mts_status mts_forward_scale(const mts_step *step)
             y[i + k] = x[i + k] * layer->scale[c] + layer->bias[c];
         }
     }
-    keep_before(step, y, elements);
+    mts_run_keep_before(step, y, elements);
     apply_outer(act, layer->slope, channels, inner, y, count);
     return MTS_STATUS_OK;
 }
@@ -116,7 +116,7 @@ mts_status mts_forward_binary(const mts_step *step)
         mts_loop_add(&loop, &x, mts_run_shape(step->run, step->node->inputs[i]));
     }
     mts_loop_run(&loop, binary_line, &attrs->kind);
-    keep_before(step, y.data, elements);
+    mts_run_keep_before(step, y.data, elements);
     mts_act_apply(&attrs->act, NULL, 1, y.data, elements * step->count);
     return MTS_STATUS_OK;
 }

@@ -84,12 +84,15 @@ typedef mts_status (*mts_step_function)(const mts_step *step);
 /* The gradients of a node's first operand and of its result; false: the first one is not wanted. */
 bool mts_step_gradients(const mts_step *step, mts_view *input, mts_view *output);
 
+/* Keeps what the activation of the node will read, of elements * count, where its derivative needs that (element.c). */
+void mts_run_keep_before(const mts_step *step, const float *y, size_t elements);
+
 /* What an operator does. `backward` is called for all images at once, while the gradient of the output is
  * filled. `move` is CONCAT, SLICE, PAD, GATHER, TRANSPOSE, RESHAPE and EXPAND. */
 /* clang-format off */
 #define MTS_NET_FUNCTIONS(X)                                                                                 \
     X(conv) X(deconv) X(matmul) X(scale) X(unary) X(binary) X(pool) X(reduce) X(softmax) X(lrn) X(move)      \
-    X(resize)
+    X(resize) X(norm)
 /* clang-format on */
 #define MTS_NET_DECLARE(name)                                                                                \
     mts_status mts_forward_##name(const mts_step *step);                                                     \

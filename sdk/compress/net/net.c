@@ -79,7 +79,8 @@ static bool is_operand(const mts_graph *graph, const mts_node *node, uint32_t in
     if (node->op == MTS_OP_MATMUL) {
         return index != mts_net_matmul_weight(graph, node) && index != mts_net_matmul_bias(graph, node);
     }
-    return node->op == MTS_OP_BINARY || node->op == MTS_OP_CONCAT || node->op == MTS_OP_EXPAND;
+    return node->op == MTS_OP_BINARY || node->op == MTS_OP_CONCAT || node->op == MTS_OP_EXPAND ||
+           node->op == MTS_OP_NORM;
 }
 
 static bool read_constants(mts_net *net, const mts_node *node)
@@ -126,7 +127,8 @@ static bool has_step(const mts_node *node)
     case MTS_OP_RECUR:
         return false;
     case MTS_OP_REDUCE:
-        return node->attrs.reduce.kind <= MTS_REDUCE_MIN;
+        return node->attrs.reduce.kind <= MTS_REDUCE_MIN ||
+               (node->attrs.reduce.kind >= MTS_REDUCE_L1 && node->attrs.reduce.kind <= MTS_REDUCE_LOG_SUM);
     default:
         return true;
     }
@@ -140,6 +142,10 @@ static const char *node_defect(const mts_graph *graph, const mts_node *node)
     }
     if (!has_step(node)) {
         return "an operator that can be neither calibrated nor trained";
+    }
+    if (node->op == MTS_OP_NORM && node->attrs.norm.groups > 1 &&
+        graph->values[node->output].shape.rank == MTS_TENSOR_RANK_MAX) {
+        return "groups of channels of six dimensions cannot be calibrated";
     }
     for (uint32_t i = 2; node->op == MTS_OP_CONV && i < node->input_count; i++) {
         const mts_shape *shape = node->inputs[i] == MTS_NONE ? NULL : &graph->values[node->inputs[i]].shape;

@@ -16,6 +16,14 @@ static void sum_dense(const float *restrict x, float *restrict y, size_t count)
     }
 }
 
+/* What is summed. */
+static float term_of(uint32_t kind, float x)
+{
+    return kind == MTS_REDUCE_L1                                     ? fabsf(x)
+           : kind >= MTS_REDUCE_L2 && kind <= MTS_REDUCE_MEAN_SQUARE ? x * x
+                                                                     : x;
+}
+
 static void reduce_line(const void *context, float *const *at, const ptrdiff_t *step, size_t count)
 {
     const uint32_t kind = *(const uint32_t *)context;
@@ -31,7 +39,7 @@ static void reduce_line(const void *context, float *const *at, const ptrdiff_t *
         } else if (kind == MTS_REDUCE_MIN) {
             *y = x < *y ? x : *y;
         } else {
-            *y += x;
+            *y += term_of(kind, x);
         }
     }
 }
@@ -55,6 +63,11 @@ static size_t reduced_count(const mts_step *step)
            mts_net_elements(step->run->net->graph, step->node->output);
 }
 
+static bool is_mean(uint32_t kind)
+{
+    return kind == MTS_REDUCE_MEAN || kind == MTS_REDUCE_MEAN_SQUARE;
+}
+
 mts_status mts_forward_reduce(const mts_step *step)
 {
     const uint32_t kind = step->node->attrs.reduce.kind, input = step->node->inputs[0];
@@ -73,8 +86,14 @@ mts_status mts_forward_reduce(const mts_step *step)
     mts_loop_add_strides(&loop, y.data, y.image, strides);
     mts_loop_run(&loop, reduce_line, &kind);
     const float share = 1.0f / (float)reduced_count(step);
-    for (size_t i = 0; i < count && kind == MTS_REDUCE_MEAN; i++) {
+    for (size_t i = 0; i < count && is_mean(kind); i++) {
         y.data[i] *= share;
+    }
+    for (size_t i = 0; i < count && kind == MTS_REDUCE_L2; i++) {
+        y.data[i] = sqrtf(y.data[i]);
+    }
+    for (size_t i = 0; i < count && kind == MTS_REDUCE_LOG_SUM; i++) {
+        y.data[i] = logf(y.data[i]);
     }
     return MTS_STATUS_OK;
 }
@@ -88,15 +107,37 @@ static void spread_line(const void *context, float *const *at, const ptrdiff_t *
     }
 }
 
-/* The same, then input and result: what is an extreme gets the gradient. */
-static void choose_line(const void *context, float *const *at, const ptrdiff_t *step, size_t count)
+/* By how much the result y follows an element; what is an extreme gets the gradient. */
+static float follow(uint32_t kind, float x, float y)
 {
-    (void)context;
+    switch (kind) {
+    case MTS_REDUCE_L1:
+        return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f;
+    case MTS_REDUCE_L2:
+        return y > 0.0f ? x / y : 0.0f;
+    case MTS_REDUCE_SUM_SQUARE:
+    case MTS_REDUCE_MEAN_SQUARE:
+        return 2.0f * x;
+    case MTS_REDUCE_LOG_SUM:
+        return expf(-y);
+    default:
+        return x == y ? 1.0f : 0.0f;
+    }
+}
+
+typedef struct follow_form {
+    uint32_t kind;
+    float share;
+} follow_form;
+
+/* The same, then input and result. */
+static void follow_line(const void *context, float *const *at, const ptrdiff_t *step, size_t count)
+{
+    const follow_form *form = context;
     for (size_t i = 0; i < count; i++) {
         const ptrdiff_t k = (ptrdiff_t)i;
-        if (at[2][k * step[2]] == at[3][k * step[3]]) {
-            at[0][k * step[0]] += at[1][k * step[1]];
-        }
+        at[0][k * step[0]] +=
+            form->share * at[1][k * step[1]] * follow(form->kind, at[2][k * step[2]], at[3][k * step[3]]);
     }
 }
 
@@ -108,7 +149,7 @@ mts_status mts_backward_reduce(const mts_step *step)
         return MTS_STATUS_OK;
     }
     const uint32_t kind = step->node->attrs.reduce.kind;
-    const float factor = kind == MTS_REDUCE_MEAN ? 1.0f / (float)reduced_count(step) : 1.0f;
+    const float factor = is_mean(kind) ? 1.0f / (float)reduced_count(step) : 1.0f;
     ptrdiff_t strides[MTS_TENSOR_RANK_MAX] = {0};
     mts_loop loop;
     reduced_strides(step, &y, strides);
@@ -119,7 +160,12 @@ mts_status mts_backward_reduce(const mts_step *step)
         mts_loop_add_strides(&loop, mts_run_view(step->run, input, 0).data, x.image, x.strides);
         mts_loop_add_strides(&loop, mts_run_view(step->run, step->node->output, 0).data, y.image, strides);
     }
-    mts_loop_run(&loop, kind > MTS_REDUCE_SUM ? choose_line : spread_line, &factor);
+    const follow_form form = {kind, factor};
+    if (kind > MTS_REDUCE_SUM) {
+        mts_loop_run(&loop, follow_line, &form);
+    } else {
+        mts_loop_run(&loop, spread_line, &factor);
+    }
     return MTS_STATUS_OK;
 }
 

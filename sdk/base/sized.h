@@ -6,6 +6,10 @@
  * So a public struct may grow at its end, and only there. A new field has to make it larger: one
  * that only fills the padding at the end of the old struct cannot be told from it. Such a struct
  * gets 8 bytes at once.
+ *
+ * A struct that is a part of another one, or an element of an array, cannot grow: what follows it
+ * would move. Its new fields take reserved words, which have to be zeros until then, or stand at the
+ * end of the struct around it. tests/header/parts.c holds the sizes of all such structs.
  */
 #ifndef MTS_BASE_SIZED_H
 #define MTS_BASE_SIZED_H

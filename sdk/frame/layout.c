@@ -90,6 +90,18 @@ static mts_status check_sides(const mts_region *region, const char *what, mts_er
     return MTS_STATUS_OK;
 }
 
+static mts_status check_reserved(const mts_region *region, const char *what, mts_error *error)
+{
+    for (size_t i = 0; i < sizeof region->reserved / sizeof region->reserved[0]; i++) {
+        if (region->reserved[i] != 0) {
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                            "%s: reserved[%zu] is %" PRIu32 ", and has to be 0 in this version", what, i,
+                            region->reserved[i]);
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
 mts_status mts_region_check(const mts_region *region, const char *what, mts_error *error)
 {
     const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
@@ -106,6 +118,7 @@ mts_status mts_region_check(const mts_region *region, const char *what, mts_erro
     }
     MTS_TRY(status, mts_check_kind(what, "outside", (int)region->outside, MTS_OUTSIDE_EDGE, error));
     MTS_TRY(status, check_sides(region, what, error));
+    MTS_TRY(status, check_reserved(region, what, error));
     return status;
 }
 

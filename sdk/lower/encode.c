@@ -97,6 +97,16 @@ mts_view_params mts_encode_operand(mts_encoding *encoding, const mts_member *mem
     return view;
 }
 
+uint32_t mts_encode_line(const mts_encoding *encoding, const mts_member *member, uint32_t axis,
+                         mts_dest_params *dest, mts_view_params *src, mts_u32 *param_axis)
+{
+    const mts_shape *shape = &encoding->stitched->values[member->output].shape;
+    *dest = mts_encode_output(encoding, member);
+    *src = mts_encode_view(encoding, member->inputs[0]);
+    *param_axis = MTS_PARAM_RANK - shape->rank + axis;
+    return (uint32_t)shape->dims[axis];
+}
+
 uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uint32_t input,
                            const uint32_t *order, uint32_t count)
 {

@@ -28,6 +28,9 @@ mts_view_params mts_encode_view(const mts_encoding *encoding, uint32_t value);
 /* Operand i of a member, broadcast to dims (NULL: as it is); *pool says whether it is a constant in the pool. */
 mts_view_params mts_encode_operand(mts_encoding *encoding, const mts_member *member, uint32_t input,
                                    const uint32_t dims[MTS_PARAM_RANK], uint32_t *pool);
+/* Output, input and axis of an operator that works along one dimension of a value, whose length it returns. */
+uint32_t mts_encode_line(const mts_encoding *encoding, const mts_member *member, uint32_t axis,
+                         mts_dest_params *dest, mts_view_params *src, mts_u32 *param_axis);
 /* Offset of an optional vector operand in the pool, or MTS_PARAM_NONE. */
 uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uint32_t input,
                            const uint32_t *order, uint32_t count);

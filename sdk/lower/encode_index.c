@@ -22,14 +22,11 @@ MTS_OPERATOR(take, take, fill_take, take_positions);
 static void fill_scan(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_scan *scan = &mts_member_node(encoding->stitched, member)->attrs.scan;
-    const mts_shape *shape = &encoding->stitched->values[member->output].shape;
-    *(mts_scan_params *)params = (mts_scan_params){.dest = mts_encode_output(encoding, member),
-                                                   .src = mts_encode_view(encoding, member->inputs[0]),
-                                                   .axis = MTS_PARAM_RANK - shape->rank + scan->axis,
-                                                   .length = (mts_u32)shape->dims[scan->axis],
-                                                   .kind = scan->kind,
-                                                   .exclusive = scan->exclusive,
-                                                   .reverse = scan->reverse};
+    mts_scan_params *r = params;
+    r->length = mts_encode_line(encoding, member, scan->axis, &r->dest, &r->src, &r->axis);
+    r->kind = scan->kind;
+    r->exclusive = scan->exclusive;
+    r->reverse = scan->reverse;
 }
 
 MTS_OPERATOR(scan, scan, fill_scan, NULL);

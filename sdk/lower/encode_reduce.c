@@ -35,12 +35,9 @@ MTS_OPERATOR(reduce, reduce, fill_reduce, reduce_positions);
 static void fill_softmax(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_softmax *softmax = &mts_member_node(encoding->stitched, member)->attrs.softmax;
-    const mts_shape *shape = &encoding->stitched->values[member->output].shape;
-    *(mts_softmax_params *)params = (mts_softmax_params){.dest = mts_encode_output(encoding, member),
-                                                         .src = mts_encode_view(encoding, member->inputs[0]),
-                                                         .axis = MTS_PARAM_RANK - shape->rank + softmax->axis,
-                                                         .length = (mts_u32)shape->dims[softmax->axis],
-                                                         .log = softmax->log};
+    mts_softmax_params *r = params;
+    r->length = mts_encode_line(encoding, member, softmax->axis, &r->dest, &r->src, &r->axis);
+    r->log = softmax->log;
 }
 
 MTS_OPERATOR(softmax, softmax, fill_softmax, NULL);

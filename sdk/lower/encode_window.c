@@ -3,6 +3,8 @@
  */
 #include "lower/encoders.h"
 
+#include <string.h>
+
 static void fill_pool(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_pool *pool = &mts_member_node(encoding->stitched, member)->attrs.pool;
@@ -12,14 +14,10 @@ static void fill_pool(mts_encoding *encoding, const mts_member *member, void *pa
     r->src = mts_encode_view(encoding, member->inputs[0]);
     r->in_h = (mts_u32)in[2];
     r->in_w = (mts_u32)in[3];
-    for (int d = 0; d < 2; d++) {
-        r->window[d] = pool->kernel[d];
-        r->stride[d] = pool->stride[d];
-        r->dilation[d] = pool->dilation[d];
-    }
-    for (int d = 0; d < 4; d++) {
-        r->pad[d] = pool->pad[d];
-    }
+    memcpy(r->window, pool->kernel, sizeof r->window);
+    memcpy(r->stride, pool->stride, sizeof r->stride);
+    memcpy(r->dilation, pool->dilation, sizeof r->dilation);
+    memcpy(r->pad, pool->pad, sizeof r->pad);
     r->kind = pool->kind;
     r->include_pad = pool->include_pad;
 }

@@ -8,11 +8,9 @@
 
 static const char *verdict_name(uint32_t verdict)
 {
-    static const char *const names[MTS_VERDICT_COUNT] = {[MTS_VERDICT_CHOSEN] = "chosen",
-                                                         [MTS_VERDICT_SLOWER] = "slower",
-                                                         [MTS_VERDICT_OVER_BUDGET] = "over budget",
-                                                         [MTS_VERDICT_PREDICTED] = "predicted to be slower",
-                                                         [MTS_VERDICT_FAILED] = "failed"};
+#define VERDICT_TEXT(NAME, text) text,
+    static const char *const names[MTS_VERDICT_COUNT] = {MTS_VERDICTS(VERDICT_TEXT)};
+#undef VERDICT_TEXT
     return verdict < MTS_VERDICT_COUNT ? names[verdict] : "unknown";
 }
 

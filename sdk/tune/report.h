@@ -14,17 +14,25 @@
 /* of_class of a plan that concerns all tasks. */
 #define MTS_CONSIDERED_SESSION 0xffffffffu
 
-/* Values are stored in caches: change them only with the cache's format. */
+/*
+ * X(NAME, text), what became of a plan. SLOWER: when run against the selected plan. PREDICTED: not run, because the
+ * model predicts that it is slower than those that were. FAILED: it could not be built or run on the device. The
+ * numbers are stored in caches: append, never reorder.
+ */
+/* clang-format off */
+#define MTS_VERDICTS(X)                      \
+    X(CHOSEN, "chosen")                      \
+    X(SLOWER, "slower")                      \
+    X(OVER_BUDGET, "over budget")            \
+    X(PREDICTED, "predicted to be slower")   \
+    X(FAILED, "failed")
+/* clang-format on */
+
 typedef enum mts_verdict {
-    MTS_VERDICT_CHOSEN = 0,
-    /* Slower when run against the selected plan. */
-    MTS_VERDICT_SLOWER = 1,
-    MTS_VERDICT_OVER_BUDGET = 2,
-    /* Not run: the model predicts that it is slower than those that were. */
-    MTS_VERDICT_PREDICTED = 3,
-    /* It could not be built or run on the device. */
-    MTS_VERDICT_FAILED = 4,
-    MTS_VERDICT_COUNT = 5
+#define MTS_VERDICT_ENUM(NAME, text) MTS_VERDICT_##NAME,
+    MTS_VERDICTS(MTS_VERDICT_ENUM)
+#undef MTS_VERDICT_ENUM
+        MTS_VERDICT_COUNT
 } mts_verdict;
 
 /* A plan that was considered: of one class of tasks, or of the whole session. */

@@ -194,6 +194,41 @@ static void a_frame_of_an_older_header_is_host_memory(void **state)
     assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_INVALID_ARGUMENT);
 }
 
+/* What an older header has no fields for, a newer one may have in reserved words. */
+static void a_frame_that_ends_inside_its_region_shows_all_of_itself(void **state)
+{
+    const size_t word = sizeof(size_t);
+    const size_t end = offsetof(mts_frame, region) + offsetof(mts_region, middle);
+    mts_ticket ticket = 0;
+    (void)state;
+    api_pixels(w.pixels, 1);
+    mts_frame frame = api_frame(w.pixels);
+    memset((unsigned char *)&frame + offsetof(mts_frame, region) + sizeof frame.region, 0xff,
+           sizeof frame - offsetof(mts_frame, region) - sizeof frame.region);
+    frame.region.sides[0] = -1.0f; /* are not looked at */
+    frame.region.reserved[0] = 7;
+    frame.size = end / word * word;
+    assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
+    assert_int_equal(mts_session_wait(w.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
+}
+
+static void reserved_words_of_a_region_are_zeros(void **state)
+{
+    mts_ticket ticket = 0;
+    mts_region region = {.reserved = {0, 0, 0, 0, 1}};
+    (void)state;
+    api_pixels(w.pixels, 1);
+    mts_frame frame = api_frame(w.pixels);
+    for (size_t i = 0; i < sizeof region.reserved / sizeof region.reserved[0]; i++) {
+        memset(frame.region.reserved, 0, sizeof frame.region.reserved);
+        frame.region.reserved[i] = 1;
+        assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_INVALID_ARGUMENT);
+        assert_non_null(strstr(w.fixture.error, "reserved"));
+    }
+    assert_int_equal(mts_session_regions(w.session, NULL, &region, 1), MTS_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(w.fixture.error, "reserved[4]"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +238,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(options_of_an_older_header_keep_the_defaults_of_what_they_lack, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_frame_of_an_older_header_is_host_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_frame_that_ends_inside_its_region_shows_all_of_itself, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(reserved_words_of_a_region_are_zeros, setup, teardown),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     api_bundle_remove();

@@ -5,8 +5,8 @@
  * they are.
  *
  * A struct that begins with `size` may get further fields at its end in later versions. The caller
- * sets `size` to sizeof of the struct. mts_tensor, mts_region and mts_cache_use have no size: they
- * are parts of other structs and of arrays, and their layout is fixed.
+ * sets `size` to sizeof of the struct. A struct that is a part of others or an element of arrays
+ * keeps its size. mts_tensor, mts_region and mts_cache_use are such structs, and have no `size`.
  */
 #ifndef MTS_TYPES_H
 #define MTS_TYPES_H
@@ -243,6 +243,8 @@ typedef struct mts_region {
     float angle;
     /* What the rectangle shows outside of the frame. */
     mts_outside outside;
+    /* Zeros. Later versions may give them a meaning; this one refuses others. */
+    uint32_t reserved[5];
 } mts_region;
 
 /*

@@ -139,9 +139,114 @@ INLINE mts_vec pool_each(GLOBAL const mts_real *act, GLOBAL const mts_pool_param
             pool_along(act, r, at, x + (mts_i32)(i * r->stride[1]), (float *)columns + i);
     return v;
 }
+
+/*
+ * ---- rows of windows that overlap or touch ----
+ *
+ * The rows of a window are combined first, column by column, into a line that has what counts as nothing where the
+ * image has no column; then each output combines the line's columns of its window. A window of k x k costs 2 k vectors
+ * and not k x k.
+ */
+#define POOL_LINE 1024 /* columns that are kept */
+
+INLINE int pool_is_by_line(GLOBAL const mts_pool_params *r) {
+    return r->src.stride[5] == 1 && r->stride[1] <= 2 &&
+           (r->window[1] - 1) * r->dilation[1] <= POOL_LINE - 2 * VEC * r->stride[1];
+}
+
+INLINE mts_vec pool_join(int most, mts_vec a, mts_vec b) {
+    return most ? mts_vec_max(a, b) : mts_vec_add(a, b);
+}
+
+INLINE void pool_fill(float *line, mts_i32 from, mts_i32 end, float v) {
+    for (mts_i32 i = from; i < end; i++) line[i] = v;
+}
+
+/* Columns x .. x + n - 1 of the image. */
+INLINE void pool_fill_line(GLOBAL const mts_real *act, GLOBAL const mts_pool_params *r, pool_place at, mts_i32 x,
+                           mts_i32 n, float *line) {
+    const int most = r->kind == MTS_POOL_MAX;
+    const float nothing = most ? POOL_NOTHING : 0.0f;
+    const mts_i32 from = mts_least(mts_most(-x, 0), n);
+    const mts_i32 end = mts_most(mts_least((mts_i32)r->in_w - x, n), from);
+    pool_fill(line, 0, from, nothing);
+    for (mts_i32 i = from; i < end; i += VEC) {
+        mts_u32 p = at.top + (mts_u32)(x + i);
+        mts_vec v = mts_vec_splat(nothing);
+        for (mts_u32 k = 0; k < at.count; k++, p += at.step)
+            v = pool_join(most, v, mts_row_load(act + p, 1, (mts_u32)(end - i), at.end - p));
+        mts_vec_put(line + i, v);
+    }
+    pool_fill(line, end, n, nothing);
+}
+
+/* A vector of outputs, the first of which begins at line[0]. */
+INLINE mts_vec pool_of_line(GLOBAL const mts_pool_params *r, const float *line) {
+    const int most = r->kind == MTS_POOL_MAX;
+    const mts_u32 window = r->window[1], step = r->dilation[1];
+    mts_vec v = mts_vec_splat(most ? POOL_NOTHING : 0.0f);
+    if (r->stride[1] == 1) {
+        for (mts_u32 k = 0; k < window; k++) v = pool_join(most, v, mts_vec_get(line + k * step));
+        return v;
+    }
+    for (mts_u32 k = 0; k < window; k++) {
+        const mts_vec a = mts_vec_get(line + k * step), b = mts_vec_get(line + k * step + VEC);
+        v = pool_join(most, v, mts_vec_even(a, b));
+        if (step == 1 && k + 1 < window) {
+            v = pool_join(most, v, mts_vec_odd(a, b));
+            k++;
+        }
+    }
+    return v;
+}
+
+/* Columns of each window that lie in the image; x: the first one's column. */
+INLINE mts_vec pool_columns(GLOBAL const mts_pool_params *r, mts_i32 x) {
+    const mts_i32 reach = (mts_i32)((r->window[1] - 1) * r->dilation[1] + (VEC - 1) * r->stride[1]);
+    mts_vec count = mts_vec_splat((float)r->window[1]);
+    if (x >= 0 && x + reach < (mts_i32)r->in_w) return count;
+    count = mts_vec_splat(0.0f);
+    for (mts_u32 k = 0; k < r->window[1]; k++)
+        count = mts_vec_add(count, mts_vec_between((float)(x + (mts_i32)(k * r->dilation[1])), (float)r->stride[1],
+                                                   0.0f, (float)r->in_w));
+    return count;
+}
 #else
 #define pool_is_along(r, left) 0
 #define pool_each pool_windows
+#endif
+
+/* What a window's maximum or sum becomes; x: column of the first window, rows: of each window that count. */
+INLINE mts_vec pool_end(GLOBAL const mts_pool_params *r, mts_vec v, mts_vec columns, mts_i32 x, float rows) {
+    if (r->kind != MTS_POOL_AVG) return v;
+    const mts_vec count = mts_vec_mul(r->include_pad ? pool_padded(r, x) : columns, mts_vec_splat(rows));
+    return mts_vec_div(v, mts_vec_max(mts_vec_splat(1.0f), count)); /* an empty window sums to 0 */
+}
+
+#if VEC > 1
+/* A stretch of outputs. */
+INLINE void pool_by_line(GLOBAL mts_real *act, GLOBAL const mts_pool_params *r, const mts_span *s, pool_place at,
+                         float rows) {
+    float line[POOL_LINE + 4 * VEC];
+    const mts_u32 stride = r->stride[1], reach = (r->window[1] - 1) * r->dilation[1] + 1;
+    const mts_u32 most = ((POOL_LINE - reach) / stride + 1) / VEC * VEC;
+    for (mts_u32 done = 0; done < s->n; done += most) {
+        const mts_u32 n = mts_least(s->n - done, most);
+        const mts_i32 x = (mts_i32)((s->x + done) * stride) - r->pad[1];
+        pool_fill_line(act, r, at, x, (mts_i32)((n - 1) * stride + reach), line);
+        for (mts_u32 i = 0; i < n; i += VEC) {
+            const mts_i32 first = x + (mts_i32)(i * stride);
+            mts_vec columns = mts_vec_splat(1.0f);
+            if (r->kind == MTS_POOL_AVG && !r->include_pad) columns = pool_columns(r, first);
+            const mts_vec v = pool_end(r, pool_of_line(r, line + i * stride), columns, first, rows);
+            const mts_u32 to = s->to + done + i;
+            mts_row_store(act + to, v, n - i, s->stop - to);
+        }
+    }
+}
+#else
+#define pool_is_by_line(r) 0
+#define pool_by_line(act, r, s, at, rows)
 #endif
 
 KERNEL void pool_any__f32_planar(MTS_ARGS) {
@@ -152,19 +257,19 @@ KERNEL void pool_any__f32_planar(MTS_ARGS) {
         const mts_i32 y = (mts_i32)(s.y * r->stride[0]) - r->pad[0];
         const pool_place at = pool_find(r, mts_view_plane(&r->src, &s), y, end);
         const float rows = (float)pool_rows(r, y);
+        const int along = pool_is_along(r, s.n);
+        if (!along && pool_is_by_line(r)) {
+            pool_by_line(act, r, &s, at, rows);
+            continue;
+        }
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const mts_i32 x = (mts_i32)((s.x + i) * r->stride[1]) - r->pad[1];
             mts_vec columns, v;
-            if (pool_is_along(r, s.n - i))
+            if (along)
                 v = pool_each(act, r, at, x, s.n - i, &columns);
             else
                 v = pool_windows(act, r, at, x, s.n - i, &columns);
-            if (r->kind == MTS_POOL_AVG) { /* an empty window sums to 0 */
-                const mts_vec count =
-                    mts_vec_mul(r->include_pad ? pool_padded(r, x) : columns, mts_vec_splat(rows));
-                v = mts_vec_div(v, mts_vec_max(mts_vec_splat(1.0f), count));
-            }
-            mts_row_store(act + s.to + i, v, s.n - i, s.stop - s.to - i);
+            mts_row_store(act + s.to + i, pool_end(r, v, columns, x, rows), s.n - i, s.stop - s.to - i);
         }
     }
 }

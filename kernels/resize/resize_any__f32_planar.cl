@@ -170,7 +170,7 @@ INLINE mts_vec resize_outside(GLOBAL const mts_resize_params *r, const resize_ta
  * A source row is stretched to the width of the output once and kept. Rows of the output that lie between the same two
  * source rows are sums of the two stretched rows. Places and weights of columns are found once for a work-item.
  */
-#define RESIZE_LINE 512 /* columns that are kept */
+#define RESIZE_LINE 1024 /* columns that are kept */
 
 /* How pairs of neighbouring columns are made of column k of the source, its left and its right neighbour. */
 #define RESIZE_ANY 0    /* not in pairs */
@@ -241,12 +241,12 @@ INLINE mts_vec resize_source(GLOBAL const mts_real *act, mts_u32 row, mts_i32 k,
     return v;
 }
 
-/* Pairs of columns from column x of the output on, which is even. What a vector has of other rows is replaced
+/* The columns in pairs; the first one is even. What a vector has of other rows is replaced
  * (the first and the last column) or not wanted. */
 INLINE void resize_stretch_pairs(GLOBAL const mts_real *act, GLOBAL const mts_resize_params *r, mts_u32 row,
-                                 mts_u32 x, mts_u32 n, const resize_lines *lines, float *line) {
-    const mts_i32 width = (mts_i32)r->in[1], last = width - 1, first = (mts_i32)(x / 2);
-    const mts_u32 base = r->src.base;
+                                 const resize_lines *lines, float *line) {
+    const mts_u32 base = r->src.base, x = lines->x, n = lines->n;
+    const mts_i32 last = (mts_i32)r->in[1] - 1, first = (mts_i32)(x / 2);
     const mts_vec quarter = mts_vec_splat(0.25f), rest = mts_vec_splat(0.75f), mean = mts_vec_splat(0.5f);
     for (mts_u32 i = 0; i < n; i += 2 * VEC) {
         const mts_i32 k = first + (mts_i32)(i / 2);
@@ -274,12 +274,10 @@ INLINE int resize_hold(GLOBAL const mts_real *act, GLOBAL const mts_resize_param
     if (lines->held[0] == row) return 0;
     if (lines->held[1] == row) return 1;
     const int into = lines->held[0] == other;
-    if (lines->pairs == RESIZE_ANY) {
+    if (lines->pairs == RESIZE_ANY)
         resize_stretch(act, r, row, lines, lines->line[into]);
-    } else { /* columns at odd places have a neighbour before them, which is made with them */
-        const mts_u32 odd = lines->x % 2;
-        resize_stretch_pairs(act, r, row, lines->x - odd, lines->n + odd, lines, lines->line[into]);
-    }
+    else
+        resize_stretch_pairs(act, r, row, lines, lines->line[into]);
     lines->held[into] = row;
     return into;
 }
@@ -311,17 +309,19 @@ INLINE resize_between resize_row(GLOBAL const mts_resize_params *r, mts_u32 plan
 /* n columns of the stretch from column x of the output on, at act + to; room: floats that may be written. */
 INLINE void resize_by_rows(GLOBAL mts_real *act, GLOBAL const mts_resize_params *r, const resize_between *rows,
                            mts_u32 x, mts_u32 n, mts_u32 to, mts_u32 room, resize_lines *lines) {
-    const mts_u32 odd = lines->pairs == RESIZE_ANY ? 0 : x % 2;
+    /* whole rows where they can be kept, so that work-items which begin within one find places once as well */
+    const int whole = r->dest.dims[5] <= RESIZE_LINE;
+    const mts_u32 from = whole ? 0 : x - x % 2, skip = x - from;
     const mts_vec a = mts_vec_splat(rows->above_weight), b = mts_vec_splat(rows->below_weight);
-    resize_columns(r, x, n, lines);
+    resize_columns(r, from, whole ? r->dest.dims[5] : n + skip, lines);
     if (rows->nearest) {
-        const float *line = lines->line[resize_hold(act, r, rows->above, MTS_PARAM_NONE - 1, lines)] + odd;
+        const float *line = lines->line[resize_hold(act, r, rows->above, MTS_PARAM_NONE - 1, lines)] + skip;
         for (mts_u32 i = 0; i < n; i += VEC)
             mts_row_store(act + to + i, mts_vec_get(line + i), n - i, room - i);
         return;
     }
-    const float *above = lines->line[resize_hold(act, r, rows->above, rows->below, lines)] + odd;
-    const float *below = lines->line[resize_hold(act, r, rows->below, rows->above, lines)] + odd;
+    const float *above = lines->line[resize_hold(act, r, rows->above, rows->below, lines)] + skip;
+    const float *below = lines->line[resize_hold(act, r, rows->below, rows->above, lines)] + skip;
     for (mts_u32 i = 0; i < n; i += VEC) {
         const mts_vec v = mts_vec_mul(a, mts_vec_get(above + i));
         mts_row_store(act + to + i, mts_vec_fma(b, mts_vec_get(below + i), v), n - i, room - i);
@@ -329,7 +329,8 @@ INLINE void resize_by_rows(GLOBAL mts_real *act, GLOBAL const mts_resize_params 
 }
 
 INLINE int resize_is_by_rows(GLOBAL const mts_resize_params *r) {
-    return r->mode != MTS_RESIZE_CUBIC && r->coord != MTS_COORD_TF_CROP && r->src.stride[5] == 1;
+    const int kept = r->dest.dims[5] <= RESIZE_LINE || resize_pairs(r) != RESIZE_ANY;
+    return r->mode != MTS_RESIZE_CUBIC && r->coord != MTS_COORD_TF_CROP && r->src.stride[5] == 1 && kept;
 }
 
 INLINE void resize_all_by_rows(GLOBAL mts_real *act, GLOBAL const mts_resize_params *r, mts_span *s) {

@@ -79,6 +79,54 @@ static uint32_t add_parts(mts_encoding *encoding, const mts_member *member, uint
                                 MTS_PARAM_WORDS(mts_part_params) * member->input_count);
 }
 
+static bool is_dense_view(const mts_view_params *view, const uint32_t dims[MTS_PARAM_RANK])
+{
+    uint32_t stride[MTS_PARAM_RANK];
+    mts_encode_strides(dims, stride);
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
+        if (dims[i] != 1 && view->stride[i] != stride[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Dimensions behind the axis are one with it where all parts and the result are dense: a row of a part then is as
+ * long as can be. */
+static void join_dims(mts_encoding *encoding, mts_concat_params *r)
+{
+    mts_part_params *parts = (mts_part_params *)(void *)(encoding->params.words + r->part);
+    mts_dest_params *dest = &r->dest;
+    uint32_t outer = 1;
+    uint32_t inner = 1;
+    for (uint32_t i = 0; i < MTS_PARAM_RANK; i++) {
+        outer *= i < r->axis ? dest->dims[i] : 1;
+        inner *= i > r->axis ? dest->dims[i] : 1;
+    }
+    const bool dense = dest->gap == 0 && dest->tail == 0 && dest->row == dest->dims[5] &&
+                       dest->pitch == dest->dims[4] * dest->dims[5];
+    uint32_t own[MTS_PARAM_RANK];
+    memcpy(own, dest->dims, sizeof own);
+    for (uint32_t i = 0; i < r->parts; i++) {
+        own[r->axis] = (i + 1 < r->parts ? parts[i + 1].start : dest->dims[r->axis]) - parts[i].start;
+        if (!dense || !is_dense_view(&parts[i].view, own)) {
+            return;
+        }
+    }
+    const uint32_t whole = dest->dims[r->axis] * inner;
+    for (uint32_t i = 0; i < r->parts; i++) {
+        const uint32_t end = i + 1 < r->parts ? parts[i + 1].start : dest->dims[r->axis];
+        const uint32_t row =
+            (end - parts[i].start) * inner; /* starts below i have changed, this one not yet */
+        parts[i].start *= inner;
+        parts[i].view = (mts_view_params){.base = parts[i].view.base, .stride = {0, 0, 0, row, 0, 1}};
+    }
+    const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, outer, 1, whole};
+    memcpy(dest->dims, dims, sizeof dims);
+    dest->row = dest->pitch = whole;
+    r->axis = MTS_PARAM_RANK - 1;
+}
+
 static void fill_concat(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const uint32_t rank = encoding->stitched->values[member->output].shape.rank;
@@ -87,6 +135,9 @@ static void fill_concat(mts_encoding *encoding, const mts_member *member, void *
     r->axis = MTS_PARAM_RANK - rank + mts_member_node(encoding->stitched, member)->attrs.concat.axis;
     r->parts = member->input_count;
     r->part = add_parts(encoding, member, r->axis);
+    if (!encoding->params.failed) {
+        join_dims(encoding, r);
+    }
 }
 
 MTS_OPERATOR(concat, concat, fill_concat, NULL);

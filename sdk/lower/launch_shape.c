@@ -26,7 +26,7 @@ const char *mts_launch_defines(const mts_device_info *device, mts_precision prec
 enum {
     /* Elements of a CPU's work-item, at least and at most. */
     RUN_LEAST = 512,
-    RUN_MOST = 4096,
+    RUN_MOST = 16384,
     /* Work-items that each compute unit gets where there are elements enough. */
     ITEMS_PER_UNIT = 16
 };

@@ -54,13 +54,13 @@ static void wide_rows_agree(void **state)
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 8; n++) {
         mts_resize_params r = {.mode = n % 2, .coord = n / 2 % 4, .round = n % 3};
-        uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, 2, 3, 290 + n};
+        uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, 2, 3, 590 + n};
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 1e-4f;
         r.src = kernel_pair_operand(pair, dims, false, NULL);
         for (int i = 0; i < 2; i++) {
             r.in[i] = dims[4 + i];
-            dims[4 + i] = n < 4 ? 2 * r.in[i] : 5 + 700 * (uint32_t)i;
+            dims[4 + i] = n < 4 ? 2 * r.in[i] : 5 + 1100 * (uint32_t)i;
             r.scale[i] = (float)dims[4 + i] / (float)r.in[i];
         }
         r.dest = kernel_pair_output(pair, dims);

@@ -25,6 +25,11 @@
     mts_vec_add(mts_vec_max(mts_vec_of(0.0), v),                                                             \
                 mts_vec_call(log1p, mts_vec_exp(mts_vec_neg(mts_vec_fabs(v)))))
 
+/* -1, 0 or 1; NaN stays NaN. */
+#define mts_vec_sign(v)                                                                                      \
+    mts_vec_add(mts_vec_sub(mts_vec_above(v, mts_vec_of(0.0)), mts_vec_above(mts_vec_of(0.0), v)),           \
+                mts_vec_keep(mts_vec_sub(mts_vec_of(1.0), mts_vec_same(v, v)), v))
+
 /* The multiple of a that is nearest to v, of the b-th to the (b + width)-th. */
 #define mts_vec_quant(v, a, b, width)                                                                        \
     mts_vec_mul(mts_vec_splat(a),                                                                            \
@@ -61,7 +66,7 @@
                           mts_vec_of(0.79788456080286536),                                                   \
                           mts_vec_fma(mts_vec_of(0.044715), mts_vec_mul(v, mts_vec_mul(v, v)), v)))))        \
     X(ROUND, mts_vec_rint(v))                                                                                \
-    X(SIGN, mts_vec_sub(mts_vec_above(v, mts_vec_of(0.0)), mts_vec_above(mts_vec_of(0.0), v)))               \
+    X(SIGN, mts_vec_sign(v))                                                                                 \
     X(SIN, mts_vec_call(sin, v))                                                                             \
     X(COS, mts_vec_call(cos, v))                                                                             \
     X(TAN, mts_vec_call(tan, v))                                                                             \
@@ -86,8 +91,13 @@
 
 #define MTS_FUNCTIONS(X) MTS_FUNCTIONS_FUSED(X) MTS_FUNCTIONS_ALONE(X)
 
-/* r, a remainder of the sign of the dividend, as one of the sign of y. */
-#define mts_vec_mod(r, y) mts_vec_add(r, mts_vec_keep(mts_vec_above(mts_vec_of(0.0), mts_vec_mul(r, y)), y))
+/* r, a remainder of the sign of the dividend, as one of the sign of y. The product of the two tells whether their signs
+ * differ; the factor, 2^100, keeps it from becoming 0 where both are tiny. */
+#define mts_vec_mod_far(v) mts_vec_mul(v, mts_vec_of(1267650600228229401496703205376.0))
+#define mts_vec_mod(r, y)                                                                                    \
+    mts_vec_add(                                                                                             \
+        r, mts_vec_keep(mts_vec_above(mts_vec_of(0.0), mts_vec_mul(mts_vec_mod_far(r), mts_vec_mod_far(y))), \
+                        y))
 
 /* X(NAME, formula): the kind MTS_BIN_NAME of x and y. */
 #define MTS_BINARIES_COMMON(X)                                                                               \

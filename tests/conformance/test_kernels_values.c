@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -270,6 +271,56 @@ static void reduce_gives_mean_sum_maximum_and_minimum_of_a_plane(void **state)
     }
 }
 
+/* Runs one launch of a program that is built for one function or kind, on both devices; the values are exact. */
+static void expect_exactly(kernel_pair *pair, const char *kernel, const char *define, const void *params,
+                           size_t size, const mts_dest_params *out, const float *values, uint32_t count)
+{
+    const uint32_t grid[3] = {16, 2, 1}, local[3] = {16, 1, 1};
+    const uint32_t first = kernel_pair_words(pair, params, (uint32_t)(size / sizeof(uint32_t)));
+    for (int d = 0; d < 2; d++) {
+        float *result = kernel_pair_result(pair, pair->devices[d], kernel, define, first, grid, local);
+        for (uint32_t i = 0; i < count; i++) {
+            const float found = result[out->base + i];
+            if (!(found >= values[i] && found <= values[i]) && !(isnan(values[i]) && isnan(found))) {
+                fail_msg("%s, device %d, value %u: expected %.9g, found %.9g", kernel, d, i,
+                         (double)values[i], (double)found);
+            }
+        }
+        free(result);
+    }
+}
+
+static void the_sign_of_not_a_number_is_not_a_number(void **state)
+{
+    static const float values[8] = {NAN, -INFINITY, INFINITY, 0.0f, 1e-30f, -1e-30f, 5.0f, -5.0f};
+    static const float signs[8] = {NAN, -1, 1, 0, 1, -1, 1, -1};
+    kernel_pair *pair = *state;
+    char define[32];
+    kernel_pair_clear(pair, 1);
+    const mts_dest_params in = tensor(pair, 1, 1, 8, values);
+    mts_unary_params r = {.src = kernel_pair_view(&in), .fn = MTS_FN_SIGN};
+    r.dest = tensor(pair, 1, 1, 8, NULL);
+    (void)snprintf(define, sizeof define, "-DVEC=1 -DFN=%u", MTS_FN_SIGN);
+    expect_exactly(pair, "unary_any__f32_planar", define, &r, sizeof r, &r.dest, signs, 8);
+}
+
+/* The product of a remainder and a divisor of 1e-30 is 0. */
+static void a_tiny_remainder_has_the_sign_of_its_divisor(void **state)
+{
+    static const float dividends[6] = {1e-30f, -1e-30f, 1e-30f, -5.0f, 5.0f, 1e30f};
+    static const float divisors[6] = {-4e-30f, 4e-30f, 4e-30f, 3.0f, -3.0f, INFINITY};
+    static const float rests[6] = {1e-30f - 4e-30f, 4e-30f - 1e-30f, 1e-30f, 1.0f, -1.0f, 1e30f};
+    kernel_pair *pair = *state;
+    char define[32];
+    kernel_pair_clear(pair, 1);
+    const mts_dest_params lhs = tensor(pair, 1, 1, 6, dividends), rhs = tensor(pair, 1, 1, 6, divisors);
+    mts_binary_params r = {
+        .lhs = kernel_pair_view(&lhs), .rhs = kernel_pair_view(&rhs), .kind = MTS_BIN_MOD, .fn = MTS_FN_NONE};
+    r.dest = tensor(pair, 1, 1, 6, NULL);
+    (void)snprintf(define, sizeof define, "-DVEC=1 -DKIND=%u", MTS_BIN_MOD);
+    expect_exactly(pair, "binary_any__f32_planar", define, &r, sizeof r, &r.dest, rests, 6);
+}
+
 static void pad_reflects_without_repeating_the_edge(void **state)
 {
     static const float reflect[] = {3, 2, 1, 2, 3, 2};
@@ -366,6 +417,8 @@ int main(void)
         cmocka_unit_test(deconv_spreads_each_input_over_its_window),
         cmocka_unit_test(matmul_scales_and_adds),
         cmocka_unit_test(reduce_gives_mean_sum_maximum_and_minimum_of_a_plane),
+        cmocka_unit_test(the_sign_of_not_a_number_is_not_a_number),
+        cmocka_unit_test(a_tiny_remainder_has_the_sign_of_its_divisor),
         cmocka_unit_test(pad_reflects_without_repeating_the_edge),
         cmocka_unit_test(parameters_that_leave_the_arena_are_refused),
         cmocka_unit_test(the_reference_has_every_kernel_of_the_manifest),

@@ -14,8 +14,10 @@
 size_t cli_not_finite(const cli_open *app, const mts_task_desc *task, size_t *all);
 /* Warns on standard error of every task of the session that has such values; `name` is the subcommand's. */
 void cli_warn_not_finite(const cli_open *app, const char *name, mts_precision precision);
-/* The warning itself: what of the task is not finite, and what to do. */
+/* The warning itself: what of the task is not finite, in which layer (may be NULL), and what to do. */
 void cli_not_finite_print(const char *name, const char *task, size_t count, size_t all, const char *what,
-                          mts_precision precision);
+                          const char *layer, mts_precision precision);
+/* The launch of the session that first writes such a number, as its label; NULL: none does, or it cannot be told. */
+const char *cli_overflow_layer(const cli_open *app);
 
 #endif

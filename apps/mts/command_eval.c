@@ -35,6 +35,7 @@ typedef struct subjects {
     mts_tensor *outputs;  /* of the image in hand */
     uint32_t *right;
     uint32_t *broken; /* images with outputs that are infinite or NaN */
+    char **layers;    /* the layer that first was so, of the first such image; NULL: not known */
     cli_sets sets;
     mts_tensor *set_outputs; /* [count], of the set in hand */
     uint32_t *set_right;     /* [sets.count] */
@@ -76,9 +77,11 @@ static bool subjects_make(subjects *all, uint32_t most)
     all->outputs = calloc(room, sizeof *all->outputs);
     all->right = calloc(room, sizeof *all->right);
     all->broken = calloc(room, sizeof *all->broken);
+    all->layers = calloc(room, sizeof *all->layers);
     all->set_outputs = calloc(room, sizeof *all->set_outputs);
     all->set_right = calloc(room, sizeof *all->set_right);
-    return all->tasks && all->outputs && all->right && all->broken && all->set_outputs && all->set_right;
+    return all->tasks && all->outputs && all->right && all->broken && all->layers && all->set_outputs &&
+           all->set_right;
 }
 
 static void subjects_release(subjects *all)
@@ -87,6 +90,10 @@ static void subjects_release(subjects *all)
     free(all->outputs);
     free(all->right);
     free(all->broken);
+    for (uint32_t i = 0; all->layers && i < all->count; i++) {
+        free(all->layers[i]);
+    }
+    free(all->layers);
     free(all->set_outputs);
     free(all->set_right);
     cli_sets_release(&all->sets);
@@ -151,7 +158,10 @@ static int image_run(cli_open *app, const cli_dataset *data, uint32_t index, sub
             return cli_failure("eval", "%s", app->error);
         }
         size_t values = 0;
-        all->broken[t] += cli_not_finite(app, task, &values) > 0 ? 1 : 0;
+        if (cli_not_finite(app, task, &values) > 0 && all->broken[t]++ == 0) {
+            const char *layer = cli_overflow_layer(app);
+            all->layers[t] = layer ? strdup(layer) : NULL;
+        }
         all->right[t] += cli_value_largest(&all->outputs[t]) == task->class_map[label] ? 1 : 0;
     }
     sets_count(all, label);
@@ -209,7 +219,7 @@ static int subjects_run(cli_open *app, const cli_dataset *data, subjects *measur
     for (uint32_t t = 0; t < measured->count; t++) {
         if (measured->broken[t] > 0) {
             cli_not_finite_print("eval", measured->tasks[t].name, measured->broken[t], images,
-                                 "images' outputs", all->precision);
+                                 "images' outputs", measured->layers[t], all->precision);
         }
     }
     return status < 0 ? subjects_score(measured, second, all) : status;

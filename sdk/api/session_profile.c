@@ -1,10 +1,11 @@
 /*
- * session_profile.c: where a session's time goes.
+ * session_profile.c: where a session's time goes, and where its numbers overflow.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "api/api.h"
+#include "engine/overflow.h"
 #include "engine/profile.h"
 
 enum { RUNS_MOST = 10000 };
@@ -86,5 +87,22 @@ mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_launch_p
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     const mts_status status = profile_checked(session, runs, launches, capacity, count, &error);
+    return mts_api_session_report(session, status, &error);
+}
+
+mts_status mts_session_find_overflow(mts_session *session, const char **label)
+{
+    mts_error error = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    mts_status status = MTS_STATUS_OK;
+    if (!label) {
+        status = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_find_overflow: label is NULL");
+    } else if (session->delivering) {
+        status = mts_fail(&error, MTS_STATUS_BUSY, "`done` is running: look for a layer after it");
+    } else {
+        status = mts_engine_find_overflow(session->engine, label, &error);
+    }
     return mts_api_session_report(session, status, &error);
 }

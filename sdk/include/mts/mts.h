@@ -578,6 +578,18 @@ MTS_API mts_status mts_session_cancel(mts_session *session, mts_ticket ticket);
 MTS_API mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_launch_profile *launches,
                                        uint32_t capacity, uint32_t *count);
 
+/*
+ * Finds the launch that first writes a number that is infinite or NaN: runs the inputs that are set once
+ * more, launch by launch, and looks at all activations after each. Slow, and meant for the message after
+ * an output was seen to be no number. Outputs of the run that was consumed last stay.
+ * @param session a session without a run in flight
+ * @param label receives "kind xCOUNT LAYER", which lives as long as the session; NULL: no launch writes
+ * one (an input may hold one)
+ * @return BUSY: a run is in flight, or `done` is running. INVALID_ARGUMENT: a zero-copy input was not set,
+ * or `label` is NULL. OUT_OF_MEMORY: it takes twice the activations. DEVICE, DEVICE_LOST: a launch failed.
+ */
+MTS_API mts_status mts_session_find_overflow(mts_session *session, const char **label);
+
 #ifdef __cplusplus
 }
 #endif

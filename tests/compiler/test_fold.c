@@ -342,6 +342,21 @@ static void zero_padding_goes_into_the_convolution(void **state)
     assert_true(mts_shape_equal(&before->outputs[0].shape, &after->outputs[0].shape));
 }
 
+static void zero_padding_goes_into_each_of_several_convolutions(void **state)
+{
+    (void)state;
+    onnx_model_ints(&model, "p", INTS(0, 0, 1, 2, 0, 0, 3, 0));
+    onnx_model_node(&model, "Pad", "x,p", "a");
+    conv("a,w", "y");
+    conv("a,w", "z");
+    onnx_model_output(&model, "y");
+    onnx_model_output(&model, "z");
+    fold();
+    OPS(MTS_OP_CONV, MTS_OP_CONV);
+    assert_int_equal(after->nodes[0].attrs.conv.pad[1], 3);
+    assert_int_equal(after->nodes[1].attrs.conv.pad[1], 3);
+}
+
 static void padding_that_is_not_zero_or_not_of_the_image_stays(void **state)
 {
     (void)state;
@@ -461,6 +476,7 @@ int main(void)
         TEST(what_is_no_gelu_stays),
         TEST(slopes_of_channels_join_the_convolution),
         TEST(zero_padding_goes_into_the_convolution),
+        TEST(zero_padding_goes_into_each_of_several_convolutions),
         TEST(padding_that_is_not_zero_or_not_of_the_image_stays),
         TEST(padding_goes_into_a_maximum_only_where_nothing_is_negative),
         TEST(an_average_over_padding_counts_it),

@@ -161,11 +161,12 @@ static bool pool_may_pad(const mts_fold_work *work, const mts_node *node, const 
     return !pool->ceil && (pool->kind == MTS_POOL_AVG ? !own : never_negative(work, pad));
 }
 
+/* Several convolutions may read one padding: each takes it. */
 static bool take_padding(mts_fold_work *work, mts_node *node)
 {
     mts_node *pad = mts_fold_producer(work, node, 0);
     bool conv = node->op == MTS_OP_CONV;
-    if (!pad || pad->op != MTS_OP_PAD || !mts_fold_single_use(work, pad) ||
+    if (!pad || pad->op != MTS_OP_PAD || (!conv && !mts_fold_single_use(work, pad)) ||
         !pads_image(pad, &mts_fold_value(work, mts_fold_input(work, pad, 0))->shape) ||
         (!conv && !pool_may_pad(work, node, pad))) {
         return false;

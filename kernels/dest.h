@@ -48,6 +48,8 @@ typedef struct mts_span {
     int flat;            /* 1: the run is to be met as one stretch; 2: it was */
 } mts_span;
 
+INLINE mts_u32 mts_planes(GLOBAL const mts_dest_params *d) { return d->dims[0] * d->dims[1] * d->dims[2] * d->dims[3]; }
+
 INLINE void mts_zero(GLOBAL mts_real *p, mts_u32 n) {
     for (mts_u32 i = 0; i < n; i++) mts_store(p + i, 0.0f);
 }
@@ -90,6 +92,18 @@ INLINE mts_span mts_span_open(GLOBAL mts_real *act, GLOBAL const mts_dest_params
         s.column = (s.at - d->gap) - s.row * d->row;
     }
     return s;
+}
+
+/*
+ * For kernels whose work-items own rows instead of runs: the zeros beside rows y .. y + n - 1 of the plane that begins
+ * at act offset `plane`, those before the first row and after the last one among them.
+ */
+INLINE void mts_rows_zero(GLOBAL mts_real *act, GLOBAL const mts_dest_params *d, mts_u32 plane, mts_u32 y, mts_u32 n) {
+    if (y == 0) mts_zero(act + plane, d->gap);
+    for (mts_u32 i = y; i < y + n; i++) {
+        const mts_u32 end = d->gap + i * d->row + d->dims[5];
+        mts_zero(act + plane + end, (i + 1 < d->dims[4] ? d->gap + (i + 1) * d->row : d->pitch) - end);
+    }
 }
 
 /* Whether a view's plane lies as the result's does, borders included. */

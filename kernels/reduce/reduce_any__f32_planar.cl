@@ -130,6 +130,45 @@ INLINE mts_vec reduce_where(GLOBAL const mts_real *p, mts_u32 kind, mts_u32 coun
     return where;
 }
 
+/*
+ * Position of the extreme of `count` neighbouring elements. Every lane begins with the first element, and only what is
+ * better takes its place, so that a NaN counts as above: it is the extreme where it comes first, and never elsewhere.
+ */
+INLINE float reduce_where_along(GLOBAL const mts_real *p, mts_u32 kind, mts_u32 count) {
+    const int least = kind == MTS_REDUCE_ARG_MIN || kind == MTS_REDUCE_ARG_MIN_LAST;
+    const int last = kind >= MTS_REDUCE_ARG_MAX_LAST;
+    const mts_vec ramp = mts_vec_ramp();
+    mts_vec best = mts_vec_splat(mts_load(p)), where = mts_vec_splat(0.0f);
+    float found[VEC], at[VEC], most, position;
+    mts_u32 k = 0;
+    for (; k + VEC <= count; k += VEC) {
+        const mts_vec x = mts_vec_load(p + k);
+        mts_vec better = least ? mts_vec_above(best, x) : mts_vec_above(x, best);
+        if (last) better = mts_vec_add(better, mts_vec_same(x, best));
+        best = mts_vec_select(better, x, best);
+        where = mts_vec_select(better, mts_vec_add(ramp, mts_vec_splat((float)k)), where);
+    }
+    mts_vec_spill(found, best);
+    mts_vec_spill(at, where);
+    most = found[0];
+    position = at[0];
+    for (mts_u32 i = 1; i < VEC; i++) {
+        const int better = least ? found[i] < most : found[i] > most;
+        if (better || (found[i] == most && (last ? at[i] > position : at[i] < position))) {
+            most = found[i];
+            position = at[i];
+        }
+    }
+    for (; k < count; k++) {
+        const float x = mts_load(p + k);
+        if ((least ? x < most : x > most) || (last && x == most)) {
+            most = x;
+            position = (float)k;
+        }
+    }
+    return position;
+}
+
 /* Offset after the operand's last element. */
 INLINE mts_u32 reduce_end(GLOBAL const mts_reduce_params *r) {
     mts_u32 end = mts_view_end(&r->src, &r->dest, r->dest.dims[4], r->dest.dims[5]);
@@ -148,14 +187,20 @@ KERNEL void reduce_any__f32_planar(MTS_ARGS) {
     reduce_from from;
     mts_span s = mts_span_open(act, &r->dest);
     from.end = reduce_end(r);
-    from.along = r->step[5] == 1 && r->extent[5] > 1 && !where;
+    from.along = r->step[5] == 1 && r->extent[5] > 1;
     while (mts_span_next(act, &r->dest, &s)) {
         const mts_u32 first_at = mts_view_at(&r->src, &s);
         for (mts_u32 i = 0; i < s.n; i += from.along ? 1 : VEC) {
+            mts_vec v;
             from.left = from.along ? 1 : s.n - i;
             from.at = first_at + i * r->src.stride[5];
-            const mts_vec v = where ? reduce_where(act + from.at, r->kind, count, step, (mts_i32)r->src.stride[5], from.left)
-                                    : reduce_value(act, r, &from, divisor);
+            if (where && from.along) {
+                v = mts_vec_splat(reduce_where_along(act + from.at, r->kind, count));
+            } else if (where) {
+                v = reduce_where(act + from.at, r->kind, count, step, (mts_i32)r->src.stride[5], from.left);
+            } else {
+                v = reduce_value(act, r, &from, divisor);
+            }
             mts_row_store(act + s.to + i, v, from.left, s.stop - s.to - i);
         }
     }

@@ -1,46 +1,111 @@
 /*
  * softmax_any: exp(x - max) / sum of it along one axis, or its logarithm x - max - log(sum).
  *
- * Along columns every stretch finds the maximum and the sum of its whole row. Along another axis the stretch
- * at coordinate 0 computes and writes the line of each of its columns, so that neighbouring lanes read
- * neighbouring floats; stretches at the other coordinates have nothing to do.
+ * Along columns a work-item takes whole rows, as many as the grid leaves it; on a GPU (VEC 1) a work-group takes a row,
+ * and its work-items every n-th column. Memory holds the exponentials between the sum and the division, so that each is
+ * computed once; in float16 they would lose digits there and are computed again. Along another axis the stretch at
+ * coordinate 0 computes and writes the line of each of its columns, so that neighbouring lanes read neighbouring floats;
+ * stretches at the other coordinates have nothing to do.
  */
-INLINE float softmax_most(GLOBAL const mts_real *p, mts_i32 step, mts_u32 length) {
-    mts_vec most = mts_row_load(p, step, length, 0);
-    for (mts_u32 i = VEC; i < length; i += VEC)
-        most = mts_vec_max(most, mts_row_load(p + (mts_i32)i * step, step, length - i, 0));
-    return mts_vec_most(most);
-}
+#define SOFTMAX_GROUP 256 /* most work-items of a group */
 
-INLINE float softmax_sum(GLOBAL const mts_real *p, mts_i32 step, mts_u32 length, mts_vec most) {
-    mts_vec sum = mts_vec_splat(0.0f);
-    for (mts_u32 i = 0; i < length; i += VEC) {
-        const mts_u32 left = length - i;
-        mts_vec v = mts_row_load(p + (mts_i32)i * step, step, left, 0);
-        v = mts_vec_exp(mts_vec_sub(v, most));
-        for (mts_u32 k = left; k < VEC; k++) ((float *)&v)[k] = 0.0f;
-        sum = mts_vec_add(sum, v);
-    }
-    return mts_vec_sum(sum);
-}
-
-/* x - most, then divided by the sum, or its logarithm taken off. */
-INLINE mts_vec softmax_value(mts_vec x, mts_vec most, mts_vec sum, mts_u32 log) {
+/* exp(x - most) over the sum, or the logarithm of that. `scale`: 1 / sum, or log(sum). */
+INLINE mts_vec softmax_value(mts_vec x, mts_vec most, mts_vec scale, mts_u32 log) {
     const mts_vec v = mts_vec_sub(x, most);
-    return log ? mts_vec_sub(v, sum) : mts_vec_div(mts_vec_exp(v), sum);
+    return log ? mts_vec_sub(v, scale) : mts_vec_mul(mts_vec_exp(v), scale);
 }
 
-INLINE void softmax_columns(GLOBAL mts_real *act, GLOBAL const mts_softmax_params *r, const mts_span *s) {
-    const mts_i32 step = (mts_i32)r->src.stride[5];
-    GLOBAL const mts_real *row = act + mts_view_plane(&r->src, s) + s->y * r->src.stride[4];
+#if VEC == 1
+
+/* The sum or the largest of what the work-items of a group hold. Every work-item gets it, summed in the same order. */
+INLINE float softmax_combine(LOCAL_PTR float *parts, float v, mts_u32 lane, mts_u32 lanes, int sums) {
+    BARRIER();
+    parts[lane] = v;
+    BARRIER();
+    float all = parts[0];
+    for (mts_u32 i = 1; i < lanes; i++) all = sums ? all + parts[i] : mts_most(all, parts[i]);
+    return all;
+}
+
+INLINE void softmax_row(GLOBAL mts_real *to, GLOBAL const mts_real *row, GLOBAL const mts_softmax_params *r,
+                        LOCAL_PTR float *parts, mts_u32 lane, mts_u32 lanes) {
+    const mts_u32 step = r->src.stride[5];
+    float most = mts_load(row), sum = 0.0f;
+    for (mts_u32 i = lane; i < r->length; i += lanes) {
+        const float x = mts_load(row + i * step);
+        most = mts_most(most, x);
+    }
+    most = softmax_combine(parts, most, lane, lanes, 0);
+    for (mts_u32 i = lane; i < r->length; i += lanes) sum += mts_exp(mts_load(row + i * step) - most);
+    sum = softmax_combine(parts, sum, lane, lanes, 1);
+    const float scale = r->log ? mts_log(sum) : 1.0f / sum;
+    for (mts_u32 i = lane; i < r->length; i += lanes)
+        mts_store(to + i, softmax_value(mts_load(row + i * step), most, scale, r->log));
+}
+
+#else
+
+/* Vectors that are combined side by side, so that one does not wait for another. */
+#define SOFTMAX_BLOCK 4
+
+INLINE float softmax_most(GLOBAL const mts_real *p, const mts_i32 step, mts_u32 length) {
+    const mts_vec first = mts_row_load(p, step, length, 0);
+    mts_vec most[SOFTMAX_BLOCK];
+    mts_u32 i = 0;
+    UNROLL for (int b = 0; b < SOFTMAX_BLOCK; b++) most[b] = first;
+    for (; i + SOFTMAX_BLOCK * VEC <= length; i += SOFTMAX_BLOCK * VEC)
+        UNROLL for (int b = 0; b < SOFTMAX_BLOCK; b++)
+            most[b] = mts_vec_max(most[b], mts_row_load(p + (mts_i32)(i + b * VEC) * step, step, VEC, 0));
+    for (; i < length; i += VEC)
+        most[0] = mts_vec_max(most[0], mts_row_load(p + (mts_i32)i * step, step, length - i, 0));
+    return mts_vec_most(mts_vec_max(mts_vec_max(most[0], most[1]), mts_vec_max(most[2], most[3])));
+}
+
+/* Stores the exponentials where they will be wanted. */
+INLINE mts_vec softmax_exp(GLOBAL mts_real *to, mts_vec x, mts_vec most, mts_u32 left, mts_u32 log) {
+    const mts_vec v = mts_vec_exp(mts_vec_sub(x, most));
+    if (!HALF && !log) mts_row_store(to, v, left, 0);
+    return v;
+}
+
+INLINE float softmax_sum(GLOBAL mts_real *to, GLOBAL const mts_real *p, const mts_i32 step, mts_u32 length,
+                         mts_vec most, mts_u32 log) {
+    mts_vec sum[SOFTMAX_BLOCK];
+    mts_u32 i = 0;
+    UNROLL for (int b = 0; b < SOFTMAX_BLOCK; b++) sum[b] = mts_vec_splat(0.0f);
+    for (; i + SOFTMAX_BLOCK * VEC <= length; i += SOFTMAX_BLOCK * VEC)
+        UNROLL for (int b = 0; b < SOFTMAX_BLOCK; b++) {
+            const mts_u32 at = i + b * VEC;
+            const mts_vec x = mts_row_load(p + (mts_i32)at * step, step, VEC, 0);
+            sum[b] = mts_vec_add(sum[b], softmax_exp(to + at, x, most, VEC, log));
+        }
+    for (; i < length; i += VEC) {
+        const mts_vec x = mts_row_load(p + (mts_i32)i * step, step, length - i, 0);
+        mts_vec v = softmax_exp(to + i, x, most, length - i, log);
+        for (mts_u32 k = length - i; k < VEC; k++) ((float *)&v)[k] = 0.0f;
+        sum[0] = mts_vec_add(sum[0], v);
+    }
+    return mts_vec_sum(mts_vec_add(mts_vec_add(sum[0], sum[1]), mts_vec_add(sum[2], sum[3])));
+}
+
+INLINE void softmax_row(GLOBAL mts_real *to, GLOBAL const mts_real *row, GLOBAL const mts_softmax_params *r,
+                        const mts_i32 step) {
     const mts_vec most = mts_vec_splat(softmax_most(row, step, r->length));
-    const mts_vec total = mts_vec_splat(softmax_sum(row, step, r->length, most));
-    const mts_vec sum = r->log ? mts_vec_log(total) : total;
-    for (mts_u32 i = 0; i < s->n; i += VEC) {
-        const mts_vec x = mts_row_load(row + (mts_i32)(s->x + i) * step, step, s->n - i, 0);
-        mts_row_store(act + s->to + i, softmax_value(x, most, sum, r->log), s->n - i, s->stop - s->to - i);
+    const mts_vec sum = mts_vec_splat(softmax_sum(to, row, step, r->length, most, r->log));
+    const mts_vec scale = r->log ? mts_vec_log(sum) : mts_vec_div(mts_vec_splat(1.0f), sum);
+    for (mts_u32 i = 0; i < r->length; i += VEC) {
+        const mts_u32 left = r->length - i;
+        mts_vec v;
+        if (HALF || r->log) {
+            v = softmax_value(mts_row_load(row + (mts_i32)i * step, step, left, 0), most, scale, r->log);
+        } else {
+            v = mts_vec_mul(mts_row_load(to + i, 1, left, 0), scale);
+        }
+        mts_row_store(to + i, v, left, 0);
     }
 }
+
+#endif
 
 INLINE void softmax_line(GLOBAL mts_real *act, GLOBAL const mts_softmax_params *r, mts_u32 from, mts_u32 to,
                          mts_u32 along, mts_u32 left) {
@@ -50,13 +115,21 @@ INLINE void softmax_line(GLOBAL mts_real *act, GLOBAL const mts_softmax_params *
     mts_vec most = mts_row_load(p, step, left, 0), total = mts_vec_splat(0.0f);
     for (mts_u32 k = 1; k < r->length; k++)
         most = mts_vec_max(most, mts_row_load(p + k * stride, step, left, 0));
-    for (mts_u32 k = 0; k < r->length; k++)
-        total =
-            mts_vec_add(total, mts_vec_exp(mts_vec_sub(mts_row_load(p + k * stride, step, left, 0), most)));
-    const mts_vec sum = r->log ? mts_vec_log(total) : total;
     for (mts_u32 k = 0; k < r->length; k++) {
-        const mts_vec x = mts_row_load(p + k * stride, step, left, 0);
-        mts_row_store(act + to + k * along, softmax_value(x, most, sum, r->log), left, 0);
+        const mts_vec v = mts_vec_exp(mts_vec_sub(mts_row_load(p + k * stride, step, left, 0), most));
+        if (!HALF && !r->log) mts_row_store(act + to + k * along, v, left, 0);
+        total = mts_vec_add(total, v);
+    }
+    const mts_vec scale = r->log ? mts_vec_log(total) : mts_vec_div(mts_vec_splat(1.0f), total);
+    for (mts_u32 k = 0; k < r->length; k++) {
+        GLOBAL mts_real *const at = act + to + k * along;
+        mts_vec v;
+        if (HALF || r->log) {
+            v = softmax_value(mts_row_load(p + k * stride, step, left, 0), most, scale, r->log);
+        } else {
+            v = mts_vec_mul(mts_row_load(at, 1, left, 0), scale);
+        }
+        mts_row_store(at, v, left, 0);
     }
 }
 
@@ -69,12 +142,39 @@ INLINE mts_u32 softmax_along(GLOBAL const mts_dest_params *d, mts_u32 axis) {
 
 KERNEL void softmax_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_softmax_params *r = MTS_MEMBER(mts_softmax_params);
-    const mts_u32 along = softmax_along(&r->dest, r->axis);
     mts_span s = mts_span_open(act, &r->dest);
+#if VEC == 1
+    LOCAL float parts[SOFTMAX_GROUP];
+    const mts_u32 lane = mts_local_id(0), lanes = mts_local_size(0);
+    const mts_u32 from = mts_group_id(0), groups = mts_global_size(0) / lanes;
+#endif
+    if (r->axis == 5) {
+        const mts_u32 rows = mts_global_id(1) < mts_planes(&r->dest) ? r->dest.dims[4] : 0;
+        GLOBAL const mts_real *src = act + mts_view_plane(&r->src, &s);
+        GLOBAL mts_real *dest = act + s.plane + r->dest.gap;
+#if VEC == 1
+        for (mts_u32 y = from; y < rows; y += groups) {
+            softmax_row(dest + y * r->dest.row, src + y * r->src.stride[4], r, parts, lane, lanes);
+            if (lane == 0) mts_rows_zero(act, &r->dest, s.plane, y, 1);
+        }
+#else
+        const mts_u32 chunk = (rows + mts_global_size(0) - 1) / mts_global_size(0);
+        const mts_u32 end = mts_least((mts_global_id(0) + 1) * chunk, rows);
+        for (mts_u32 y = mts_global_id(0) * chunk; y < end; y++) {
+            GLOBAL const mts_real *const row = src + y * r->src.stride[4];
+            if (r->src.stride[5] == 1) {
+                softmax_row(dest + y * r->dest.row, row, r, 1);
+            } else {
+                softmax_row(dest + y * r->dest.row, row, r, (mts_i32)r->src.stride[5]);
+            }
+            mts_rows_zero(act, &r->dest, s.plane, y, 1);
+        }
+#endif
+        return;
+    }
+    const mts_u32 along = softmax_along(&r->dest, r->axis);
     while (mts_span_next(act, &r->dest, &s)) {
-        if (r->axis == 5) {
-            softmax_columns(act, r, &s);
-        } else if ((r->axis == 4 ? s.y : s.c[r->axis & 3]) == 0) {
+        if ((r->axis == 4 ? s.y : s.c[r->axis & 3]) == 0) {
             const mts_u32 from = mts_view_at(&r->src, &s);
             for (mts_u32 i = 0; i < s.n; i += VEC)
                 softmax_line(act, r, from + i * r->src.stride[5], s.to + i, along, s.n - i);

@@ -204,6 +204,12 @@ uint32_t mts_encode_task_mask(const mts_encoding *encoding, uint32_t member)
 mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *params,
                             uint32_t words, uint32_t count)
 {
+    return mts_encode_dests_over(encoding, kernel, label, params, words, count, 0);
+}
+
+mts_status mts_encode_dests_over(mts_encoding *encoding, const char *kernel, const char *label,
+                                 const void *params, uint32_t words, uint32_t count, uint32_t items)
+{
     uint32_t pitch = 0;
     uint32_t planes = 0;
     uint32_t *heights = mts_encode_heights(encoding, count);
@@ -225,7 +231,13 @@ mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const ch
                                  .label = label,
                                  .members = count};
     launch.first = mts_param_buffer_add(&encoding->params, params, (size_t)words * count);
-    mts_launch_over_planes(encoding->device, pitch, (uint64_t)planes * count, launch.global, launch.local);
+    if (items) {
+        mts_launch_over_plane(encoding->device, items, launch.global, launch.local);
+        launch.global[0] = encoding->device->is_gpu ? launch.global[0] : items;
+    } else {
+        mts_launch_over_planes(encoding->device, pitch, (uint64_t)planes * count, launch.global,
+                               launch.local);
+    }
     launch.global[1] = planes + 1;
     launch.global[2] = count;
     launch.entries = (mts_entries){

@@ -56,6 +56,9 @@ uint32_t mts_encode_task_mask(const mts_encoding *encoding, uint32_t member);
  * memory was short when they were made, which is what the function then returns. */
 mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *params,
                             uint32_t words, uint32_t count);
+/* The same with at least `items` work-items for each plane; 0: as many as its size asks for. */
+mts_status mts_encode_dests_over(mts_encoding *encoding, const char *kernel, const char *label,
+                                 const void *params, uint32_t words, uint32_t count, uint32_t items);
 
 /* ---- kernel parameters of one launch while they are collected ---- */
 

@@ -1,7 +1,31 @@
 /*
  * encode_reduce.c: reductions, softmax, matrix products.
+ *
+ * What an element of their results costs depends on the length of a line or the depth of a product, so that they have
+ * grids of their own: on a CPU a work-item does what takes some microseconds, however few elements that are.
  */
 #include "lower/encoders.h"
+#include "lower/launch_shape.h"
+
+/* Of a work-item of a CPU: elements that are read, products that are added. */
+#define ITEM_ELEMENTS 8192u
+#define ITEM_PRODUCTS ((uint64_t)1 << 18)
+
+static uint32_t most_of(uint32_t a, uint64_t b)
+{
+    return b > a ? (uint32_t)b : a;
+}
+
+/* Work-items of a plane of `pitch` elements, each of which is made of `length` others. */
+static uint32_t items_of_lines(const mts_encoding *encoding, uint32_t pitch, uint64_t length)
+{
+    const uint32_t vectors = pitch / mts_launch_vector(encoding->device) + 1;
+    const uint64_t items = ((uint64_t)pitch * length + ITEM_ELEMENTS - 1) / ITEM_ELEMENTS;
+    if (encoding->device->is_gpu) {
+        return pitch;
+    }
+    return items < vectors ? most_of(1, items) : vectors;
+}
 
 static void fill_reduce(mts_encoding *encoding, const mts_member *member, void *params)
 {
@@ -30,7 +54,22 @@ static uint32_t reduce_positions(const mts_stitched *stitched, const mts_member 
     return MTS_REDUCE_IS_POSITION(reduce->kind) ? (uint32_t)in->dims[mts_reduce_axis(reduce)] : 0;
 }
 
-MTS_OPERATOR(reduce, reduce, fill_reduce, reduce_positions);
+static mts_status launch_reduce(mts_encoding *encoding, const char *kernel, const char *label,
+                                const void *params, uint32_t words, uint32_t count)
+{
+    const mts_reduce_params *r = params;
+    uint32_t items = 1;
+    for (uint32_t i = 0; r && i < count; i++) {
+        uint64_t length = 1;
+        for (uint32_t d = 0; d < MTS_PARAM_RANK; d++) {
+            length *= r[i].extent[d];
+        }
+        items = most_of(items, items_of_lines(encoding, r[i].dest.pitch, length));
+    }
+    return mts_encode_dests_over(encoding, kernel, label, params, words, count, items);
+}
+
+MTS_OPERATOR_LAUNCHED(reduce, reduce, fill_reduce, reduce_positions, launch_reduce);
 
 static void fill_softmax(mts_encoding *encoding, const mts_member *member, void *params)
 {
@@ -40,7 +79,34 @@ static void fill_softmax(mts_encoding *encoding, const mts_member *member, void 
     r->log = softmax->log;
 }
 
-MTS_OPERATOR(softmax, softmax, fill_softmax, NULL);
+/* Rows belong to a work-item, on a GPU to a work-group. */
+static uint32_t items_of_rows(const mts_encoding *encoding, const mts_softmax_params *r)
+{
+    const uint32_t rows = r->dest.dims[4];
+    const uint64_t items = ((uint64_t)rows * r->length + ITEM_ELEMENTS - 1) / ITEM_ELEMENTS;
+    if (encoding->device->is_gpu) {
+        uint32_t global[3];
+        uint32_t local[3];
+        mts_launch_over_plane(encoding->device, rows, global, local);
+        return rows * local[0];
+    }
+    return items < rows ? most_of(1, items) : rows;
+}
+
+static mts_status launch_softmax(mts_encoding *encoding, const char *kernel, const char *label,
+                                 const void *params, uint32_t words, uint32_t count)
+{
+    const mts_softmax_params *r = params;
+    uint32_t items = 1;
+    for (uint32_t i = 0; r && i < count; i++) {
+        items = most_of(items, r[i].axis == MTS_PARAM_RANK - 1
+                                   ? items_of_rows(encoding, &r[i])
+                                   : items_of_lines(encoding, r[i].dest.pitch, r[i].length));
+    }
+    return mts_encode_dests_over(encoding, kernel, label, params, words, count, items);
+}
+
+MTS_OPERATOR_LAUNCHED(softmax, softmax, fill_softmax, NULL, launch_softmax);
 
 /* A factor's view: batch dimensions broadcast to the output's, the matrix dimensions its own. */
 static mts_view_params factor(mts_encoding *encoding, const mts_member *member, uint32_t input,
@@ -72,4 +138,19 @@ static void fill_matmul(mts_encoding *encoding, const mts_member *member, void *
     encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph], node);
 }
 
-MTS_OPERATOR(matmul, matmul, fill_matmul, NULL);
+static mts_status launch_matmul(mts_encoding *encoding, const char *kernel, const char *label,
+                                const void *params, uint32_t words, uint32_t count)
+{
+    const mts_matmul_params *r = params;
+    uint32_t items = 1;
+    for (uint32_t i = 0; r && i < count; i++) {
+        /* On a GPU a work-item has four rows of a column (kernels/matmul). */
+        const uint64_t tiles = (uint64_t)((r[i].dest.dims[4] + 3) / 4) * r[i].dest.dims[5];
+        const uint64_t products = (uint64_t)r[i].dest.dims[4] * r[i].dest.dims[5] * r[i].depth;
+        items =
+            most_of(items, encoding->device->is_gpu ? tiles : (products + ITEM_PRODUCTS - 1) / ITEM_PRODUCTS);
+    }
+    return mts_encode_dests_over(encoding, kernel, label, params, words, count, items);
+}
+
+MTS_OPERATOR_LAUNCHED(matmul, matmul, fill_matmul, NULL, launch_matmul);

@@ -254,6 +254,10 @@ static void opening_survives_every_failed_allocation(void **state)
             device_fixture_close(&other);
             return;
         }
+        if (status == MTS_STATUS_OK) { /* does without what can be done without: recorded lists */
+            device_fixture_close(&other);
+            continue;
+        }
         assert_int_equal(status, MTS_STATUS_OUT_OF_MEMORY);
         assert_null(other.device);
         assert_int_equal(other.allocator.alive, 0);

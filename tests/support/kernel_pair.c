@@ -15,6 +15,7 @@
 
 #include "base/half.h"
 
+#include "lower/launch_shape.h"
 #include "support/second_device.h"
 
 #define SPREAD 2.0f                 /* random values lie in [-SPREAD, SPREAD] */
@@ -265,6 +266,16 @@ static float *floats_of(void *bytes, size_t count, bool half)
     return values;
 }
 
+/* Cuts groups down to what the device builds the kernel for. False: those of this kernel cannot be cut. */
+static bool fit(mts_launch *launch, const char *kernel)
+{
+    const bool whole = strstr(kernel, "_block__");
+    if (!whole) {
+        mts_launch_fit(launch, strncmp(kernel, "conv_", strlen("conv_")) == 0);
+    }
+    return launch->local[0] * launch->local[1] * launch->local[2] <= launch->kernel->work_group_size;
+}
+
 static void launch_and_wait(mts_device *device, const trial *t, mts_buffer **buffers)
 {
     const mts_kernel_desc desc = {t->kernel, t->defines};
@@ -272,14 +283,20 @@ static void launch_and_wait(mts_device *device, const trial *t, mts_buffer **buf
     mts_command_list *list = NULL;
     mts_error error = {0};
     check(mts_kernel_create(device, &desc, &kernel, &error), &error, t->kernel);
-    const mts_launch launch = {.kernel = kernel,
-                               .act = buffers[0],
-                               .pool = buffers[1],
-                               .params = buffers[2],
-                               .first = t->first,
-                               .global = {t->grid[0], t->grid[1], t->grid[2]},
-                               .local = {t->local[0], t->local[1], t->local[2]},
-                               .label = t->kernel};
+    mts_launch launch = {.kernel = kernel,
+                         .act = buffers[0],
+                         .pool = buffers[1],
+                         .params = buffers[2],
+                         .first = t->first,
+                         .global = {t->grid[0], t->grid[1], t->grid[2]},
+                         .local = {t->local[0], t->local[1], t->local[2]},
+                         .label = t->kernel};
+    if (!fit(&launch, t->kernel)) {
+        print_message("passed over: %s in groups of %u (%s builds it for %u)\n", t->kernel, t->local[0],
+                      device->info.name, kernel->work_group_size);
+        mts_kernel_destroy(&kernel);
+        skip();
+    }
     check(mts_command_list_create(device, &launch, 1, &list, &error), &error, t->kernel);
     check(mts_command_list_submit(list, &error), &error, t->kernel);
     check(mts_device_wait(device, &error), &error, t->kernel);

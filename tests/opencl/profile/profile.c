@@ -1,0 +1,239 @@
+/*
+ * profile.c: an OpenCL layer that makes any driver's devices pose as a GPU of given limits, and refuses what such a
+ * GPU would refuse. With it the library's GPU paths run where there is a CPU driver only.
+ *
+ * The loader puts the layer in front of the drivers where OPENCL_LAYERS names it. MTS_PROFILE has the limits:
+ * "group=64,local=16384,alloc=16777216" (work-items of a group, bytes of local memory, bytes of a buffer; what is not
+ * named is the driver's). A call beyond the limits fails as on the GPU, and says so on stderr. Devices of a profile have
+ * no images, no arithmetic in float16 and 64 KB of constant memory. Not a simulator: speed, caches and the order of
+ * work-items are the driver's.
+ */
+#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+
+#include <CL/cl_layer.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROFILE_API __attribute__((visibility("default")))
+
+enum { CONSTANT_BYTES = 65536, DIMENSIONS = 3 };
+
+typedef struct limits {
+    size_t group; /* 0, here and below: the driver's */
+    cl_ulong local;
+    cl_ulong alloc;
+} limits;
+
+static cl_icd_dispatch target;
+static cl_icd_dispatch table;
+static limits most;
+
+/* The number behind `name` in MTS_PROFILE, 0 if it is not there. */
+static unsigned long long limit_of(const char *name)
+{
+    const char *text = getenv("MTS_PROFILE");
+    const char *at = text ? strstr(text, name) : NULL;
+    return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+static cl_int refuse(cl_int result, const char *call, unsigned long long value, unsigned long long limit)
+{
+    (void)fprintf(stderr, "profile: %s: %llu, and the device has %llu\n", call, value, limit);
+    return result;
+}
+
+/* ---- what the device says ---- */
+
+static cl_int answer(const void *value, size_t bytes, size_t size, void *out, size_t *size_out)
+{
+    if (size_out) {
+        *size_out = bytes;
+    }
+    if (out && size < bytes) {
+        return CL_INVALID_VALUE;
+    }
+    if (out) {
+        memcpy(out, value, bytes);
+    }
+    return CL_SUCCESS;
+}
+
+static cl_ulong lesser(cl_ulong limit, cl_ulong own)
+{
+    return limit && limit < own ? limit : own;
+}
+
+/* A number of the driver's, of at most 8 bytes. */
+static cl_ulong own_number(cl_device_id device, cl_device_info what, size_t bytes)
+{
+    cl_ulong value = 0;
+    return target.clGetDeviceInfo(device, what, bytes, &value, NULL) == CL_SUCCESS ? value : 0;
+}
+
+static cl_int answer_name(cl_device_id device, size_t size, void *out, size_t *size_out)
+{
+    char own[256] = "";
+    char name[320];
+    (void)target.clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof own - 1, own, NULL);
+    (void)snprintf(name, sizeof name, "GPU profile of %s", own);
+    return answer(name, strlen(name) + 1, size, out, size_out);
+}
+
+static cl_int answer_sizes(cl_device_id device, size_t size, void *out, size_t *size_out)
+{
+    size_t sizes[DIMENSIONS];
+    const cl_int result =
+        target.clGetDeviceInfo(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, NULL);
+    for (int i = 0; i < DIMENSIONS; i++) {
+        sizes[i] = (size_t)lesser(most.group, sizes[i]);
+    }
+    return result == CL_SUCCESS ? answer(sizes, sizeof sizes, size, out, size_out) : result;
+}
+
+static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info what, size_t size, void *out,
+                                          size_t *size_out)
+{
+    cl_ulong value = 0;
+    size_t bytes = sizeof(cl_ulong);
+    switch (what) {
+    case CL_DEVICE_NAME:
+        return answer_name(device, size, out, size_out);
+    case CL_DEVICE_MAX_WORK_ITEM_SIZES:
+        return answer_sizes(device, size, out, size_out);
+    case CL_DEVICE_TYPE:
+        value = CL_DEVICE_TYPE_GPU;
+        break;
+    case CL_DEVICE_MAX_WORK_GROUP_SIZE:
+        value = lesser(most.group, own_number(device, what, sizeof(size_t)));
+        bytes = sizeof(size_t);
+        break;
+    case CL_DEVICE_LOCAL_MEM_SIZE:
+        value = lesser(most.local, own_number(device, what, bytes));
+        break;
+    case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
+        value = lesser(most.alloc, own_number(device, what, bytes));
+        break;
+    case CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE:
+        value = CONSTANT_BYTES;
+        break;
+    case CL_DEVICE_IMAGE_SUPPORT:
+    case CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF:
+        bytes = sizeof(cl_uint);
+        break;
+    default:
+        return target.clGetDeviceInfo(device, what, size, out, size_out);
+    }
+    return answer(&value, bytes, size, out, size_out);
+}
+
+/* Every device is a GPU. */
+static cl_int CL_API_CALL get_device_ids(cl_platform_id platform, cl_device_type type, cl_uint size,
+                                         cl_device_id *devices, cl_uint *count)
+{
+    const bool wanted = (type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_DEFAULT)) != 0;
+    return wanted ? target.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, size, devices, count)
+                  : CL_DEVICE_NOT_FOUND;
+}
+
+/* ---- what it takes ---- */
+
+static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t size, void *host,
+                                        cl_int *result)
+{
+    if (most.alloc && size > most.alloc) {
+        const cl_int refused = refuse(CL_INVALID_BUFFER_SIZE, "bytes of a buffer", size, most.alloc);
+        if (result) {
+            *result = refused;
+        }
+        return NULL;
+    }
+    return target.clCreateBuffer(context, flags, size, host, result);
+}
+
+static cl_int CL_API_CALL get_kernel_info(cl_kernel kernel, cl_device_id device,
+                                          cl_kernel_work_group_info what, size_t size, void *out,
+                                          size_t *size_out)
+{
+    const cl_int result = target.clGetKernelWorkGroupInfo(kernel, device, what, size, out, size_out);
+    if (result == CL_SUCCESS && what == CL_KERNEL_WORK_GROUP_SIZE && out) {
+        size_t group = 0;
+        memcpy(&group, out, sizeof group);
+        group = (size_t)lesser(most.group, group);
+        memcpy(out, &group, sizeof group);
+    }
+    return result;
+}
+
+/* Whether a group of these sizes runs, and its local memory is there. */
+static cl_int check_group(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *global,
+                          const size_t *local)
+{
+    cl_device_id device = NULL;
+    cl_ulong bytes = 0;
+    size_t items = 1;
+    for (cl_uint i = 0; local && i < dimensions; i++) {
+        items *= local[i];
+        if (local[i] == 0 || global[i] % local[i] != 0) {
+            return refuse(CL_INVALID_WORK_GROUP_SIZE, "work-items that groups do not divide", global[i],
+                          local[i]);
+        }
+    }
+    if (most.group && items > most.group) {
+        return refuse(CL_INVALID_WORK_GROUP_SIZE, "work-items of a group", items, most.group);
+    }
+    cl_int result = target.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
+    if (result == CL_SUCCESS) {
+        result = target.clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes,
+                                                 &bytes, NULL);
+    }
+    if (result == CL_SUCCESS && most.local && bytes > most.local) {
+        return refuse(CL_OUT_OF_RESOURCES, "bytes of local memory", bytes, most.local);
+    }
+    return result;
+}
+
+static cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+                                         const size_t *offset, const size_t *global, const size_t *local,
+                                         cl_uint wait_count, const cl_event *waits, cl_event *event)
+{
+    const cl_int result = check_group(queue, kernel, dimensions, global, local);
+    return result == CL_SUCCESS ? target.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global,
+                                                                local, wait_count, waits, event)
+                                : result;
+}
+
+/* ---- the layer ---- */
+
+PROFILE_API cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *out, size_t *size_out)
+{
+    static const char name[] = "GPU profile";
+    const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+    if (what == CL_LAYER_API_VERSION) {
+        return answer(&version, sizeof version, size, out, size_out);
+    }
+    return what == CL_LAYER_NAME ? answer(name, sizeof name, size, out, size_out) : CL_INVALID_VALUE;
+}
+
+PROFILE_API cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch *drivers, cl_uint *count_out,
+                                           const cl_icd_dispatch **out)
+{
+    const cl_uint own = sizeof table / sizeof(void *);
+    if (!drivers || !count_out || !out) {
+        return CL_INVALID_VALUE;
+    }
+    memcpy(&target, drivers, (count < own ? count : own) * sizeof(void *));
+    table = target;
+    table.clGetDeviceInfo = get_device_info;
+    table.clGetDeviceIDs = get_device_ids;
+    table.clCreateBuffer = create_buffer;
+    table.clGetKernelWorkGroupInfo = get_kernel_info;
+    table.clEnqueueNDRangeKernel = enqueue_kernel;
+    most = (limits){(size_t)limit_of("group="), limit_of("local="), limit_of("alloc=")};
+    *count_out = count < own ? count : own;
+    *out = &table;
+    return CL_SUCCESS;
+}

@@ -518,8 +518,11 @@ static void what_is_not_supported_is_named(void **state)
     model.tensors[0].type = 5; /* STRING */
     refused(MTS_STATUS_UNSUPPORTED, "input 'x' has type STRING");
     one(19, SHAPE(4), SHAPE(4), -1, -1);
-    model.subgraphs = 2;
-    refused(MTS_STATUS_UNSUPPORTED, "2 subgraphs");
+    model.subgraphs = 0;
+    refused(MTS_STATUS_MALFORMED, "no subgraph");
+    one(118, SHAPE(4), SHAPE(4), -1, -1);
+    model.subgraphs = 3;
+    refused(MTS_STATUS_UNSUPPORTED, "operator 0 'y' (IF): the operator is not supported");
     one(19, SHAPE(4), SHAPE(4), -1, -1);
     tflite_option(&model, 0, 0);
     one(0, SHAPE(4), SHAPE(4), 0, -1);

@@ -63,12 +63,19 @@ class First(torch.nn.Module):
 
 
 def spread(model):
-    """Normalisations that do something: random statistics, as training leaves them."""
+    """Layers that do something, as training leaves them: normalisations with random statistics; weights that begin as 0
+    (the head of a vision transformer) or, as scales of whole branches, near 0 (ConvNeXt), as random numbers."""
     generator = torch.Generator().manual_seed(2)
     for module in model.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.running_mean is not None:
             module.running_mean.uniform_(-0.1, 0.1, generator=generator)
             module.running_var.uniform_(0.8, 1.2, generator=generator)
+        weight = getattr(module, "weight", None)
+        if isinstance(module, (torch.nn.Linear, torch.nn.Conv2d)) and not weight.any():
+            weight.normal_(0, 0.02, generator=generator)
+    for name, scale in model.named_parameters():
+        if re.search(r"layer_?scale|gamma|\.ls[0-9]?\.", name) and scale.abs().max() < 0.1:
+            scale.uniform_(0.3, 0.7, generator=generator)
     return model
 
 
@@ -132,6 +139,8 @@ def compare(path, arguments, folder, by_row):
     bundle, raw = os.path.join(folder, "app.mtsb"), os.path.join(folder, "x.npy")
     numpy.save(raw, numbers)
     program([arguments.program, "compile", "--task", f"a={path}", "-o", bundle])
+    if not any(one.any() for one in wanted):
+        raise Failure("every output is 0: nothing is compared")
     worst = 0.0
     for strategy in arguments.strategies.split(","):
         program([arguments.program, "run", bundle, "--raw", f"a={raw}", "--save", folder, "--strategy", strategy,

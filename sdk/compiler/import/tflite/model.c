@@ -251,11 +251,12 @@ void mts_tflite_read(mts_tflite *model)
     const mts_flat_vector subgraphs = mts_flat_list(&model->flat, &root, 2, 4);
     const mts_flat_vector buffers = mts_flat_list(&model->flat, &root, 4, 4);
     check_broken(model);
-    if (subgraphs.count != 1) {
-        mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED,
-                        "the model has %u subgraphs, only 1 is supported", subgraphs.count);
+    if (subgraphs.count == 0) {
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED, "the model has no subgraph");
         return;
     }
+    /* The first one is the model. The others belong to operators (IF, WHILE, CALL_ONCE), which are refused by
+     * name, or to signatures that nothing here asks for. */
     const mts_flat_table subgraph = mts_flat_table_at(&model->flat, &subgraphs, 0);
     model->name = read_string(model, &subgraph, 4);
     read_tensors(model, &subgraph, &buffers);

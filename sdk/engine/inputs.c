@@ -57,6 +57,21 @@ static mts_status set_slot(mts_engine *engine, mts_input_slot *slot, const float
                            : write_arena(engine, slot->offset, floats, slot->count, error);
 }
 
+/*
+ * Space for the float32 data of an input. A zero-copy slot keeps its address until the next data come, so where one
+ * holds the same data the space is its own.
+ */
+static float *conversion_of(const mts_engine *engine, uint32_t common)
+{
+    const mts_input_slots *slots = &engine->inputs.slots;
+    for (uint32_t s = 0; s < slots->count; s++) {
+        if (slots->items[s].common == common && slots->items[s].zero_copy) {
+            return slots->items[s].floats;
+        }
+    }
+    return engine->inputs.conversion;
+}
+
 mts_status mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data,
                                 size_t size, mts_error *error)
 {
@@ -78,7 +93,7 @@ mts_status mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t inpu
     }
     const float *floats = data;
     if (port->dtype != MTS_TYPE_FLOAT32) {
-        float *converted = own->zero_copy ? own->floats : engine->inputs.conversion;
+        float *converted = conversion_of(engine, own->common);
         to_floats(port->dtype, data, converted, port->count);
         floats = converted;
     }

@@ -141,7 +141,28 @@ static void frames_that_contradict_themselves_are_refused_with_the_reason(void *
     f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
     f.zero_copy = 2;
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "zero_copy");
-    f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
+    world_close(&w);
+}
+
+static void regions_that_contradict_themselves_are_refused_with_the_reason(void **state)
+{
+    static const struct {
+        mts_region region;
+        const char *words;
+    } rectangles[] = {
+        {{.sides = {-1, 1}}, "sides of -1"},
+        {{.sides = {NAN, 1}}, "sides of"},
+        {{.sides = {1, 0}}, "1 and 0 pixels"},
+        {{.sides = {INFINITY, 1}}, "sides of inf"},
+        {{.sides = {1, 1}, .angle = NAN}, "angle"},
+        {{.sides = {1, 1}, .middle = {2e6f, 0}}, "middle"},
+        {{.sides = {1, 1}, .width = 1, .height = 1}, "x, y, width and height are 0"},
+        {{.outside = (mts_outside)2}, "outside 2"},
+    };
+    world w;
+    (void)state;
+    world_open(&w, "reference", &grey, 1, false);
+    mts_frame f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
     f.region.rotation = (mts_rotation)45;
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "45");
     f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
@@ -156,19 +177,6 @@ static void frames_that_contradict_themselves_are_refused_with_the_reason(void *
     f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
     f.region.filter = (mts_filter)-1;
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "filter");
-    static const struct {
-        mts_region region;
-        const char *words;
-    } rectangles[] = {
-        {{.sides = {-1, 1}}, "sides of -1"},
-        {{.sides = {NAN, 1}}, "sides of"},
-        {{.sides = {1, 0}}, "1 and 0 pixels"},
-        {{.sides = {INFINITY, 1}}, "sides of inf"},
-        {{.sides = {1, 1}, .angle = NAN}, "angle"},
-        {{.sides = {1, 1}, .middle = {2e6f, 0}}, "middle"},
-        {{.sides = {1, 1}, .width = 1, .height = 1}, "x, y, width and height are 0"},
-        {{.outside = (mts_outside)2}, "outside 2"},
-    };
     for (size_t i = 0; i < sizeof rectangles / sizeof rectangles[0]; i++) {
         f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
         f.region = rectangles[i].region;
@@ -180,7 +188,15 @@ static void frames_that_contradict_themselves_are_refused_with_the_reason(void *
     f = frame_of(&w, MTS_PIXEL_FORMAT_I420);
     f.region = (mts_region){.y = HEIGHT, .width = 1, .height = 1, .rotation = MTS_ROTATION_90};
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "not inside 31x21");
-    f = frame_of(&w, MTS_PIXEL_FORMAT_NV21);
+    world_close(&w);
+}
+
+static void frames_whose_planes_reach_too_far_are_refused(void **state)
+{
+    world w;
+    (void)state;
+    world_open(&w, "reference", &grey, 1, false);
+    mts_frame f = frame_of(&w, MTS_PIXEL_FORMAT_NV21);
     f.chroma_stride[0] = UINT32_MAX;
     expect_refused(&w, &f, MTS_STATUS_LIMIT, "2147483647");
     f = frame_of(&w, MTS_PIXEL_FORMAT_NV21);
@@ -530,6 +546,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_that_contradict_themselves_are_refused_with_the_reason),
+        cmocka_unit_test(regions_that_contradict_themselves_are_refused_with_the_reason),
+        cmocka_unit_test(frames_whose_planes_reach_too_far_are_refused),
         cmocka_unit_test(frames_are_read_to_their_last_byte_and_not_beyond),
         cmocka_unit_test(planes_may_lie_anywhere),
         cmocka_unit_test(a_lent_frame_is_the_same_as_a_copied_one_and_free_after_the_wait),

@@ -144,82 +144,80 @@ static void a_compiler_can_be_written_twice_with_equal_bytes(void **state)
     mts_os_unmap(&second);
 }
 
+static const struct {
+    const char *json, *says;
+} wrong_lists[] = {
+    {"", "line"},
+    {"{", "line 1"},
+    {"[]", "\"tasks\""},
+    {"{\"tasks\": []}", "at least one task"},
+    {"{\"tasks\": {}}", "\"tasks\""},
+    {"{\"tasks\": [1]}", "task 0: must be an object"},
+    {"{\"tasks\": [{}], \"more\": 1}", "one key"},
+    {"{\"tasks\": [{}]}", "\"name\" is missing"},
+    {"{\"tasks\": [{\"name\": \"a\"}]}", "task 0 (\"a\"): \"model\" is missing"},
+    {"{\"tasks\": [{\"name\": \"a\", \"name\": \"b\"}]}", "duplicate"},
+    {"{\"tasks\": [{\"name\": 5}]}", "\"name\": must be a string"},
+    {"{\"tasks\": [{\"name\": \"a\", \"modle\": \"x\"}]}", "\"modle\": this key does not exist"},
+    {"{\"tasks\": [{\"name\": \"a b\", \"model\": \"" MODELS "small_pet.onnx\"}]}", "only 1 to 255"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"no_such.onnx\"}]}", "no_such.onnx"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": []}]}", "\"input\": must be an object"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"color\": \"blue\"}}]}",
+     "\"input\": \"color\": must be"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"mean\": [1,2,3,4,5]}}]}", "1 to 4"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"mean\": [\"1\"]}}]}", "finite numbers"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"mean\": 1e300}}]}", "finite numbers"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"std\": 0}}]}", "above 0"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"shape\": [1,-3]}}]}", "from 1 up"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"values\": {\"r\": \"1\"}}}]}",
+     "must be an object of input names and numbers"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"shape\": [1,2,3,4,5,6,7]}}]}",
+     "at most 6"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"layout\": \"chwn\"}}]}", "nhwc"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"labels\": [\"x\", 1]}]}", "strings only"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"class_map\": [0.5]}]}", "whole numbers"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"class_map\": [-1]}]}", "whole numbers"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"fit\": \"squeeze\"}}]}",
+     "\"letterbox-corner\""},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"filter\": 1}}]}", "\"area\""},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"fill\": [0, 0, 256]}}]}", "0 to 255"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0, 0, 1]}}]}",
+     "[left, top, width, height]"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0, 0, \"1\", 1]}}]}",
+     "[left, top, width, height]"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0, 0, 0, 0]}}]}",
+     "inside of it"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0.5, 0, 0.6, 1]}}]}",
+     "inside of it"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [-0.1, 0, 0.6, 1]}}]}",
+     "inside of it"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0, 0, 1e300, 1]}}]}",
+     "inside of it"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
+     "small_pet.onnx\", \"input\": {\"crop\": [0, 0, 0.5, 1]}}]}",
+     "the task has no color"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
+     "small_pet.onnx\", \"input\": {\"fit\": \"crop\"}}]}",
+     "the task has no color"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
+     "small_pet.onnx\", \"labels\": [\"x\", \"y\", \"z\"], \"class_map\": [0, 3]}]}",
+     "class 1 maps to label 3 of 3"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
+     "small_pet.onnx\", \"input\": {\"color\": \"grey\"}}]}",
+     "1 channels does not fit"},
+    {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
+     "small_pet.onnx\"}, {\"name\": \"a\", \"model\": \"" MODELS "small_pet.onnx\"}]}",
+     "task 1 (\"a\"): task 'a': the name is taken"},
+};
+
 static void a_wrong_list_is_refused_with_place_and_reason_and_adds_nothing(void **state)
 {
     fixture *f = *state;
-    static const struct {
-        const char *json, *says;
-    } cases[] = {
-        {"", "line"},
-        {"{", "line 1"},
-        {"[]", "\"tasks\""},
-        {"{\"tasks\": []}", "at least one task"},
-        {"{\"tasks\": {}}", "\"tasks\""},
-        {"{\"tasks\": [1]}", "task 0: must be an object"},
-        {"{\"tasks\": [{}], \"more\": 1}", "one key"},
-        {"{\"tasks\": [{}]}", "\"name\" is missing"},
-        {"{\"tasks\": [{\"name\": \"a\"}]}", "task 0 (\"a\"): \"model\" is missing"},
-        {"{\"tasks\": [{\"name\": \"a\", \"name\": \"b\"}]}", "duplicate"},
-        {"{\"tasks\": [{\"name\": 5}]}", "\"name\": must be a string"},
-        {"{\"tasks\": [{\"name\": \"a\", \"modle\": \"x\"}]}", "\"modle\": this key does not exist"},
-        {"{\"tasks\": [{\"name\": \"a b\", \"model\": \"" MODELS "small_pet.onnx\"}]}", "only 1 to 255"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"no_such.onnx\"}]}", "no_such.onnx"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": []}]}", "\"input\": must be an object"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"color\": \"blue\"}}]}",
-         "\"input\": \"color\": must be"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"mean\": [1,2,3,4,5]}}]}", "1 to 4"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"mean\": [\"1\"]}}]}",
-         "finite numbers"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"mean\": 1e300}}]}",
-         "finite numbers"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"std\": 0}}]}", "above 0"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"shape\": [1,-3]}}]}", "from 1 up"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"values\": {\"r\": \"1\"}}}]}",
-         "must be an object of input names and numbers"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"shape\": [1,2,3,4,5,6,7]}}]}",
-         "at most 6"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"layout\": \"chwn\"}}]}", "nhwc"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"labels\": [\"x\", 1]}]}", "strings only"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"class_map\": [0.5]}]}", "whole numbers"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"class_map\": [-1]}]}", "whole numbers"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"fit\": \"squeeze\"}}]}",
-         "\"letterbox-corner\""},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"filter\": 1}}]}", "\"area\""},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"fill\": [0, 0, 256]}}]}",
-         "0 to 255"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0, 0, 1]}}]}",
-         "[left, top, width, height]"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0, 0, \"1\", 1]}}]}",
-         "[left, top, width, height]"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0, 0, 0, 0]}}]}",
-         "inside of it"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0.5, 0, 0.6, 1]}}]}",
-         "inside of it"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [-0.1, 0, 0.6, 1]}}]}",
-         "inside of it"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"crop\": [0, 0, 1e300, 1]}}]}",
-         "inside of it"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
-         "small_pet.onnx\", \"input\": {\"crop\": [0, 0, 0.5, 1]}}]}",
-         "the task has no color"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
-         "small_pet.onnx\", \"input\": {\"fit\": \"crop\"}}]}",
-         "the task has no color"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
-         "small_pet.onnx\", \"labels\": [\"x\", \"y\", \"z\"], \"class_map\": [0, 3]}]}",
-         "class 1 maps to label 3 of 3"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
-         "small_pet.onnx\", \"input\": {\"color\": \"grey\"}}]}",
-         "1 channels does not fit"},
-        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
-         "small_pet.onnx\"}, {\"name\": \"a\", \"model\": \"" MODELS "small_pet.onnx\"}]}",
-         "task 1 (\"a\"): task 'a': the name is taken"},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const mts_status status = add_config(f, cases[i].json, strlen(cases[i].json));
+    for (size_t i = 0; i < sizeof(wrong_lists) / sizeof(wrong_lists[0]); i++) {
+        const mts_status status = add_config(f, wrong_lists[i].json, strlen(wrong_lists[i].json));
         assert_int_not_equal(status, MTS_STATUS_OK);
-        if (!strstr(f->text, cases[i].says) || !strstr(f->text, "tasks.json")) {
-            fail_msg("case %zu says '%s', wanted '%s'", i, f->text, cases[i].says);
+        if (!strstr(f->text, wrong_lists[i].says) || !strstr(f->text, "tasks.json")) {
+            fail_msg("case %zu says '%s', wanted '%s'", i, f->text, wrong_lists[i].says);
         }
     }
     mtsc_summary summary = {.size = sizeof(summary)};

@@ -120,6 +120,14 @@ static const char *add_hard_sigmoid(mts_onnx *onnx, float alpha, float beta, con
     return output;
 }
 
+/* What x is multiplied by in a function that is x times a gate. */
+static const char *add_gate(mts_onnx *onnx, uint32_t fn, const char *x)
+{
+    return fn == MTS_FN_HARD_SWISH ? add_hard_sigmoid(onnx, 1.0f / 6.0f, 0.5f, x, NULL)
+           : fn == MTS_FN_SILU     ? mts_onnx_one(onnx, "Sigmoid", x, NULL)
+                               : mts_onnx_one(onnx, "Tanh", mts_onnx_one(onnx, "Softplus", x, NULL), NULL);
+}
+
 void mts_onnx_function(mts_onnx *onnx, const mts_act *act, const char *slope, const char *x,
                        const char *output)
 {
@@ -137,20 +145,17 @@ void mts_onnx_function(mts_onnx *onnx, const mts_act *act, const char *slope, co
         (void)add_hard_sigmoid(onnx, act->a, act->b, x, output);
         break;
     case MTS_FN_HARD_SWISH:
-        (void)mts_onnx_two(onnx, "Mul", x, add_hard_sigmoid(onnx, 1.0f / 6.0f, 0.5f, x, NULL), output);
-        break;
     case MTS_FN_SILU:
-        (void)mts_onnx_two(onnx, "Mul", x, mts_onnx_one(onnx, "Sigmoid", x, NULL), output);
+    case MTS_FN_MISH:
+        (void)mts_onnx_two(onnx, "Mul", x, add_gate(onnx, act->fn, x), output);
         break;
     case MTS_FN_TRUNC:
-        add_round_trip(onnx, MTS_TYPE_INT64, x, output);
+    case MTS_FN_NOT_ZERO:
+        add_round_trip(onnx, act->fn == MTS_FN_TRUNC ? MTS_TYPE_INT64 : MTS_TYPE_BOOL, x, output);
         break;
     case MTS_FN_QUANT8:
     case MTS_FN_QUANT16:
         add_quantisation(onnx, act, x, output);
-        break;
-    case MTS_FN_NOT_ZERO:
-        add_round_trip(onnx, MTS_TYPE_BOOL, x, output);
         break;
     case MTS_FN_GELU:
     case MTS_FN_GELU_TANH:
@@ -158,10 +163,6 @@ void mts_onnx_function(mts_onnx *onnx, const mts_act *act, const char *slope, co
         break;
     case MTS_FN_ELU:
         add_elu(onnx, act, x, output);
-        break;
-    case MTS_FN_MISH:
-        (void)mts_onnx_two(onnx, "Mul", x,
-                           mts_onnx_one(onnx, "Tanh", mts_onnx_one(onnx, "Softplus", x, NULL), NULL), output);
         break;
     case MTS_FN_IS_ZERO:
         add_is_zero(onnx, x, output);

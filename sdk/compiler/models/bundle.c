@@ -10,6 +10,8 @@
 #include "compiler/models/strings.h"
 #include "platform/os/os.h"
 
+#define REF_WORDS 5u /* of a record of REFS */
+
 typedef struct table {
     unsigned char *data;
     size_t size, capacity;
@@ -65,11 +67,19 @@ static uint32_t string(encoder *e, const char *text)
     return offset;
 }
 
+static void store_words(unsigned char *to, const uint32_t *words, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        mts_store_u32(to + 4u * (size_t)i, words[i]);
+    }
+}
+
+/* Records of one word each. */
 static void put_words(encoder *e, mts_format_section section, const uint32_t *words, uint32_t count)
 {
     unsigned char *records = append(e, section, count);
-    for (uint32_t i = 0; records && i < count; i++) {
-        mts_store_u32(records + 4u * (size_t)i, words[i]);
+    if (records) {
+        store_words(records, words, count);
     }
 }
 
@@ -102,11 +112,12 @@ static void put_refs(encoder *e, const mts_value *value)
         const mts_block_ref *ref = &value->blocks[i];
         unsigned char *record = append(e, MTS_FORMAT_REFS, 1);
         if (record) {
-            mts_store_u32(record + MTS_REF_BLOCK, ref->block);
-            mts_store_u32(record + MTS_REF_OUT_FIRST, ref->out_first);
-            mts_store_u32(record + MTS_REF_OUT_COUNT, ref->out_count);
-            mts_store_u32(record + MTS_REF_IN_FIRST, ref->in_first);
-            mts_store_u32(record + MTS_REF_IN_COUNT, ref->in_count);
+            const uint32_t words[REF_WORDS] = {[MTS_REF_BLOCK / 4] = ref->block,
+                                               [MTS_REF_OUT_FIRST / 4] = ref->out_first,
+                                               [MTS_REF_OUT_COUNT / 4] = ref->out_count,
+                                               [MTS_REF_IN_FIRST / 4] = ref->in_first,
+                                               [MTS_REF_IN_COUNT / 4] = ref->in_count};
+            store_words(record, words, REF_WORDS);
         }
     }
 }

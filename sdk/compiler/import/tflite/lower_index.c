@@ -172,10 +172,7 @@ void mts_tflite_lower_cumsum(mts_tflite *model)
 {
     int64_t stated = 0;
     value x = with_number(model, "the axis", &stated);
-    if (!x) {
-        return;
-    }
-    const mts_attrs attrs = {.scan = {.axis = mts_tflite_axis(model, stated, x->shape.rank),
+    const mts_attrs attrs = {.scan = {.axis = x ? mts_tflite_axis(model, stated, x->shape.rank) : 0,
                                       .exclusive = mts_tflite_option(model, 0, MTS_FLAT_U8, 0) != 0,
                                       .reverse = mts_tflite_option(model, 1, MTS_FLAT_U8, 0) != 0}};
     mts_tflite_out(model, 0, mts_import_emit(model->import, MTS_OP_SCAN, &attrs, &x, 1), false);

@@ -161,6 +161,24 @@ typedef struct mts_depthwise_params {
 } mts_depthwise_params;
 
 /*
+ * Depthwise convolution of size x size taps (3 or 5), stride 1 or 2 in both directions, by rows: member m, work-item
+ * (i, j) computes rows i * part .. of channels j * each .. . Tap (ky, kx) of output pixel (y, x) lies at act[in +
+ * c / multiplier * in_pitch + (y * stride + ky) * in_row + x * stride + kx]: `in` is tap 0 of pixel 0. Vectors may read
+ * up to 2 row + 32 floats beyond the last one; what they read there counts for nothing. `row` is that of output,
+ * residual and mask, what it has beyond w is set to 0; room: floats from pixel 0 of a plane on that its vectors may write, h * row rounded up. Stride 1: in_row
+ * = row. More than one part: row >= 16, part is a multiple of 16, and the last one has 4 rows at least.
+ */
+typedef struct mts_depthwise_rows_params {
+    mts_u32 channels, multiplier, each;
+    mts_u32 in, in_pitch, in_row;
+    mts_u32 size, stride;
+    mts_u32 h, w, row, part, room;
+    mts_u32 mask; /* pool offset of f32[room], or NONE where row = w */
+    mts_u32 weight;
+    mts_epilogue_params epilogue;
+} mts_depthwise_rows_params;
+
+/*
  * Fully connected: outputs of one image. Work-item get_global_id(0) computes rows [g * lanes, (g + 1) *
  * lanes). Weights of a segment lie packed [ceil(rows / lanes)][count][lanes], rows beyond `rows` are zero.
  * Input k of a segment: act[in + (channel + k) * in_pitch]; only weight_a is used.

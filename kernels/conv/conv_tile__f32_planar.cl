@@ -51,6 +51,17 @@ typedef struct conv_place {
 #define CONV_SUMS_IN_MEMORY (VEC > 1)
 #endif
 
+/*
+ * What the rows of a tile end with, where that is plain: one epilogue without residual and slope. CPUs do it in the
+ * registers that hold the sums, without a branch; it is looked up once for all vectors of the tile.
+ */
+typedef struct conv_plain {
+    int is; /* else the rest is not set */
+    float low, high;
+    float scale[CONV_ROWS_MOST], bias[CONV_ROWS_MOST];
+    GLOBAL mts_real *out[CONV_ROWS_MOST];
+} conv_plain;
+
 /* clang-format off */
 #define CONV_CLEAR(r, j) if (r < ra + rb && j < nv) sum[r][j] = mts_vec_splat(0.0f);
 #define CONV_CLEAR_ROW(r) EACH_VECTOR(CONV_CLEAR, r)
@@ -68,6 +79,38 @@ typedef struct conv_place {
     }
 /* clang-format on */
 
+/* clang-format off */
+#define CONV_START(r, j) if (r < ra + rb && j < nv) acc[r][j] = mts_vec_splat(0.0f);
+#define CONV_START_ROW(r) EACH_VECTOR(CONV_START, r)
+#define CONV_END(r, j)                                                                                       \
+    if (j < nv)                                                                                              \
+        mts_vec_store(plain->out[r] + pixel + j * step,                                                      \
+                      mts_vec_keep(inside[j], mts_vec_min(high, mts_vec_max(low, mts_vec_fma(acc[r][j], scale, bias)))));
+#define CONV_END_ROW(r)                                                                                      \
+    if (r < ra + rb) {                                                                                       \
+        const mts_vec scale = mts_vec_splat(plain->scale[r]), bias = mts_vec_splat(plain->bias[r]);          \
+        EACH_VECTOR(CONV_END, r)                                                                             \
+    }
+#define CONV_MASK(mask, j) if (j < nv) inside[j] = mts_vec_load(mask + j * step);
+#define CONV_ALL(unused, j) if (j < nv) inside[j] = mts_vec_splat(1.0f);
+/* clang-format on */
+
+/* One loop over channels and taps: of a nest, compilers move the sums about between the inner loops. */
+#define CONV_LOOP                                                                                            \
+    for (mts_u32 n = count * taps; n; n--) {                                                                 \
+        GLOBAL const mts_real *at = x + tap[k];                                                              \
+        mts_vec in[CONV_NV_MOST];                                                                            \
+        EACH_VECTOR(CONV_LOAD, at)                                                                           \
+        EACH_VECTOR(CONV_NEXT, at)                                                                           \
+        mts_fetch(wa + MTS_FETCH_STEPS * ra, 0);                                                             \
+        EACH_ROW(CONV_FMA_ROW)                                                                               \
+        wa += ra;                                                                                            \
+        wb += rb;                                                                                            \
+        k++;                                                                                                 \
+        x += k == taps ? pitch : 0;                                                                          \
+        k = k == taps ? 0 : k;                                                                               \
+    }
+
 /* sum += one segment. */
 INLINE void conv_segment(GLOBAL const mts_real *x, GLOBAL const mts_real *wa, GLOBAL const mts_real *wb,
                          GLOBAL const mts_i32 *tap, mts_u32 taps, mts_u32 count, mts_u32 pitch, mts_u32 step,
@@ -75,20 +118,7 @@ INLINE void conv_segment(GLOBAL const mts_real *x, GLOBAL const mts_real *wa, GL
     mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST];
     mts_u32 k = 0;
     EACH_ROW(CONV_GET_ROW)
-    /* one loop over channels and taps: of a nest, compilers move the sums about between the inner loops */
-    for (mts_u32 n = count * taps; n; n--) {
-        GLOBAL const mts_real *at = x + tap[k];
-        mts_vec in[CONV_NV_MOST];
-        EACH_VECTOR(CONV_LOAD, at)
-        EACH_VECTOR(CONV_NEXT, at)
-        mts_fetch(wa + MTS_FETCH_STEPS * ra, 0);
-        EACH_ROW(CONV_FMA_ROW)
-        wa += ra;
-        wb += rb;
-        k++;
-        x += k == taps ? pitch : 0;
-        k = k == taps ? 0 : k;
-    }
+    CONV_LOOP
     EACH_ROW(CONV_PUT_ROW)
 }
 
@@ -106,8 +136,6 @@ INLINE void conv_accumulate(GLOBAL const mts_real *act, GLOBAL const mts_real *p
 }
 
 /* clang-format off */
-#define CONV_MASK(mask, j) if (j < nv) inside[j] = mts_vec_load(mask + j * step);
-#define CONV_ALL(unused, j) if (j < nv) inside[j] = mts_vec_splat(1.0f);
 #define CONV_SCALE(r, j) if (j < nv) v[j] = mts_vec_fma(sum[r][j], scale, bias);
 #define CONV_RES(res, j) if (j < nv) v[j] = mts_vec_add(v[j], mts_vec_load(res + j * step));
 #define CONV_LOW(r, j) if (j < nv) v[j] = mts_vec_max(low, v[j]);
@@ -170,6 +198,49 @@ INLINE void conv_expect(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOB
 #endif
 }
 
+#if CONV_SUMS_IN_MEMORY
+INLINE void conv_plain_open(conv_plain *plain, GLOBAL mts_real *act, GLOBAL const mts_real *pool,
+                            GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job) {
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
+    GLOBAL const mts_u32 *index = params + e->index;
+    plain->is = job->segments == 1 && job->epilogues == 1 && e->res == MTS_PARAM_NONE && e->fn != MTS_FN_LEAKY &&
+                e->fn != MTS_FN_PRELU;
+    if (!plain->is) return;
+    plain->low = mts_fn_low(e->fn, e->a);
+    plain->high = mts_fn_high(e->fn, e->b);
+    for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
+        plain->scale[r] = e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (e->scale + r));
+        plain->bias[r] = e->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (e->bias + r));
+        plain->out[r] = act + e->out + index[r] * e->out_pitch;
+    }
+}
+
+/* One segment, and the epilogue. */
+INLINE void conv_vectors_plain(const conv_plain *plain, GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
+                               GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 step,
+                               const int ra, const int rb, const int nv) {
+    GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
+    GLOBAL const mts_real *x = act + job->in + segment->channel * job->in_pitch + pixel;
+    GLOBAL const mts_real *wa = pool + segment->weight_a, *wb = pool + (rb ? segment->weight_b : 0);
+    GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(params + job->tap);
+    const mts_u32 taps = TAPS ? TAPS : job->taps, count = segment->count, pitch = job->in_pitch;
+    const mts_vec low = mts_vec_splat(plain->low), high = mts_vec_splat(plain->high);
+    mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST], inside[CONV_NV_MOST];
+    mts_u32 k = 0;
+    NO_UNROLL for (int r = 0; r < ra + rb; r++)
+        for (int j = 0; j < nv; j++) mts_fetch(plain->out[r] + pixel + j * step, 1);
+    EACH_ROW(CONV_START_ROW)
+    CONV_LOOP
+    if (job->mask != MTS_PARAM_NONE) {
+        GLOBAL const mts_real *mask = pool + job->mask + pixel;
+        EACH_VECTOR(CONV_MASK, mask)
+    } else {
+        EACH_VECTOR(CONV_ALL, 0)
+    }
+    EACH_ROW(CONV_END_ROW)
+}
+#endif
+
 INLINE void conv_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                          GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 step, const int ra, const int rb,
                          const int nv) {
@@ -184,6 +255,13 @@ INLINE void conv_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOB
 INLINE void conv_case(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                       GLOBAL const mts_conv_params *job, conv_place at, const int ra, const int rb) {
     mts_u32 pixel = at.pixel;
+#if CONV_SUMS_IN_MEMORY
+    conv_plain plain;
+    conv_plain_open(&plain, act, pool, params, job);
+    if (plain.is)
+        for (; pixel + (NV(ra + rb) - 1) * at.step < at.end; pixel += NV(ra + rb) * at.step)
+            conv_vectors_plain(&plain, act, pool, params, job, pixel, at.step, ra, rb, NV(ra + rb));
+#endif
     for (; pixel + (NV(ra + rb) - 1) * at.step < at.end; pixel += NV(ra + rb) * at.step)
         conv_vectors(act, pool, params, job, pixel, at.step, ra, rb, NV(ra + rb));
     for (; pixel < at.end; pixel += at.step) conv_vectors(act, pool, params, job, pixel, at.step, ra, rb, 1);

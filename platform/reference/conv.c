@@ -442,6 +442,74 @@ const char *mts_reference_depthwise_tile__f32_planar(const mts_reference_call *c
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_depthwise_params), depthwise_member);
 }
 
+/* ---- depthwise_rows ---- */
+
+static const char *check_depthwise_rows(const mts_reference_call *call, const mts_depthwise_rows_params *r)
+{
+    if (r->multiplier == 0 || r->each == 0 || r->part == 0 || (r->size != 3 && r->size != 5) ||
+        (r->stride != 1 && r->stride != 2) || r->w > r->row || (r->stride == 1 && r->in_row != r->row) ||
+        (uint64_t)r->h * r->row > r->room) {
+        return "the shape is not one of depthwise_rows";
+    }
+    const uint64_t inputs = ((uint64_t)r->channels + r->multiplier - 1) / r->multiplier;
+    const uint64_t rows = (uint64_t)(r->h - 1) * r->stride + r->size - 1;
+    const uint64_t columns = (uint64_t)(r->w - 1) * r->stride + r->size;
+    if (r->h == 0 || r->w == 0 || inputs == 0 ||
+        !mts_reference_in_act(call, r->in, (inputs - 1) * r->in_pitch + rows * r->in_row + columns)) {
+        return "the input leaves the arena";
+    }
+    if (!mts_reference_in_pool(call, r->weight, (uint64_t)r->channels * r->size * r->size) ||
+        (r->mask != MTS_PARAM_NONE && !mts_reference_in_pool(call, r->mask, r->room))) {
+        return "the weights or the mask leave the pool";
+    }
+    return check_epilogue(call, &r->epilogue, r->channels, r->room);
+}
+
+/* Sums of columns [first, first + count) of row y. */
+static void depthwise_row(const mts_reference_call *call, const mts_depthwise_rows_params *r, uint32_t c,
+                          uint32_t y, uint32_t first, uint32_t count, double *sums)
+{
+    const float *plane = call->act + r->in + (uint64_t)(c / r->multiplier) * r->in_pitch;
+    const float *weight = call->pool + r->weight + (uint64_t)c * r->size * r->size;
+    for (uint32_t i = 0; i < count; i++) {
+        sums[i] = 0.0;
+        for (uint32_t k = 0; k < r->size * r->size; k++) {
+            const uint64_t row = (uint64_t)y * r->stride + k / r->size;
+            const uint64_t column = (uint64_t)(first + i) * r->stride + k % r->size;
+            sums[i] += (double)weight[k] * (double)plane[row * r->in_row + column];
+        }
+    }
+}
+
+static const char *depthwise_rows_member(const mts_reference_call *call, const void *params)
+{
+    const mts_depthwise_rows_params *r = params;
+    const char *reason = check_depthwise_rows(call, r);
+    double sums[CHUNK];
+    if (reason) {
+        return reason;
+    }
+    for (uint32_t c = 0; c < r->channels; c++) {
+        for (uint32_t y = 0; y < r->h; y++) {
+            float *out = call->act + r->epilogue.out + y * r->row;
+            out += (uint64_t)call->params[r->epilogue.index + c] * r->epilogue.out_pitch;
+            for (uint32_t x = 0; x < r->w; x += CHUNK) {
+                const uint32_t count = r->w - x < CHUNK ? r->w - x : CHUNK;
+                depthwise_row(call, r, c, y, x, count, sums);
+                store_row(call, &r->epilogue, c, y * r->row + x, count, MTS_PARAM_NONE, sums);
+            }
+            memset(out + r->w, 0, (r->row - r->w) * sizeof *out);
+        }
+        store_border(call, &r->epilogue, c, r->h * r->row, true, true);
+    }
+    return NULL;
+}
+
+const char *mts_reference_depthwise_rows__f32_planar(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_depthwise_rows_params), depthwise_rows_member);
+}
+
 /* ---- fc_lanes ---- */
 
 static const char *check_fc(const mts_reference_call *call, const mts_fc_params *r)

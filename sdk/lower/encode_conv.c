@@ -78,6 +78,7 @@ void mts_conv_site_open(mts_conv_site *site, mts_encoding *encoding, uint32_t me
     site->in = (uint32_t)image_offset(plan, m->inputs[0], how->input_conversion);
     site->plane_pitch = in->pitch;
     site->in_pitch = in->pitch * phases;
+    site->in_row = in->row;
     site->in_channels = (uint32_t)encoding->stitched->values[m->inputs[0]].shape.dims[1];
     site->images = out->dims[2];
     site->channels = out->dims[3];
@@ -92,17 +93,22 @@ void mts_conv_site_open(mts_conv_site *site, mts_encoding *encoding, uint32_t me
     find_residual(site, encoding, how);
 }
 
-void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t member)
+/* Without a border no kernel reads what lies between the rows or behind them. */
+void mts_conv_site_mask(mts_conv_site *site, mts_encoding *encoding)
 {
-    mts_conv_site_open(site, encoding, member);
     const mts_storage *out = site->out;
-    if (encoding->plan->members[member].variant != MTS_VARIANT_FC) {
-        site->tap = add_taps(encoding, site, input_phase(encoding->plan, member));
-    }
-    /* without a border no kernel reads what lies between the rows or behind them */
     const bool bare = out->row == out->dims[5] && (out->gap == 0 || site->pixels == out->dims[4] * out->row);
     site->mask = bare ? MTS_PARAM_NONE
                       : mts_weights_mask(&encoding->pool, out->dims[4], out->row, out->dims[5], site->pixels);
+}
+
+void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t member)
+{
+    mts_conv_site_open(site, encoding, member);
+    if (encoding->plan->members[member].variant != MTS_VARIANT_FC) {
+        site->tap = add_taps(encoding, site, input_phase(encoding->plan, member));
+    }
+    mts_conv_site_mask(site, encoding);
 }
 
 static uint32_t row_vector(mts_encoding *encoding, const mts_conv_site *site, uint32_t input, uint32_t image,

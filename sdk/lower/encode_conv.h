@@ -16,13 +16,15 @@ typedef struct mts_conv_site {
     uint32_t in, in_pitch,
         plane_pitch; /* act offset of pixel 0 of channel 0; floats between channels, planes */
     uint32_t row, pixels, taps, tap, mask;
+    uint32_t in_row;                   /* of the input: `row`, but where strided rows are read in place */
     uint32_t residual, residual_pitch; /* act offset, or MTS_PARAM_NONE */
     uint32_t index;                    /* index in the kernel parameters of the scatter list */
     bool index_made;
 } mts_conv_site;
 
-/* All but taps and mask, which conv_winograd does not need. */
+/* All but taps and mask, which not every kernel needs. */
 void mts_conv_site_open(mts_conv_site *site, mts_encoding *encoding, uint32_t member);
+void mts_conv_site_mask(mts_conv_site *site, mts_encoding *encoding);
 void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t member);
 /* Table index of the output channels of rows row, row + 1, .. */
 uint32_t mts_conv_index(mts_encoding *encoding, mts_conv_site *site, uint32_t row);

@@ -1,11 +1,18 @@
 /*
- * encode_depthwise.c: depthwise convolutions, one launch.
+ * encode_depthwise.c: depthwise convolutions: one launch of depthwise_rows for the members that it computes, one of
+ * depthwise_tile for the others.
  */
 #include "lower/launch_shape.h"
 #include "lower/encode_conv.h"
 #include "lower/encoders.h"
 
-enum { DEPTHWISE_PIXELS = 4096 }; /* of a plane that a CPU's work-item does alone */
+enum {
+    TILE_PIXELS = 4096, /* of a plane that a CPU's work-item of depthwise_tile does alone */
+    ROWS_LEAST = 1024,  /* pixels of a work-item of depthwise_rows: fewer where the layer is small, but not */
+    ROWS_MOST = 8192,  /* less than a work-group costs; a stretch of a plane stays in the first level cache */
+    ROWS_OF_BLOCK = 4, /* of depthwise_rows: a part has as many */
+    ITEMS_PER_UNIT = 4, /* work-items that each compute unit should get at least */
+};
 
 /* Kernel parameters of all images, and the extent of the grid. */
 typedef struct grid {
@@ -18,7 +25,29 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-static mts_status add_depthwise(grid *g, uint32_t member)
+/* depthwise_rows reads the image where it lies, or a copy with a border; not the phases of a stride. */
+static bool by_rows(const mts_encoding *l, uint32_t member)
+{
+    const mts_attrs_conv *conv = &mts_member_node(l->stitched, &l->stitched->members[member])->attrs.conv;
+    return mts_launch_by_rows(l->device) && mts_plan_by_rows(conv) &&
+           (conv->stride[0] == 1 || l->plan->members[member].input_conversion == MTS_NONE);
+}
+
+static bool is_member(const mts_encoding *l, uint32_t member, bool rows)
+{
+    return l->plan->members[member].variant == MTS_VARIANT_DEPTHWISE && by_rows(l, member) == rows;
+}
+
+static void count(grid *g, const mts_conv_site *site, uint32_t x, uint32_t y)
+{
+    g->x = larger(g->x, x);
+    g->y = larger(g->y, y);
+    g->members++;
+    g->list.encoding->mul_adds +=
+        (uint64_t)site->images * site->channels * site->taps * site->out->dims[4] * site->out->dims[5];
+}
+
+static mts_status add_tile(grid *g, uint32_t member)
 {
     mts_encoding *l = g->list.encoding;
     mts_conv_site site;
@@ -32,11 +61,8 @@ static mts_status add_depthwise(grid *g, uint32_t member)
                                    .tap = site.tap,
                                    .mask = site.mask};
     params.weight = mts_weights_dense(&l->pool, weight, mts_encode_owner(l, site.member));
-    const uint32_t per_item = l->device->is_gpu ? 4 : DEPTHWISE_PIXELS;
-    g->x = larger(g->x, (site.pixels + per_item - 1) / per_item);
-    g->y = larger(g->y, site.channels);
-    g->members++;
-    l->mul_adds += (uint64_t)site.images * site.channels * site.taps * site.out->dims[4] * site.out->dims[5];
+    const uint32_t per_item = l->device->is_gpu ? 4 : TILE_PIXELS;
+    count(g, &site, (site.pixels + per_item - 1) / per_item, site.channels);
     mts_status status = MTS_STATUS_OK;
     for (uint32_t image = 0; status == MTS_STATUS_OK && image < site.images; image++) {
         params.in = site.in + image * site.in_channels * site.in_pitch;
@@ -46,25 +72,102 @@ static mts_status add_depthwise(grid *g, uint32_t member)
     return status;
 }
 
+/* Pixels of a work-item: few where a layer would else leave compute units idle. */
+static uint32_t pixels_of_item(const mts_encoding *l, const mts_layer *layer)
+{
+    const uint32_t units = l->device->compute_units > 0 ? l->device->compute_units : 1;
+    uint64_t pixels = 0;
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        if (is_member(l, m, true)) {
+            const mts_storage *out =
+                &l->plan->storages[l->plan->value_storage[l->stitched->members[m].output]];
+            pixels += (uint64_t)mts_storage_planes(out) * out->dims[4] * out->row;
+        }
+    }
+    const uint64_t share = pixels / ((uint64_t)units * ITEMS_PER_UNIT);
+    return share < ROWS_LEAST ? ROWS_LEAST : share > ROWS_MOST ? ROWS_MOST : (uint32_t)share;
+}
+
+/* Several channels of small planes, or a part of the rows of a large one. */
+static void share_out(mts_depthwise_rows_params *r, uint32_t pixels)
+{
+    const uint32_t plane = r->h * r->row;
+    const uint32_t parts = (plane + ROWS_MOST - 1) / ROWS_MOST;
+    const uint32_t even = (r->h + parts - 1) / parts;
+    r->each = pixels / plane > 0 ? pixels / plane : 1;
+    r->part = (even + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
+    while (r->part < r->h && r->h % r->part > 0 && r->h % r->part < ROWS_OF_BLOCK) {
+        r->part += MTS_PLAN_ALIGN;
+    }
+    r->part = r->row < MTS_PLAN_ALIGN || r->part > r->h ? r->h : r->part;
+}
+
+static mts_status add_rows(grid *g, uint32_t member, uint32_t pixels)
+{
+    mts_encoding *l = g->list.encoding;
+    mts_conv_site site;
+    mts_conv_site_open(&site, l, member);
+    mts_conv_site_mask(&site, l);
+    const uint32_t conversion = l->plan->members[member].input_conversion;
+    const mts_conversion *copy = conversion != MTS_NONE ? &l->plan->conversions[conversion] : NULL;
+    const uint32_t above = (uint32_t)site.conv->pad[0] - (copy ? copy->top : 0);
+    const uint32_t before = (uint32_t)site.conv->pad[1] - (copy ? copy->left : 0);
+    mts_depthwise_rows_params params = {.channels = site.channels,
+                                        .multiplier = site.channels / site.in_channels,
+                                        .in_pitch = site.in_pitch,
+                                        .in_row = site.in_row,
+                                        .size = site.conv->kernel[0],
+                                        .stride = site.conv->stride[0],
+                                        .h = site.out->dims[4],
+                                        .w = site.out->dims[5],
+                                        .row = site.row,
+                                        .room = site.pixels,
+                                        .mask = site.mask};
+    params.weight = mts_weights_dense(&l->pool, mts_member_operand(l->stitched, site.member, 1),
+                                      mts_encode_owner(l, site.member));
+    share_out(&params, pixels);
+    count(g, &site, (params.h + params.part - 1) / params.part,
+          (site.channels + params.each - 1) / params.each);
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t image = 0; status == MTS_STATUS_OK && image < site.images; image++) {
+        /* unsigned: `above` and `before` are below zero where a copy's border is larger than the padding */
+        params.in = site.in + image * site.in_channels * site.in_pitch - above * site.in_row - before;
+        params.epilogue = mts_conv_epilogue(l, &site, image, 0);
+        status = mts_param_list_add(&g->list, &params, mts_encode_task_mask(l, member));
+    }
+    return status;
+}
+
+static mts_status launch(mts_encoding *l, const mts_layer *layer, bool rows)
+{
+    grid g = {.list = {.encoding = l,
+                       .size = rows ? sizeof(mts_depthwise_rows_params) : sizeof(mts_depthwise_params)}};
+    const uint32_t pixels = pixels_of_item(l, layer);
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t m = layer->first; status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
+        if (is_member(l, m, rows)) {
+            status = rows ? add_rows(&g, m, pixels) : add_tile(&g, m);
+        }
+    }
+    if (status == MTS_STATUS_OK && g.members > 0) {
+        const uint32_t local = l->device->is_gpu ? 32 : 1;
+        mts_encoded_launch launch = {
+            .kernel = rows ? "depthwise_rows__f32_planar" : "depthwise_tile__f32_planar",
+            .defines = mts_launch_defines(l->device, l->precision),
+            .label = mts_encode_label(l, layer, "depthwise"),
+            .members = g.members,
+            .global = {(g.x + local - 1) / local * local, g.y, (uint32_t)g.list.count},
+            .local = {local, 1, 1}};
+        status = mts_param_list_launch(&g.list, &launch, MTS_ENTRY_PARAMS);
+    }
+    mts_param_list_release(&g.list);
+    return status;
+}
+
 mts_status mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer,
                                 const mts_kernel_config *config)
 {
-    grid g = {.list = {.encoding = encoding, .size = sizeof(mts_depthwise_params)}};
-    mts_status status = MTS_STATUS_OK;
     (void)config;
-    for (uint32_t m = layer->first; status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
-        if (encoding->plan->members[m].variant == MTS_VARIANT_DEPTHWISE) {
-            status = add_depthwise(&g, m);
-        }
-    }
-    const uint32_t local = encoding->device->is_gpu ? 32 : 1;
-    mts_encoded_launch launch = {.kernel = "depthwise_tile__f32_planar",
-                                 .defines = mts_launch_defines(encoding->device, encoding->precision),
-                                 .label = mts_encode_label(encoding, layer, "depthwise"),
-                                 .members = g.members,
-                                 .global = {(g.x + local - 1) / local * local, g.y, (uint32_t)g.list.count},
-                                 .local = {local, 1, 1}};
-    MTS_TRY(status, mts_param_list_launch(&g.list, &launch, MTS_ENTRY_PARAMS));
-    mts_param_list_release(&g.list);
-    return status;
+    const mts_status status = launch(encoding, layer, true);
+    return status == MTS_STATUS_OK ? launch(encoding, layer, false) : status;
 }

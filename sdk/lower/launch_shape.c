@@ -9,6 +9,12 @@ uint32_t mts_launch_vector(const mts_device_info *device)
     return device->is_gpu ? 1 : device->vector_floats >= 16 ? 16 : device->vector_floats >= 8 ? 8 : 4;
 }
 
+/* A GPU takes depthwise_tile, whose neighbouring work-items read neighbouring floats. */
+bool mts_launch_by_rows(const mts_device_info *device)
+{
+    return !device->is_gpu;
+}
+
 #define EACH_PRECISION(vec)                                                                                  \
     {                                                                                                        \
         vec, vec " -DHALF=1", vec " -DHALF=2"                                                                \

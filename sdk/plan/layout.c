@@ -11,6 +11,7 @@ typedef struct cell {
     uint32_t row;                                      /* of a root: row length of the class */
     bool tied;                                         /* is an operand of a convolution by tiles */
     uint32_t pad_top, pad_bottom, pad_left, pad_right; /* border that its convolutions reach into */
+    uint32_t beyond; /* floats behind it that strided rows may read, see mts_depthwise_rows_params */
 } cell;
 
 typedef struct layouter {
@@ -20,6 +21,7 @@ typedef struct layouter {
     bool *forced; /* per svalue: must be dense */
     mts_place *places;
     const uint8_t *inputs;
+    bool strided_rows;
     mts_error *error;
 } layouter;
 
@@ -32,6 +34,13 @@ bool mts_storage_is_dense(const mts_storage *storage)
 uint32_t mts_storage_planes(const mts_storage *storage)
 {
     return storage->dims[0] * storage->dims[1] * storage->dims[2] * storage->dims[3];
+}
+
+bool mts_plan_by_rows(const mts_attrs_conv *conv)
+{
+    return conv->kernel[0] == conv->kernel[1] && (conv->kernel[0] == 3 || conv->kernel[0] == 5) &&
+           conv->stride[0] == conv->stride[1] && (conv->stride[0] == 1 || conv->stride[0] == 2) &&
+           conv->dilation[0] == 1 && conv->dilation[1] == 1;
 }
 
 bool mts_plan_reads_dense(mts_op op)
@@ -214,10 +223,20 @@ static bool by_pixels(const mts_member_plan *how)
     return how->variant == MTS_VARIANT_TILE || how->variant == MTS_VARIANT_DEPTHWISE;
 }
 
+/* Whether a member reads its strided input where it lies. */
+static bool reads_strided(const layouter *l, const mts_member *member)
+{
+    const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
+    const mts_member_plan *how = &l->plan->members[member - l->stitched->members];
+    return l->strided_rows && how->variant == MTS_VARIANT_DEPTHWISE && conv->stride[0] == 2 &&
+           mts_plan_by_rows(conv) && !l->forced[member->inputs[0]];
+}
+
 static bool reads_native(const layouter *l, const mts_member *member)
 {
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
-    return conv->stride[0] == 1 && conv->stride[1] == 1 && !l->forced[member->inputs[0]];
+    return (conv->stride[0] == 1 && conv->stride[1] == 1 && !l->forced[member->inputs[0]]) ||
+           reads_strided(l, member);
 }
 
 /* Operators whose launch states the output in other dimensions than the value has, so that it must be dense.
@@ -261,7 +280,11 @@ static void form_classes(layouter *l)
             continue;
         }
         need_row(l, member->output, (uint32_t)value_shape(l, member->output)->dims[3]);
-        if (how->input_conversion == MTS_NONE) {
+        if (reads_strided(l, member)) {
+            need_native_border(l, member);
+            l->cells[member->output].tied = true;
+            l->cells[member->inputs[0]].tied = true;
+        } else if (how->input_conversion == MTS_NONE) {
             need_native_border(l, member);
             tie(l, member->output, member->inputs[0]);
         } else {
@@ -304,6 +327,20 @@ static void join_places(layouter *l)
             tie(l, root, v);
         }
         join_borders(&l->cells[v], &l->cells[root]);
+    }
+}
+
+/* When the rows of all classes are known. */
+static void reach_beyond(layouter *l)
+{
+    const mts_stitched *s = l->stitched;
+    for (uint32_t m = 0; m < s->member_count; m++) {
+        const mts_member *member = &s->members[m];
+        if (reads_strided(l, member)) {
+            uint32_t plane = 0;
+            cell *in = &l->cells[mts_place_root(l->places, member->inputs[0], &plane)];
+            in->beyond = larger(in->beyond, 2 * l->cells[find_root(l->cells, member->output)].row);
+        }
     }
 }
 
@@ -358,7 +395,7 @@ static mts_status add_padded(layouter *l, uint32_t value, uint32_t *index)
     }
     s.gap = (uint32_t)gap;
     s.tail = s.gap;
-    return add_storage(l, &s, gap + round_up((uint64_t)s.dims[4] * s.row), overrun(s.row), index);
+    return add_storage(l, &s, gap + round_up((uint64_t)s.dims[4] * s.row), overrun(s.row) + c->beyond, index);
 }
 
 static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
@@ -488,7 +525,11 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
                              mts_error *error)
 {
     const mts_stitched *s = plan->stitched;
-    layouter l = {.plan = plan, .stitched = s, .inputs = request->inputs, .error = error};
+    layouter l = {.plan = plan,
+                  .stitched = s,
+                  .inputs = request->inputs,
+                  .strided_rows = request->strided_rows,
+                  .error = error};
     const size_t conversions = mts_layout_conversions_most(s);
     plan->conversions = mts_arena_zero(arena, conversions, sizeof *plan->conversions);
     plan->storages = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->storages);
@@ -510,6 +551,7 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
     if (status == MTS_STATUS_OK) {
         form_classes(&l);
         join_places(&l);
+        reach_beyond(&l);
         status = store_values(&l);
     }
     if (status == MTS_STATUS_OK) {

@@ -7,7 +7,7 @@
  * Layout rules. A stitched convolution walks flattened pixels, so its input, output and residual share one
  * row length; values tied so form a class, whose row is the largest that a member needs (width + padding). A
  * strided convolution, or one whose input has to be dense, reads a space-to-depth copy instead
- * (mts_space_to_depth_params). Inputs, outputs, fully connected layers' results, and both sides of a RESHAPE
+ * (mts_space_to_depth_params), but for depthwise ones on devices with `strided_rows`. Inputs, outputs, fully connected layers' results, and both sides of a RESHAPE
  * and of a GATHER are dense; a RESHAPE is an alias and costs nothing.
  */
 #ifndef MTS_PLAN_PLAN_H
@@ -116,12 +116,18 @@ typedef struct mts_plan {
 typedef struct mts_plan_request {
     const mts_stitched *stitched;
     const uint8_t *inputs; /* mts_input_kind of each svalue that is an input; NULL: all are in the arena */
+    bool strided_rows;     /* the device runs mts_plan_by_rows convolutions of stride 2 without phases */
 } mts_plan_request;
 
 /* The result lives in `arena`. Errors: OUT_OF_MEMORY, LIMIT (over 2^31 floats). */
 mts_status mts_plan_create(const mts_plan_request *request, mts_arena *arena, mts_plan **out,
                            mts_error *error);
 
+/*
+ * Whether a depthwise convolution has a shape that depthwise_rows computes: 3 x 3 or 5 x 5 taps, stride 1 or 2, no
+ * dilation. It reads rows of any length, so with stride 2 its input and output need not be of one class.
+ */
+bool mts_plan_by_rows(const mts_attrs_conv *conv);
 /* Whether an operator reads its input dense, by a copy if need be (RESHAPE, GATHER). */
 bool mts_plan_reads_dense(mts_op op);
 /* The conversion that is a value's dense copy, or MTS_NONE. */

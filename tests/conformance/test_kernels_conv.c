@@ -446,6 +446,68 @@ static void depthwise_agrees_for_multipliers_and_grids(void **state)
     }
 }
 
+/* Sizes 3 and 5, strides 1 and 2, planes of fewer rows than a block and of rows shorter than a vector. */
+static mts_depthwise_rows_params depthwise_rows_params(kernel_pair *pair, uint32_t *parts)
+{
+    image i = random_image(pair);
+    const uint32_t inputs = kernel_pair_pick(pair, 1, 5);
+    const uint32_t size = kernel_pair_pick(pair, 0, 1) ? 3 : 5;
+    const uint32_t stride = kernel_pair_pick(pair, 1, 2);
+    if (kernel_pair_pick(pair, 0, 2) == 0) { /* long rows, and many of them */
+        i.row = (i.w = kernel_pair_pick(pair, 16, 50)) + kernel_pair_pick(pair, 0, 3);
+        i.h = kernel_pair_pick(pair, 15, 40);
+        i.gap = align(i.pad * (i.row + 1));
+        i.pixels = align(i.h * i.row);
+        i.pitch = i.gap + i.pixels;
+        i.tail = i.gap + VECTOR;
+    }
+    mts_depthwise_rows_params r = {.multiplier = kernel_pair_pick(pair, 1, 2),
+                                   .each = kernel_pair_pick(pair, 1, 4),
+                                   .in_row = stride == 1 ? i.row : 2 * i.row + kernel_pair_pick(pair, 0, 4),
+                                   .size = size,
+                                   .stride = stride,
+                                   .h = i.h,
+                                   .w = i.w,
+                                   .row = i.row,
+                                   .part = i.row >= VECTOR && i.h % VECTOR >= 4 ? VECTOR : i.h,
+                                   .room = i.pixels};
+    r.channels = inputs * r.multiplier;
+    r.in_pitch = (i.h * stride + size) * r.in_row + kernel_pair_pick(pair, 0, 3);
+    r.in = kernel_pair_act(pair, inputs * r.in_pitch + 3 * r.in_row + 4 * VECTOR);
+    do {
+        r.mask = mask(pair, &i);
+    } while (r.mask == MTS_PARAM_NONE && i.row > i.w);
+    r.weight = kernel_pair_pool(pair, r.channels * size * size);
+    r.epilogue = epilogue(pair, &i, r.channels);
+    *parts = (i.h + r.part - 1) / r.part;
+    return r;
+}
+
+static void depthwise_by_rows_agrees_for_sizes_strides_and_parts(void **state)
+{
+    static const char *const builds[] = {"-DVEC=16", "-DVEC=4", "-DVEC=1"};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 20; n++) {
+        mts_depthwise_rows_params params[MEMBERS];
+        uint32_t most = 1;
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 3e-5f;
+        pair->half_slack = STORED_BEFORE_FUNCTION;
+        for (int m = 0; m < MEMBERS; m++) {
+            uint32_t parts = 0;
+            params[m] = depthwise_rows_params(pair, &parts);
+            most = parts > most ? parts : most;
+        }
+        const uint32_t first =
+            kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_depthwise_rows_params));
+        for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
+            const uint32_t local[3] = {1, 1, 1};
+            const uint32_t grid[3] = {most, 10, MEMBERS};
+            kernel_pair_run(pair, "depthwise_rows__f32_planar", builds[i], first, grid, local);
+        }
+    }
+}
+
 /* Segment 0 of a row that shares weights has the weights of `list`, which is that of the row before; others fill `list`. */
 static mts_fc_params fc_params(kernel_pair *pair, uint32_t lanes, const mts_fc_params *sharer,
                                mts_segment_params list[2])
@@ -519,6 +581,7 @@ int main(void)
         cmocka_unit_test(conv_block_agrees_for_shapes_parts_and_shared_weights),
         cmocka_unit_test(winograd_agrees_for_segments_blocks_epilogues_and_tiles),
         cmocka_unit_test(depthwise_agrees_for_multipliers_and_grids),
+        cmocka_unit_test(depthwise_by_rows_agrees_for_sizes_strides_and_parts),
         cmocka_unit_test(fc_agrees_for_segments_row_blocks_and_mates),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);

@@ -444,3 +444,11 @@ double bench_conv_flops(const bench_conv *l)
 {
     return 2.0 * l->tasks * l->in * l->out * (double)taps_of(l) * l->h * l->w;
 }
+
+double bench_conv_bytes(const bench_conv *l)
+{
+    const double plane = (double)l->h * l->w;
+    return 4.0 * l->tasks *
+           (plane * (l->out + (double)l->in * l->stride * l->stride) +
+            (double)l->in * l->out * (double)taps_of(l));
+}

@@ -27,5 +27,7 @@ void bench_conv_make_winograd(bench_world *world, const bench_conv *layer, uint3
 /* Largest error relative to 1 + |expected|; infinite where a border is not 0. */
 double bench_conv_error(const bench_world *world, const bench_conv *layer, const float *result);
 double bench_conv_flops(const bench_conv *layer);
+/* Of input, output and weights, each once, float32. */
+double bench_conv_bytes(const bench_conv *layer);
 
 #endif

@@ -104,6 +104,54 @@ void bench_depthwise_make(bench_world *w, const bench_depthwise *l, bench_launch
     }
 }
 
+void bench_depthwise_make_rows(bench_world *w, const bench_depthwise *l, bench_launch *launch)
+{
+    const mts_u32 pad = (mts_u32)l->kernel / 2, row = (mts_u32)l->w + pad, s = (mts_u32)l->stride,
+                  taps = (mts_u32)(l->kernel * l->kernel), halo = pad * (row + 1), h = (mts_u32)l->h;
+    const bench_tensor out = {0, (mts_u32)l->channels, h, (mts_u32)l->w, row, halo, halo + 16, 0};
+    bench_tensor in = out;
+    in.h *= s;
+    in.w *= s;
+    in.row = in.w + pad;
+    in.gap = pad * (in.row + 1);
+    in.tail = in.gap + 2 * row + in.row + 32;
+    tensors(w, l->tasks, in, out);
+    made.weight_stride = (mts_u32)l->channels * taps;
+    made.weight = random_pool(w, (size_t)l->tasks * made.weight_stride);
+    made.scale = random_pool(w, (size_t)l->channels);
+    made.bias = random_pool(w, (size_t)l->channels);
+    mts_depthwise_rows_params r = {.channels = out.channels,
+                                   .multiplier = 1,
+                                   .each = 8192 / (h * row) > 0 ? 8192 / (h * row) : 1,
+                                   .in_pitch = made.in.pitch,
+                                   .in_row = in.row,
+                                   .size = (mts_u32)l->kernel,
+                                   .stride = s,
+                                   .h = h,
+                                   .w = out.w,
+                                   .row = row,
+                                   .part = h * row > 8192 && row >= 16 && h % 48 >= 4 ? 48 : h,
+                                   .room = (h * row + 15) / 16 * 16};
+    r.mask = bench_world_pool(w, r.room);
+    for (mts_u32 p = 0; p < r.room; p++)
+        w->pool[r.mask + p] = p / row < h && p % row < out.w ? 1.0f : 0.0f;
+    r.epilogue = epilogue(identity(w, l->channels));
+    *launch =
+        (bench_launch){"depthwise_rows__f32_planar",
+                       "",
+                       0,
+                       {(h + r.part - 1) / r.part, (out.channels + r.each - 1) / r.each, (mts_u32)l->tasks},
+                       {1, 1, 1}};
+    for (int t = 0; t < l->tasks; t++) {
+        r.in = made.in.base + (mts_u32)t * made.in_stride - pad * (in.row + 1);
+        r.weight = made.weight + (mts_u32)t * made.weight_stride;
+        r.epilogue.out = made.out.base + (mts_u32)t * made.out_stride;
+        const mts_u32 at = bench_world_record(w, &r, sizeof r);
+        if (t == 0)
+            launch->first = at;
+    }
+}
+
 static double difference(double got, double expected)
 {
     return fabs(got - expected) / (1.0 + fabs(expected));
@@ -125,8 +173,8 @@ double bench_depthwise_error(const bench_world *w, const bench_depthwise *l, con
         if (c + y + x == 0 && bench_tensor_dirt(result, &out))
             return INFINITY;
         for (int k = 0; k < l->kernel * l->kernel; k++)
-            sum += (double)(weight[k] * bench_tensor_at(w->act, &in, c, y + k / l->kernel - pad,
-                                                        x + k % l->kernel - pad));
+            sum += (double)(weight[k] * bench_tensor_at(w->act, &in, c, y * l->stride + k / l->kernel - pad,
+                                                        x * l->stride + k % l->kernel - pad));
         sum = sum * (double)w->pool[made.scale + (mts_u32)c] + (double)w->pool[made.bias + (mts_u32)c];
         const double d = difference((double)bench_tensor_at(result, &out, c, y, x), sum > 0.0 ? sum : 0.0);
         if (!(d <= worst))
@@ -138,6 +186,12 @@ double bench_depthwise_error(const bench_world *w, const bench_depthwise *l, con
 double bench_depthwise_flops(const bench_depthwise *l)
 {
     return 2.0 * l->tasks * l->channels * l->h * l->w * l->kernel * l->kernel;
+}
+
+double bench_depthwise_bytes(const bench_depthwise *l)
+{
+    const double plane = (double)l->h * l->w;
+    return 4.0 * l->tasks * l->channels * (plane * (1 + l->stride * l->stride) + l->kernel * l->kernel);
 }
 
 void bench_fc_make(bench_world *w, const bench_fc *l, uint32_t vector, bench_launch *launch)

@@ -10,16 +10,16 @@ static void fill_pool(mts_encoding *encoding, const mts_member *member, void *pa
     const mts_attrs_pool *pool = &mts_member_node(encoding->stitched, member)->attrs.pool;
     const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
     mts_pool_params *r = params;
-    r->dest = mts_encode_output(encoding, member);
-    r->src = mts_encode_view(encoding, member->inputs[0]);
-    r->in_h = (mts_u32)in[2];
-    r->in_w = (mts_u32)in[3];
+    *r = (mts_pool_params){.dest = mts_encode_output(encoding, member),
+                           .src = mts_encode_view(encoding, member->inputs[0]),
+                           .in_h = (mts_u32)in[2],
+                           .in_w = (mts_u32)in[3],
+                           .kind = pool->kind,
+                           .include_pad = pool->include_pad};
     memcpy(r->window, pool->kernel, sizeof r->window);
     memcpy(r->stride, pool->stride, sizeof r->stride);
     memcpy(r->dilation, pool->dilation, sizeof r->dilation);
     memcpy(r->pad, pool->pad, sizeof r->pad);
-    r->kind = pool->kind;
-    r->include_pad = pool->include_pad;
 }
 
 MTS_OPERATOR(pool, pool, fill_pool, NULL);

@@ -238,6 +238,10 @@ static bool faces_detect(cli_cascade *cascade, const mts_frame *frame, uint32_t 
     mts_tensor boxes;
     mts_frame whole = *frame;
     whole.region.fit = MTS_FIT_STRETCH; /* boxes are parts of the picture */
+    if (whole.region.width == 0) {      /* of all of it, also where the task list crops */
+        whole.region.width = frame->width;
+        whole.region.height = frame->height;
+    }
     if (!session_run(cascade, cascade->detector, &whole, error)) {
         return false;
     }

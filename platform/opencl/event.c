@@ -18,7 +18,8 @@ static mts_status finish_by_marker(mts_cl_device *device, cl_command_queue queue
 {
     cl_event event = NULL;
     const cl_int result = device->cl.clEnqueueMarkerWithWaitList(queue, 0, NULL, &event);
-    mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clEnqueueMarkerWithWaitList", error);
+    mts_status status =
+        mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueMarkerWithWaitList", error);
     if (status == MTS_STATUS_OK) {
         status = wait_event(device, event, error);
         (void)device->cl.clReleaseEvent(event);
@@ -28,13 +29,14 @@ static mts_status finish_by_marker(mts_cl_device *device, cl_command_queue queue
 
 mts_status mts_cl_queue_finish(mts_cl_device *device, cl_command_queue queue, mts_error *error)
 {
+    mts_status status = MTS_STATUS_OK;
     if (device->quirks->finish_by_marker && has_markers(&device->cl)) {
-        const mts_status status = finish_by_marker(device, queue, error);
-        if (status != MTS_STATUS_OK) {
-            return status;
-        }
+        status = finish_by_marker(device, queue, error);
     }
-    return mts_cl_check(device, device->cl.clFinish(queue), MTS_CL_STAGE_WAIT, "clFinish", error);
+    /* Also behind a marker that failed: what is queued may still write to the caller's memory. */
+    const cl_int result = device->cl.clFinish(queue);
+    return status == MTS_STATUS_OK ? mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clFinish", error)
+                                   : status;
 }
 
 mts_status mts_cl_finish(mts_cl_device *device, mts_error *error)

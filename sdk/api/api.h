@@ -34,6 +34,7 @@ struct mts_runtime {
     bool check;
     uint32_t rank;               /* of the device among those that could have been chosen */
     uint32_t sessions;           /* alive; they hold the device */
+    bool settled;                /* a session was built on the device, which stays */
     mts_program_counts programs; /* kept by the device */
     mts_cache cache;
 };

@@ -97,7 +97,7 @@ mts_status mts_api_runtime_open_next(mts_runtime *runtime, uint32_t *rank, mts_d
                                      mts_device_desc *desc, mts_error *error)
 {
     mts_status status = MTS_STATUS_NOT_FOUND;
-    if (!runtime->chosen) {
+    if (!runtime->chosen || runtime->device_options.external_context) {
         return mts_fail(error, MTS_STATUS_NOT_FOUND, "the caller named the device");
     }
     do {

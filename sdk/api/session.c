@@ -125,18 +125,25 @@ static mts_status engine_build(mts_session *session, const mts_session_options *
                                      &session->engine, &session->report, error);
 }
 
-/* Whether another device may do what this one did not. A memory budget is the same on each. */
+/*
+ * Whether another device may do what this one did not. A memory budget and the memory of the host are the same
+ * for each. NOT_FOUND: the device lacks a library of its own, as CUDA's compiler.
+ */
 static bool may_move(const mts_runtime *runtime, const mts_session_options *options, mts_status status)
 {
-    const bool own = status == MTS_STATUS_UNSUPPORTED || status == MTS_STATUS_OUT_OF_MEMORY ||
+    const bool own = status == MTS_STATUS_UNSUPPORTED || status == MTS_STATUS_NOT_FOUND ||
                      status == MTS_STATUS_DEVICE || status == MTS_STATUS_DEVICE_LOST ||
+                     (status == MTS_STATUS_OUT_OF_MEMORY && runtime->device->full) ||
                      (status == MTS_STATUS_LIMIT && options->memory_budget == 0);
-    return own && runtime->chosen && runtime->sessions == 0;
+    return own && runtime->chosen && !runtime->settled;
 }
 
-/* Tries the devices after the runtime's, which it keeps where none of them builds the session either. */
+/*
+ * Tries the devices after the runtime's, which it keeps where none of them builds the session either. A
+ * cancellation ends the search.
+ */
 static mts_status move_to_next(mts_session *session, const mts_session_options *options, mts_status failed,
-                               const mts_error *why)
+                               mts_error *why)
 {
     mts_runtime *runtime = session->runtime;
     mts_device *const first = runtime->device;
@@ -147,7 +154,8 @@ static mts_status move_to_next(mts_session *session, const mts_session_options *
         mts_log_write(&runtime->log, MTS_LOG_WARNING,
                       "the session cannot be built on %s (%s: %s); trying %s (%s)", runtime->desc.id,
                       mts_status_text(failed), why->text, desc.id, desc.name);
-        if (engine_build(session, options, &error) == MTS_STATUS_OK) {
+        const mts_status status = engine_build(session, options, &error);
+        if (status == MTS_STATUS_OK) {
             mts_device *gone = first;
             mts_device_destroy(&gone);
             runtime->desc = desc;
@@ -155,6 +163,11 @@ static mts_status move_to_next(mts_session *session, const mts_session_options *
             return MTS_STATUS_OK;
         }
         mts_device_destroy(&runtime->device);
+        if (status == MTS_STATUS_CANCELLED) {
+            *why = error;
+            failed = status;
+            break;
+        }
     }
     runtime->device = first;
     return failed;
@@ -166,6 +179,7 @@ static mts_status session_build(mts_session *session, const mts_session_options 
     if (status != MTS_STATUS_OK) {
         return status;
     }
+    session->runtime->device->full = false;
     status = engine_build(session, options, error);
     return may_move(session->runtime, options, status) ? move_to_next(session, options, status, error)
                                                        : status;
@@ -216,6 +230,7 @@ mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle, const mt
         return mts_sink_report(&runtime->sink, status, &error);
     }
     runtime->sessions++;
+    runtime->settled = true;
     session->counted = true;
     *out = session;
     return MTS_STATUS_OK;

@@ -61,8 +61,8 @@ typedef struct mts_filters {
 
 /*
  * The lists of active tasks, one for each task group if `split`, else one in lists[0]; valid until the next
- * call. `running`: runs of the engine on the device, fewer than its depth. The call waits for the device only where
- * lists that one of them uses have to go. LIMIT: over the memory budget. A failure costs only lists that were
+ * call. `running`: runs of the engine on the device, fewer than its depth. The first call waits for the device;
+ * later ones only where lists that one of them uses have to go. LIMIT: over the memory budget. A failure costs only lists that were
  * kept; the caller waits for the device after it.
  */
 mts_status mts_filters_get(mts_engine *engine, const uint32_t *active, bool split, uint32_t running,

@@ -77,8 +77,10 @@ static mts_status find(mts_engine *engine, content *c, const char **label, mts_e
         MTS_TRY(status, mts_buffer_read(act, 0, c->now, c->size, error));
         *label = status == MTS_STATUS_OK && !look(c, false) ? engine->launches.encoded[i].label : NULL;
     }
-    MTS_TRY(status, mts_buffer_write(act, 0, c->before, c->size, error));
-    return status;
+    /* Also after a failure, whose sentence stays: outputs of the last run lie there. */
+    const mts_status restored =
+        mts_buffer_write(act, 0, c->before, c->size, status == MTS_STATUS_OK ? error : NULL);
+    return status == MTS_STATUS_OK ? restored : status;
 }
 
 mts_status mts_engine_find_overflow(mts_engine *engine, const char **label, mts_error *error)

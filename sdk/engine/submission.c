@@ -122,9 +122,14 @@ static bool is_partial(const mts_engine *engine, const mts_submission *s)
 
 static mts_status submit_stage(const mts_engine *engine, mts_submission *s, mts_error *error)
 {
+    mts_status status = MTS_STATUS_OK;
     s->stage = next_stage(engine, s);
-    return s->stage < engine->tasks.group_count ? mts_command_list_submit(s->split->lists[s->stage++], error)
-                                                : MTS_STATUS_OK;
+    if (s->stage < engine->tasks.group_count) {
+        status = mts_command_list_submit(s->split->lists[s->stage++], error);
+    }
+    /* Behind its last stage a run uses the lists no more, and another set may take their place. */
+    s->split = is_partial(engine, s) ? s->split : NULL;
+    return status;
 }
 
 /* Leaves out the tasks of task groups from `group` on. */

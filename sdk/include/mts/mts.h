@@ -580,7 +580,8 @@ MTS_API mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_
 
 /*
  * Finds the launch that first writes a number that is infinite or NaN: runs the inputs that are set once
- * more, launch by launch, and looks at all activations after each. Slow, and meant for the message after
+ * more, launch by launch, and looks at all activations after each. All tasks run, also those that are
+ * switched off. Slow, and meant for the message after
  * an output was seen to be no number. Outputs of the run that was consumed last stay.
  * @param session a session without a run in flight
  * @param label receives "kind xCOUNT LAYER", which lives as long as the session; NULL: no launch writes

@@ -133,6 +133,8 @@ typedef struct mtsc_task {
     /* Inputs that become constants; NULL (default): none. The bundle's task does not have them. */
     const mtsc_input_value *values;
     uint32_t value_count;
+    /* Not read. */
+    uint32_t reserved;
     /* Left, top, width and height of the part of a frame that the task sees, as parts of the
        frame's width and height, 0..1: {0.25, 0, 0.5, 1} is its middle half. Frames whose region
        gives another part show that one. Default: all 0, which is the whole frame. */

@@ -35,12 +35,6 @@ typedef struct mtsz_data {
     uint32_t count;
     /* First argument of the callbacks. */
     void *context;
-    /* For tasks that take frames: describes an image of any size. `frame` comes as
-       mts_frame_default makes it; the callback sets data, width, height and format, and the rest
-       where it differs. The memory is of kind HOST and stays unchanged until a callback is called
-       again. The image becomes the input as in a session: with the task's crop, fit, bars and
-       filter where the frame's region does not say otherwise. NULL (default): `image` is called. */
-    int (*frame)(void *context, uint32_t index, mts_frame *frame);
     /* Instead of `frame`, for callers that resize themselves: writes an image as height * width
        pixels of 3 bytes (R, G, B), row by row without gaps, which is all that the input shows. NULL
        (default): there are no images, unless `frame` gives them. */
@@ -48,6 +42,12 @@ typedef struct mtsz_data {
     /* For tasks that take no frames: writes input number `input` of a task, `count` finite numbers,
        row-major in the shape of that input. NULL (default): there are no tensors. */
     int (*tensor)(void *context, uint32_t index, const char *task, uint32_t input, float *out, size_t count);
+    /* For tasks that take frames: describes an image of any size. `frame` comes as
+       mts_frame_default makes it; the callback sets data, width, height and format, and the rest
+       where it differs. The memory is of kind HOST and stays unchanged until a callback is called
+       again. The image becomes the input as in a session: with the task's crop, fit, bars and
+       filter where the frame's region does not say otherwise. NULL (default): `image` is called. */
+    int (*frame)(void *context, uint32_t index, mts_frame *frame);
 } mtsz_data;
 
 /*

@@ -450,6 +450,8 @@ typedef struct mts_task_desc {
     mts_filter filter;
     /* Red, green, blue of letterbox bars that `fit` makes. */
     uint8_t fill[4];
+    /* Not used, 0. */
+    uint32_t reserved;
     /* Left, top, width and height of the part of a frame that the task sees where a region says the
        whole frame. Parts of the frame's width and height, 0..1. All 0: the whole frame. */
     float crop[4];

@@ -156,8 +156,8 @@ INLINE float norm_meet(LOCAL_PTR float *sums, float sum) {
 INLINE mts_vec norm_factor(GLOBAL const mts_norm_params *r, mts_vec sum, float count) {
     const mts_vec one = mts_vec_splat(1.0f), e = mts_vec_splat(r->epsilon);
     const mts_vec mean = mts_vec_div(sum, mts_vec_splat(count));
-    if (r->kind == MTS_NORM_L1) return mts_vec_div(one, mts_vec_max(sum, e));
-    if (r->kind == MTS_NORM_L2) return mts_vec_div(one, mts_vec_max(mts_vec_sqrt(sum), e));
+    if (r->kind == MTS_NORM_L1) return mts_vec_div(one, mts_vec_max(e, sum));
+    if (r->kind == MTS_NORM_L2) return mts_vec_div(one, mts_vec_max(e, mts_vec_sqrt(sum)));
     if (r->kind == MTS_NORM_DEVIATION) return mts_vec_div(one, mts_vec_add(mts_vec_sqrt(mean), e));
     return mts_vec_div(one, mts_vec_sqrt(mts_vec_add(mean, e)));
 }

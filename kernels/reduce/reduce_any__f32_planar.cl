@@ -101,8 +101,11 @@ INLINE mts_vec reduce_value(GLOBAL const mts_real *act, GLOBAL const mts_reduce_
         const mts_vec sum = reduce_meet(MTS_REDUCE_SUM, reduce_all(act, r, s, MTS_REDUCE_SUM, none), s->along);
         return mts_vec_div(sum, mts_vec_splat(divisor));
     }
-    if (kind == MTS_REDUCE_LOG_SUM_EXP)
+    if (kind == MTS_REDUCE_LOG_SUM_EXP) {
         most = reduce_meet(MTS_REDUCE_MAX, reduce_all(act, r, s, MTS_REDUCE_MAX, none), s->along);
+        /* An infinite one is left out: infinity less infinity is NaN. */
+        most = mts_vec_select(mts_vec_same(mts_vec_sub(most, most), none), most, none);
+    }
     const mts_vec v = reduce_meet(kind, reduce_all(act, r, s, kind, most), s->along);
     if (kind == MTS_REDUCE_L2) return mts_vec_sqrt(v);
     if (kind == MTS_REDUCE_LOG_SUM || kind == MTS_REDUCE_LOG_SUM_EXP) return mts_vec_add(mts_vec_log(v), most);

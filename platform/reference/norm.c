@@ -57,10 +57,10 @@ static void measure(const mts_reference_call *call, const mts_norm_params *r, ui
     }
     switch (r->kind) {
     case MTS_NORM_L1:
-        *divisor = fmax(absolute, epsilon);
+        *divisor = absolute <= epsilon ? epsilon : absolute; /* NaN stays */
         break;
     case MTS_NORM_L2:
-        *divisor = fmax(sqrt(squares), epsilon);
+        *divisor = sqrt(squares) <= epsilon ? epsilon : sqrt(squares);
         break;
     case MTS_NORM_DEVIATION:
         *divisor = sqrt(squares / (double)count) + epsilon;

@@ -92,8 +92,10 @@ static float reduce_value(const mts_reference_call *call, const void *params, co
         most = v > most ? v : most;
         least = v < least ? v : least;
     }
+    /* An infinite one is left out of sums: infinity less infinity is NaN. */
+    const double shift = isfinite(most) ? (double)most : 0.0;
     for (uint64_t n = 0; n < count; n++) {
-        sum += reduce_term(r->kind, (double)src[reduce_offset(r, n)], (double)most);
+        sum += reduce_term(r->kind, (double)src[reduce_offset(r, n)], shift);
     }
     switch (r->kind) {
     case MTS_REDUCE_MAX:
@@ -103,7 +105,7 @@ static float reduce_value(const mts_reference_call *call, const void *params, co
     case MTS_REDUCE_PROD:
         return (float)product;
     default:
-        return (float)reduce_end(r->kind, sum, (double)count, (double)most);
+        return (float)reduce_end(r->kind, sum, (double)count, shift);
     }
 }
 

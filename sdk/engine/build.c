@@ -120,8 +120,9 @@ static mts_status stitch_and_plan(mts_builder *b)
     }
     MTS_TRY(status, mts_build_zero_copy(b));
     if (status == MTS_STATUS_OK) {
-        const mts_plan_request wanted = {
-            .stitched = b->stitched, .inputs = b->input_kinds, .strided_rows = mts_launch_by_rows(&b->info)};
+        const mts_plan_request wanted = {.stitched = b->stitched,
+                                         .inputs = b->input_kinds,
+                                         .strided_rows = mts_launch_by_rows(&b->engine->device->info)};
         status = mts_plan_create(&wanted, &b->scratch, &b->plan, b->error);
     }
     return status;

@@ -49,10 +49,9 @@ static mts_status allocate(const mts_engine *engine, mts_filters *s, mts_error *
     const mts_allocator *a = engine->allocator;
     const mts_engine_tasks *tasks = &engine->tasks;
     mts_task_filter *f = &s->filter;
-    f->launch_stage = mts_alloc_zero(a, engine->launches.count, sizeof *f->launch_stage);
     f->mask_stage = mts_alloc_zero(a, f->of.mask_count, sizeof *f->mask_stage);
     s->task_group = mts_alloc_zero(a, tasks->count, sizeof *s->task_group);
-    if (!f->launch_stage || !f->mask_stage || !s->task_group) {
+    if (!f->mask_stage || !s->task_group) {
         return mts_fail_memory(error);
     }
     for (uint32_t t = 0; t < tasks->count; t++) {
@@ -107,7 +106,6 @@ void mts_filters_release(mts_engine *engine)
     mts_alloc_free(a, s->base);
     mts_alloc_free(a, s->task_group);
     mts_alloc_free(a, s->regions);
-    mts_alloc_free(a, s->filter.launch_stage);
     mts_alloc_free(a, s->filter.mask_stage);
     mts_alloc_free(a, s->filter.moved);
     *s = (mts_filters){.filter = {.of = s->filter.of}};

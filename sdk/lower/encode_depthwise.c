@@ -2,6 +2,7 @@
  * encode_depthwise.c: depthwise convolutions: one launch of depthwise_rows for the members that it computes, one of
  * depthwise_tile for the others.
  */
+#include "base/check.h"
 #include "lower/launch_shape.h"
 #include "lower/encode_conv.h"
 #include "lower/encoders.h"
@@ -61,6 +62,7 @@ static mts_status add_tile(grid *g, uint32_t member)
                                    .tap = site.tap,
                                    .mask = site.mask};
     params.weight = mts_weights_dense(&l->pool, weight, mts_encode_owner(l, site.member));
+    MTS_CHECK(site.conv->stride[0] == 1 || l->plan->members[member].input_conversion != MTS_NONE);
     const uint32_t per_item = l->device->is_gpu ? 4 : TILE_PIXELS;
     count(g, &site, (site.pixels + per_item - 1) / per_item, site.channels);
     mts_status status = MTS_STATUS_OK;

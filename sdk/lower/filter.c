@@ -38,7 +38,7 @@ static uint32_t put(filling *f, const uint32_t *words, size_t count)
 static bool serves(const filling *f, uint32_t index, uint32_t mask)
 {
     const uint32_t stage = f->filter->mask_stage[mask];
-    const uint32_t planned = f->filter->launch_stage[index];
+    const uint32_t planned = f->filter->of.encoded[index].stage;
     return stage != MTS_NONE && (!f->split || (planned != MTS_NONE ? planned : stage) == f->stage);
 }
 
@@ -252,14 +252,11 @@ mts_task_filter_sizes mts_task_filter_prepare(mts_task_filter *filter)
 {
     const mts_task_filter_input *of = &filter->of;
     mts_task_filter_sizes sizes = {.launches = of->launch_count};
-    uint32_t stage = MTS_NONE;
-    for (uint32_t i = of->launch_count; i-- > 0;) {
+    for (uint32_t i = 0; i < of->launch_count; i++) {
         const mts_encoded_launch *encoded = &of->encoded[i];
         const uint32_t jobs = encoded->entries.kind != MTS_ENTRY_WHOLE ? encoded->entries.job_count : 0;
-        stage = encoded->layer != MTS_NONE ? encoded->group : stage;
-        filter->launch_stage[i] = stage;
         /* Behind all layers: a part of it may be needed in every stage. */
-        sizes.launches += stage == MTS_NONE ? of->group_count : 0;
+        sizes.launches += encoded->stage == MTS_NONE ? of->group_count : 0;
         sizes.region_words += launch_words(of, i);
         sizes.jobs = jobs > sizes.jobs ? jobs : sizes.jobs;
     }
@@ -293,7 +290,7 @@ size_t mts_task_filter_run(mts_task_filter *filter, const uint32_t *active, bool
         f.stage = g;
         out->stage_first[g] = count;
         for (uint32_t i = 0; (g == 0 || split) && i < of->launch_count; i++) {
-            const uint32_t stage = filter->launch_stage[i];
+            const uint32_t stage = of->encoded[i].stage;
             if ((!split || stage == g || stage == MTS_NONE) && keep_launch(&f, i, &out->launches[count])) {
                 out->sources[count++] = of->encoded[i].source;
             }

@@ -28,8 +28,6 @@ typedef struct mts_task_filter_input {
 /* What a filter works with; all arrays are the caller's. */
 typedef struct mts_task_filter {
     mts_task_filter_input of;
-    /* Per launch: the task group before whose layers it stands; MTS_NONE: behind all layers. */
-    uint32_t *launch_stage;
     /* Per mask: the first task group of its active tasks; MTS_NONE: none is active. */
     uint32_t *mask_stage;
     /* Index in the kernel parameters of each job with several epilogues, of one launch. */
@@ -54,7 +52,7 @@ typedef struct mts_filtered_launches {
     uint32_t *stage_first;
 } mts_filtered_launches;
 
-/* Fills launch_stage; the largest sizes that any active tasks need. */
+/* The largest sizes that any active tasks need. */
 mts_task_filter_sizes mts_task_filter_prepare(mts_task_filter *filter);
 /*
  * Chooses the launches of the active tasks. `split`: a stage for each task group, in order; else one stage.

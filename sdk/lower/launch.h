@@ -44,6 +44,9 @@ typedef struct mts_encoded_launch {
     mts_kernel_config config;
     /* Index of the stitched layer, and its task group; MTS_NONE for conversions, which may serve several. */
     uint32_t layer, group;
+    /* Task group that the launch runs with, also where it is a conversion; MTS_NONE: a part of it may be needed with
+       every group, behind that group's layers. */
+    uint32_t stage;
     uint64_t mul_adds;
     /* Bytes that have to be moved at least. Of a layer's launches only the one with most work has them. */
     uint64_t bytes;

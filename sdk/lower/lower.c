@@ -147,7 +147,8 @@ static void describe_step(mts_encoding *encoding, const mts_step *step, size_t f
         launch->layer_kind = encoding->facts.kind;
         launch->config = encoding->config;
         launch->layer = layer ? step->first : MTS_NONE;
-        launch->group = layer ? encoding->stitched->layers[step->first].group : MTS_NONE;
+        launch->group = layer ? step->group : MTS_NONE;
+        launch->stage = step->group;
         most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;
     }
     if (most < encoding->launch_count) {

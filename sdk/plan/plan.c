@@ -91,7 +91,7 @@ static uint32_t operand_storage(const mts_plan *plan, uint32_t member, uint32_t 
 static void add_inputs(mts_plan *plan, const mts_layer *layer)
 {
     const mts_stitched *s = plan->stitched;
-    mts_step input = {.kind = MTS_STEP_INPUT, .first = plan->import_count};
+    mts_step input = {.kind = MTS_STEP_INPUT, .first = plan->import_count, .group = layer->group};
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
         const mts_member_plan *how = &plan->members[m];
         const uint32_t conversions[] = {how->input_conversion, how->residual_conversion};
@@ -123,13 +123,13 @@ static void add_parts(mts_plan *plan, uint32_t member, mts_step *step)
 static void add_conversions(mts_plan *plan, const mts_layer *layer)
 {
     const mts_stitched *s = plan->stitched;
-    mts_step split = {.kind = MTS_STEP_SPACE_TO_DEPTH, .first = plan->order_count};
+    mts_step split = {.kind = MTS_STEP_SPACE_TO_DEPTH, .first = plan->order_count, .group = layer->group};
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
         add_conversion(plan, plan->members[m].input_conversion, true, &split);
         add_conversion(plan, plan->members[m].residual_conversion, true, &split);
     }
     close_step(plan, &split);
-    mts_step dense = {.kind = MTS_STEP_DENSE, .first = plan->order_count};
+    mts_step dense = {.kind = MTS_STEP_DENSE, .first = plan->order_count, .group = layer->group};
     for (uint32_t m = layer->first; mts_plan_reads_dense(layer->op) && m < layer->first + layer->count; m++) {
         add_conversion(plan, mts_plan_dense_copy(plan, s->members[m].inputs[0]), false, &dense);
     }
@@ -161,19 +161,19 @@ static void add_steps(mts_plan *plan)
             continue; /* all members of a layer are in place, or none */
         }
         const uint32_t step = plan->step_count++;
-        plan->steps[step] = (mts_step){.kind = MTS_STEP_LAYER, .first = i, .count = 1};
+        plan->steps[step] = (mts_step){.kind = MTS_STEP_LAYER, .first = i, .count = 1, .group = layer->group};
         for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
             touch_member(plan, m, step);
         }
     }
-    mts_step input = {.kind = MTS_STEP_INPUT, .first = plan->import_count};
+    mts_step input = {.kind = MTS_STEP_INPUT, .first = plan->import_count, .group = MTS_NONE};
     for (uint32_t i = 0; i < plan->storage_count; i++) {
         if (plan->storages[i].region == MTS_REGION_OUTPUT) {
             add_input(plan, i, &input); /* an input that is passed through */
         }
     }
     close_input_step(plan, &input);
-    mts_step dense = {.kind = MTS_STEP_DENSE, .first = plan->order_count};
+    mts_step dense = {.kind = MTS_STEP_DENSE, .first = plan->order_count, .group = MTS_NONE};
     for (uint32_t c = 0; c < plan->conversion_count; c++) {
         add_conversion(plan, c, false, &dense); /* those that only a graph output needs */
     }

@@ -90,11 +90,13 @@ typedef enum mts_step_kind {
 
 /*
  * LAYER: all members of layer `first`. INPUT: the caller's data of inputs imports[first .. first + count),
- * into their storages. Else conversions order[first .. first + count).
+ * into their storages. Else conversions order[first .. first + count). `group`: of the layer that the step is or
+ * serves, which need not have a step itself; MTS_NONE: it serves outputs of several groups.
  */
 typedef struct mts_step {
     mts_step_kind kind;
     uint32_t first, count;
+    uint32_t group;
 } mts_step;
 
 typedef struct mts_plan {

@@ -148,9 +148,9 @@ static double factor_of(const form *f, double sum)
     const double epsilon = (double)f->norm->epsilon, mean = sum / (double)f->count;
     switch (f->norm->kind) {
     case MTS_NORM_L1:
-        return 1.0 / fmax(sum, epsilon);
+        return 1.0 / (sum <= epsilon ? epsilon : sum); /* NaN stays */
     case MTS_NORM_L2:
-        return 1.0 / fmax(sqrt(sum), epsilon);
+        return 1.0 / (sqrt(sum) <= epsilon ? epsilon : sqrt(sum));
     case MTS_NORM_DEVIATION:
         return 1.0 / (sqrt(mean) + epsilon);
     default:

@@ -31,6 +31,12 @@ static mts_status check_groups(const mts_infer_call *call)
             "%u groups: they must divide dimension 1 of at least three, and the axes 0x%x must have it",
             norm->groups, norm->axes);
     }
+    /* Groups are one dimension more, unless all behind them is one. */
+    if (x->rank == MTS_TENSOR_RANK_MAX && (norm->axes | 1u) != (1u << x->rank) - 1u) {
+        return mts_fail(call->error, MTS_STATUS_UNSUPPORTED,
+                        "groups of channels of %u dimensions, of which the axes 0x%x lack some", x->rank,
+                        norm->axes);
+    }
     return MTS_STATUS_OK;
 }
 

@@ -66,7 +66,7 @@ static mts_status submit_inputs(mts_session *session, mts_engine_drop *dropped, 
 {
     const mts_status status = mts_api_session_make_room(session, mts_engine_can_start, error);
     if (status == MTS_STATUS_OK && session->when_full == MTS_WHEN_FULL_DROP_OLDEST &&
-        !mts_engine_has_slot(session->engine)) {
+        !mts_engine_has_slot(session->engine) && mts_engine_can_start_by_drop(session->engine)) {
         (void)mts_engine_drop_oldest(session->engine, dropped);
     }
     return status == MTS_STATUS_OK ? mts_engine_submit(session->engine, error) : status;

@@ -138,6 +138,8 @@ void mts_engine_stop(mts_engine *engine);
 bool mts_engine_holds(const mts_engine *engine, uint64_t run);
 /* Whether a run without a frame would start at once. */
 bool mts_engine_can_start(const mts_engine *engine);
+/* Whether it would if mts_engine_drop_oldest dropped a submission. */
+bool mts_engine_can_start_by_drop(const mts_engine *engine);
 bool mts_engine_has_slot(const mts_engine *engine);
 /* Submissions that were not consumed. */
 uint32_t mts_engine_in_flight(const mts_engine *engine);

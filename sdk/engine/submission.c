@@ -485,19 +485,37 @@ mts_status mts_engine_wait(mts_engine *engine, mts_error *error)
     return status == MTS_STATUS_OK ? mts_engine_take(engine, error) : status;
 }
 
+/* The oldest submission that is not on the device; used: none. */
+static uint32_t oldest_to_drop(const mts_submissions *all)
+{
+    uint32_t i = 0;
+    while (i < all->used && all->queue[i]->state == MTS_SUBMISSION_RUNNING) {
+        i++;
+    }
+    return i;
+}
+
+bool mts_engine_can_start_by_drop(const mts_engine *engine)
+{
+    const mts_submissions *all = &engine->submissions;
+    const uint32_t oldest = oldest_to_drop(all);
+    const bool waits = oldest < all->used && all->queue[oldest]->state == MTS_SUBMISSION_WAITING;
+    return oldest < all->used && device_has_room(engine) &&
+           count_state(all, MTS_SUBMISSION_WAITING) == (waits ? 1u : 0u);
+}
+
 bool mts_engine_drop_oldest(mts_engine *engine, mts_engine_drop *dropped)
 {
-    for (uint32_t i = 0; i < engine->submissions.used; i++) {
-        const mts_submission *s = engine->submissions.queue[i];
-        if (s->state != MTS_SUBMISSION_RUNNING) {
-            const bool failed = s->state == MTS_SUBMISSION_FINISHED && s->status != MTS_STATUS_OK &&
-                                s->status != MTS_STATUS_CANCELLED;
-            *dropped = (mts_engine_drop){.run = s->number, .code = failed ? s->status : MTS_STATUS_CANCELLED};
-            free_slot(engine, i);
-            return true;
-        }
+    const uint32_t oldest = oldest_to_drop(&engine->submissions);
+    if (oldest == engine->submissions.used) {
+        return false;
     }
-    return false;
+    const mts_submission *s = engine->submissions.queue[oldest];
+    const bool failed = s->state == MTS_SUBMISSION_FINISHED && s->status != MTS_STATUS_OK &&
+                        s->status != MTS_STATUS_CANCELLED;
+    *dropped = (mts_engine_drop){.run = s->number, .code = failed ? s->status : MTS_STATUS_CANCELLED};
+    free_slot(engine, oldest);
+    return true;
 }
 
 bool mts_engine_cancel(mts_engine *engine, uint64_t run)

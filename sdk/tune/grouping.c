@@ -3,8 +3,8 @@
  * (class_model.c) predicts to be fastest; A/B benchmarks select one of them.
  *
  * Tasks that can be stitched and have one priority are a class; classes are planned one after another. The
- * memory of a plan is never modelled: every candidate gets a dry run, together with what the other classes
- * have.
+ * model's estimate of memory only orders candidates: whether one fits is told by a dry run, together with what the
+ * other classes have.
  */
 #include "tune/grouping.h"
 

@@ -485,8 +485,10 @@ static mts_depthwise_rows_params depthwise_rows_params(kernel_pair *pair, uint32
 
 static void depthwise_by_rows_agrees_for_sizes_strides_and_parts(void **state)
 {
-    static const char *const builds[] = {"-DVEC=16", "-DVEC=4", "-DVEC=1"};
+    static const char *const builds[] = {"-DVEC=1", "-DVEC=4", "-DVEC=16"};
     kernel_pair *pair = *state;
+    /* No GPU runs it, and the emulated one compiles wide vectors for minutes. */
+    const size_t build_count = pair->devices[1]->info.is_gpu ? 1 : sizeof builds / sizeof builds[0];
     for (uint32_t n = 0; n < 20; n++) {
         mts_depthwise_rows_params params[MEMBERS];
         uint32_t most = 1;
@@ -500,7 +502,7 @@ static void depthwise_by_rows_agrees_for_sizes_strides_and_parts(void **state)
         }
         const uint32_t first =
             kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_depthwise_rows_params));
-        for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
+        for (size_t i = 0; i < build_count; i++) {
             const uint32_t local[3] = {1, 1, 1};
             const uint32_t grid[3] = {most, 10, MEMBERS};
             kernel_pair_run(pair, "depthwise_rows__f32_planar", builds[i], first, grid, local);

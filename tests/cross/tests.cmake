@@ -1,7 +1,7 @@
 # In a cross build: the size of what is shipped, the other targets, and a program over the public header.
 if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND NOT ANDROID)
   add_test(NAME cross/stripped_libmts_with_opencl_is_under_400_kb
-    COMMAND ${CMAKE_CURRENT_LIST_DIR}/size.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/small 346441)
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/size.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/small 400000)
   add_test(NAME cross/jetson_builds
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/target.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/jetson jetson
             aarch64-linux-gnu-gcc mts sample_classify)

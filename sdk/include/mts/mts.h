@@ -23,13 +23,15 @@
  *     NULL pointer that its comment does not allow. Every call that uses memory or the device can
  *     also return OUT_OF_MEMORY, DEVICE or DEVICE_LOST.
  *   - A failed create or open sets *out to NULL. Any other failed call changes nothing, with two
- *     exceptions. First: if the device fails in a call that sets an input or submits, inputs may
- *     have changed, and a zero-copy input has to be set again. Second: if a wait or poll fails, but
- *     not with TIMEOUT, BUSY or CANCELLED, the run is over and has no outputs.
+ *     exceptions:
+ *       - If the device fails in a call that sets an input or submits, inputs may have changed, and
+ *         a zero-copy input has to be set again.
+ *       - If a wait or poll fails, but not with TIMEOUT, BUSY or CANCELLED, the run is over and has
+ *         no outputs.
  *   - X_destroy(X **) accepts NULL and pointers to NULL, and sets the caller's pointer to NULL.
  *     Destroy sessions first, then bundles, then the runtime. This is safe after DEVICE_LOST.
- *   - A struct that begins with `size` may come from an older header. Options that it lacks have
- *     their defaults; results that it lacks are not written. A size that is larger than this
+ *   - A struct that begins with `size` may come from an older header. Missing options have
+ *     their defaults; missing results are not written. A size that is larger than this
  *     library knows is INVALID_ARGUMENT.
  *   - Strings are UTF-8. Sizes are in bytes, times in milliseconds.
  *
@@ -103,10 +105,11 @@ typedef struct mts_runtime_options {
     /* sizeof(mts_runtime_options). */
     size_t size;
     /* Id of a device. NULL or "auto" (default): a GPU, else another OpenCL device, else plain C.
-       If the runtime's first session cannot be built there, the next of these devices takes the
-       device's place, and the log says so; mts_runtime_device then describes that one.
-       "cuda:sm_62" computes nothing; other compute capabilities work likewise. It writes the
-       kernels of a session to cache_dir, for devices that have no compiler. */
+       If the runtime's first session cannot be built on that device, the runtime moves to the next
+       one in this order, and the log says so; mts_runtime_device then describes that one. A device
+       that is named here is never left.
+       "cuda:sm_XY" (a compute capability, as "cuda:sm_62") runs nothing. It writes the kernels of a
+       session for that capability to cache_dir, for devices that have no compiler. */
     const char *device;
     /* Directory of kernel binaries, plans and tunings; the library creates it when needed. NULL
        (default): no cache. If the directory cannot be written, calls succeed without it. The string
@@ -190,7 +193,7 @@ MTS_API mts_status mts_runtime_cache(const mts_runtime *runtime, mts_cache_stats
 MTS_API mts_status mts_runtime_measure(mts_runtime *runtime, mts_ceilings *out);
 
 /*
- * Sets the size of a frame, and every other field to its default, 0.
+ * Sets frame->size, and every other field to its default, 0.
  * @param frame may be NULL
  */
 MTS_API void mts_frame_default(mts_frame *frame);
@@ -200,7 +203,7 @@ MTS_API void mts_frame_default(mts_frame *frame);
 /*
  * Opens a bundle file and verifies every byte of it.
  * @param runtime outlives the bundle
- * @param path of the file; while the bundle is open, the file may be replaced, but not truncated
+ * @param path of the file; while the bundle is open, another file may take this path, but the file itself must not be changed
  * @param out the bundle; destroy it with mts_bundle_destroy
  * @return NOT_FOUND: no such file. IO: it cannot be read. MALFORMED: it is damaged. UNSUPPORTED: it
  * has another format version. LIMIT: it is too large.
@@ -305,9 +308,9 @@ typedef enum mts_when_full {
 typedef struct mts_session_options {
     /* sizeof(mts_session_options). */
     size_t size;
-    /* How groups of tasks are executed. */
+    /* How groups of tasks are executed. Default: COMPACT. */
     mts_strategy strategy;
-    /* How the device stores and multiplies numbers. Creating the session fails with LIMIT if a
+    /* How the device stores and multiplies numbers. Default: FLOAT32. Creating the session fails with LIMIT if a
        weight is too large for float16. */
     mts_precision precision;
     /* Names of the tasks that run; NULL (default): all tasks of the bundle. */
@@ -320,10 +323,10 @@ typedef struct mts_session_options {
     /* 0 (default): mts_session_input copies the data. 1: it keeps the address of float32 data, and
        every run reads the caller's memory; see docs/ASYNC.md. */
     uint32_t zero_copy_inputs;
-    /* Which tasks are one group. SEQUENTIAL ignores it. */
+    /* Which tasks are one group. Default: FAMILY. SEQUENTIAL ignores it. */
     mts_grouping grouping;
     /* Most bytes of weights, activations and workspace together; 0 (default): no limit. Creating
-       the session fails with LIMIT if the plan cannot keep it; the sentence names the smallest
+       the session fails with LIMIT if no plan fits in it; the sentence names the smallest
        possible budget. Measurements while it is created may exceed it: docs/design/deciding.md. */
     uint64_t memory_budget;
     /* A number for each task; NULL (default): all are equal. Tasks with a higher number run in
@@ -331,7 +334,7 @@ typedef struct mts_session_options {
     const uint32_t *priorities;
     /* Milliseconds for measuring which kernel is fastest for each layer. Time for building kernels
        does not count. 0 (default): kernels are chosen by the kind of device. With a cache_dir, the
-       next session goes on where this one stopped. */
+       next session continues the measurements of this one. */
     uint32_t tuning_ms;
     /* Slots for submissions that were not consumed yet, 1..16. 1 (default): one run at a time.
        With zero_copy_inputs it has to be 1. See docs/ASYNC.md. */
@@ -341,7 +344,7 @@ typedef struct mts_session_options {
     /* First argument of `done` and `progress`. */
     void *context;
     /* Called once for every ticket, inside mts_session_submit, _poll, _wait, _cancel and _destroy.
-       The calls come in the order of tickets, except that a dropped frame has its call at once.
+       The calls come in the order of tickets, but a dropped frame is reported at once.
        `status` is what a wait would return. CANCELLED: the frame was dropped, the run was
        cancelled, or the session is being destroyed. From this call on, the caller may change or
        free the memory of the zero-copy frame of this ticket. The callback may read outputs and
@@ -387,10 +390,10 @@ MTS_API void mts_session_destroy(mts_session **session);
  * @param task name of the task
  * @param index 0..input_count - 1
  * @param tensor has the type and shape of the input. The data is copied, except float32 data of a
- * session with zero_copy_inputs. The caller keeps such data valid until another address is set or
- * the session is destroyed, and unchanged from a submission to the end of its wait (docs/ASYNC.md)
+ * session with zero_copy_inputs. Such data has to stay valid until another address is set or the
+ * session is destroyed. It must not change from a submission to the end of its wait (docs/ASYNC.md)
  * @return NOT_FOUND: no such task or input. INVALID_ARGUMENT: the tensor has another type, shape or
- * size. BUSY: no slot is free, `done` is running, or a waiting frame would run with the new value.
+ * size. BUSY: no slot is free, `done` is running, or a frame still waits and would see the new value.
  */
 MTS_API mts_status mts_session_input(mts_session *session, const char *task, uint32_t index,
                                      const mts_tensor *tensor);
@@ -400,20 +403,20 @@ MTS_API mts_status mts_session_input(mts_session *session, const char *task, uin
  * @param task name of a task that takes frames
  * @param frame mts_frame.zero_copy and mts_frame.memory say how long its memory is read
  * @return as mts_session_input. INVALID_ARGUMENT: the task takes no frames, tasks share its input,
- * or the frame contradicts itself. LIMIT: the frame is too large, or frames in flight use too many
+ * or fields of the frame contradict each other. LIMIT: the frame is too large, or frames in flight use too many
  * imported buffers. UNSUPPORTED: neither the device nor the processor can read its memory.
  */
 MTS_API mts_status mts_session_input_frame(mts_session *session, const char *task, const mts_frame *frame);
 /*
  * Makes image i of a batch show regions[i] of every later frame, instead of the frame's own region.
- * Images with a number of `count` or more keep their pixels. This is how boxes of a detector become
+ * Images from index `count` on are not written. This is how boxes of a detector become
  * the inputs of classifiers (docs/FRAMES.md).
  * @param session a session
  * @param task name of a task with an input of its own; NULL: all tasks that take frames
  * @param regions copied
  * @param count 0..images of the batch; 0: every image shows the frame's own region again
- * @return NOT_FOUND: no such task. INVALID_ARGUMENT: there are too many regions, a region
- * contradicts itself, or the task takes no frames or shares its input. BUSY: `done` is running.
+ * @return NOT_FOUND: no such task. INVALID_ARGUMENT: there are too many regions, fields
+ * of a region contradict each other, or the task takes no frames or shares its input. BUSY: `done` is running.
  * A region that lies outside a later frame makes the call that passes that frame fail.
  */
 MTS_API mts_status mts_session_regions(mts_session *session, const char *task, const mts_region *regions,
@@ -425,7 +428,7 @@ MTS_API mts_status mts_session_regions(mts_session *session, const char *task, c
  * that were set last
  * @param ticket receives the number of the submission
  * @return BUSY: all slots are in use and when_full is BUSY; `frame` is NULL and the device cannot
- * start another run; or `done` is running. INVALID_ARGUMENT: the frame contradicts itself, no task
+ * start another run; or `done` is running. INVALID_ARGUMENT: fields of the frame contradict each other, no task
  * takes frames, or a zero-copy input was not set. LIMIT: the frame is too large, frames in flight
  * use too many imported buffers, or memory_budget leaves no space for this set of active tasks.
  * UNSUPPORTED: neither the device nor the processor can read the memory of the frame.
@@ -440,8 +443,8 @@ MTS_API mts_status mts_session_submit(mts_session *session, const mts_frame *fra
  * @param timeout_ms 0: does not wait. MTS_TIMEOUT_INFINITE: no limit
  * @return TIMEOUT: the run goes on. CANCELLED: the frame was dropped, or the run was cancelled by
  * mts_session_cancel. INVALID_ARGUMENT: no such ticket, or a run before the one that was consumed
- * last. BUSY: `done` is running. Any other status says why the run failed. A frame
- * that was dropped before the last 64 submissions is INVALID_ARGUMENT instead of CANCELLED.
+ * last. BUSY: `done` is running. Any other status says why the run failed. Drops
+ * are remembered for 64 submissions; a wait for an older one returns INVALID_ARGUMENT.
  */
 MTS_API mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms);
 /*
@@ -541,7 +544,7 @@ MTS_API mts_status mts_session_output_ticket(const mts_session *session, const c
                                              mts_ticket *ticket);
 /*
  * Sets a deadline for every run that starts later: task groups that have not begun by then are left
- * out. The first group always runs. The wait for the run returns OK; mts_session_output_ticket
+ * out, and keep their older outputs. The first group always runs. The wait for the run returns OK; mts_session_output_ticket
  * tells which tasks ran.
  * @param session a session
  * @param ms milliseconds after the submission; 0 (default): no deadline
@@ -581,8 +584,7 @@ MTS_API mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_
 /*
  * Finds the launch that first writes a number that is infinite or NaN: runs the inputs that are set once
  * more, launch by launch, and looks at all activations after each. All tasks run, also those that are
- * switched off. Slow, and meant for the message after
- * an output was seen to be no number. Outputs of the run that was consumed last stay.
+ * switched off. Slow: call it after an output was NaN or infinite. Outputs of the run that was consumed last stay.
  * @param session a session without a run in flight
  * @param label receives "kind xCOUNT LAYER", which lives as long as the session; NULL: no launch writes
  * one (an input may hold one)

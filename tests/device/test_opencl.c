@@ -15,62 +15,7 @@
 
 #include <cmocka.h>
 
-#include "platform/opencl/opencl.h"
-#include "support/device_fixture.h"
-
-static device_fixture world;
-static mts_cl_device *opencl;
-
-static const mts_kernel_source increment = {.name = "increment",
-                                            .source =
-                                                "kernel void increment(global float *act, global const float "
-                                                "*pool, global const uint *table, uint first)\n"
-                                                "{ act[get_global_id(0)] += pool[0] * table[first]; }\n"};
-
-static int open_device(void **state)
-{
-    (void)state;
-    opencl = NULL;
-    device_fixture_init(&world, NULL);
-    if (mts_backend_opencl.count() != 0) {
-        device_fixture_open(&world, &mts_backend_opencl, 0);
-        opencl = (mts_cl_device *)world.device;
-    }
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    device_fixture_close(&world);
-    return 0;
-}
-
-static void need_device(void)
-{
-    if (!opencl) {
-        (void)printf("skipped: there is no OpenCL device\n");
-        skip();
-    }
-}
-
-static mts_kernel *make_kernel(const char *defines)
-{
-    mts_kernel *kernel = NULL;
-    mts_error error = {MTS_STATUS_OK, ""};
-    if (mts_cl_kernel_create_from(world.device, &increment, defines, &kernel, &error) != MTS_STATUS_OK) {
-        fail_msg("%s", error.text);
-    }
-    return kernel;
-}
-
-static mts_buffer *make_buffer(void)
-{
-    mts_buffer *buffer = NULL;
-    assert_int_equal(mts_buffer_create(world.device, 256, &buffer, NULL), MTS_STATUS_OK);
-    assert_int_equal(mts_buffer_fill(buffer, 0, 256, 0, NULL), MTS_STATUS_OK);
-    return buffer;
-}
+#include "support/opencl_fixture.h"
 
 static void a_missing_library_is_not_found_and_leaves_the_table_empty(void **state)
 {
@@ -134,30 +79,30 @@ static void the_same_result_means_different_things_at_different_stages(void **st
 static void a_kernel_that_does_not_build_is_told_with_its_name_and_the_drivers_log(void **state)
 {
     (void)state;
-    need_device();
+    opencl_fixture_need();
     static const mts_kernel_source broken = {
         .name = "broken", .source = "kernel void broken(global float *act) { act[0] = undeclared_thing; }"};
     mts_kernel *kernel = NULL;
     mts_error error = {MTS_STATUS_OK, ""};
-    assert_int_equal(mts_cl_kernel_create_from(world.device, &broken, "", &kernel, &error),
+    assert_int_equal(mts_cl_kernel_create_from(opencl_fixture_world.device, &broken, "", &kernel, &error),
                      MTS_STATUS_DEVICE);
     assert_null(kernel);
     assert_non_null(strstr(error.text, "kernel 'broken'"));
     assert_non_null(strstr(error.text, "CL_BUILD_PROGRAM_FAILURE"));
     assert_non_null(strstr(error.text, "undeclared_thing"));
-    assert_true(device_fixture_logged(&world, "undeclared_thing"));
-    assert_false(world.device->lost);
+    assert_true(device_fixture_logged(&opencl_fixture_world, "undeclared_thing"));
+    assert_false(opencl_fixture_world.device->lost);
 }
 
 static void a_program_without_its_kernel_is_an_error(void **state)
 {
     (void)state;
-    need_device();
+    opencl_fixture_need();
     static const mts_kernel_source misnamed = {
         .name = "misnamed", .source = "kernel void other(global float *act) { act[0] = 1.0f; }"};
     mts_kernel *kernel = NULL;
     mts_error error = {MTS_STATUS_OK, ""};
-    assert_int_equal(mts_cl_kernel_create_from(world.device, &misnamed, "", &kernel, &error),
+    assert_int_equal(mts_cl_kernel_create_from(opencl_fixture_world.device, &misnamed, "", &kernel, &error),
                      MTS_STATUS_DEVICE);
     assert_null(kernel);
     assert_non_null(strstr(error.text, "misnamed"));
@@ -166,18 +111,18 @@ static void a_program_without_its_kernel_is_an_error(void **state)
 static void kernels_of_equal_name_and_options_share_a_program(void **state)
 {
     (void)state;
-    need_device();
-    mts_kernel *a = make_kernel("-DX=1");
-    mts_kernel *b = make_kernel("-DX=1");
-    mts_kernel *c = make_kernel("-DX=2");
+    opencl_fixture_need();
+    mts_kernel *a = opencl_fixture_kernel("-DX=1");
+    mts_kernel *b = opencl_fixture_kernel("-DX=1");
+    mts_kernel *c = opencl_fixture_kernel("-DX=2");
     assert_ptr_equal(((mts_cl_kernel *)a)->program, ((mts_cl_kernel *)b)->program);
     assert_ptr_not_equal(((mts_cl_kernel *)a)->program, ((mts_cl_kernel *)c)->program);
-    mts_cl_kernel_destroy(world.device, a);
-    mts_cl_kernel_destroy(world.device, b);
-    mts_cl_kernel_destroy(world.device, c);
-    mts_kernel *again = make_kernel("-DX=1"); /* a destroyed kernel's program is kept */
-    assert_null(opencl->programs->next->next);
-    mts_cl_kernel_destroy(world.device, again);
+    mts_cl_kernel_destroy(opencl_fixture_world.device, a);
+    mts_cl_kernel_destroy(opencl_fixture_world.device, b);
+    mts_cl_kernel_destroy(opencl_fixture_world.device, c);
+    mts_kernel *again = opencl_fixture_kernel("-DX=1"); /* a destroyed kernel's program is kept */
+    assert_null(opencl_fixture_cl->programs->next->next);
+    mts_cl_kernel_destroy(opencl_fixture_world.device, again);
 }
 
 static cl_int fail_resources(cl_command_queue queue)
@@ -189,16 +134,17 @@ static cl_int fail_resources(cl_command_queue queue)
 static void a_crashed_command_loses_the_device_for_good(void **state)
 {
     (void)state;
-    need_device();
+    opencl_fixture_need();
     mts_error error = {MTS_STATUS_OK, ""};
     mts_buffer *buffer = NULL;
-    cl_int (*const finish)(cl_command_queue) = opencl->cl.clFinish;
-    opencl->cl.clFinish = fail_resources;
-    assert_int_equal(mts_device_wait(world.device, &error), MTS_STATUS_DEVICE_LOST);
+    cl_int (*const finish)(cl_command_queue) = opencl_fixture_cl->cl.clFinish;
+    opencl_fixture_cl->cl.clFinish = fail_resources;
+    assert_int_equal(mts_device_wait(opencl_fixture_world.device, &error), MTS_STATUS_DEVICE_LOST);
     assert_non_null(strstr(error.text, "CL_OUT_OF_RESOURCES"));
-    opencl->cl.clFinish = finish;
-    assert_int_equal(mts_device_wait(world.device, &error), MTS_STATUS_DEVICE_LOST);
-    assert_int_equal(mts_buffer_create(world.device, 4, &buffer, &error), MTS_STATUS_DEVICE_LOST);
+    opencl_fixture_cl->cl.clFinish = finish;
+    assert_int_equal(mts_device_wait(opencl_fixture_world.device, &error), MTS_STATUS_DEVICE_LOST);
+    assert_int_equal(mts_buffer_create(opencl_fixture_world.device, 4, &buffer, &error),
+                     MTS_STATUS_DEVICE_LOST);
 }
 
 static cl_mem refuse_buffer(cl_context context, cl_bitfield flags, size_t size, void *host, cl_int *result)
@@ -214,12 +160,13 @@ static cl_mem refuse_buffer(cl_context context, cl_bitfield flags, size_t size, 
 static void a_full_device_is_out_of_memory_and_not_lost(void **state)
 {
     (void)state;
-    need_device();
+    opencl_fixture_need();
     mts_buffer *buffer = NULL;
-    opencl->cl.clCreateBuffer = refuse_buffer;
-    assert_int_equal(mts_buffer_create(world.device, 4, &buffer, NULL), MTS_STATUS_OUT_OF_MEMORY);
+    opencl_fixture_cl->cl.clCreateBuffer = refuse_buffer;
+    assert_int_equal(mts_buffer_create(opencl_fixture_world.device, 4, &buffer, NULL),
+                     MTS_STATUS_OUT_OF_MEMORY);
     assert_null(buffer);
-    assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_wait(opencl_fixture_world.device, NULL), MTS_STATUS_OK);
 }
 
 /* ---- events ---- */
@@ -264,14 +211,14 @@ static cl_int answer_status(cl_event event, cl_uint what, size_t size, void *val
 
 static void need_marks(void)
 {
-    need_device();
-    true_cl = opencl->cl;
+    opencl_fixture_need();
+    true_cl = opencl_fixture_cl->cl;
     events_made = events_released = finishes = event_waits = 0;
     event_status = wait_result = CL_SUCCESS;
-    opencl->cl.clEnqueueMarkerWithWaitList = count_marker;
-    opencl->cl.clReleaseEvent = count_release;
-    opencl->cl.clFinish = count_finish;
-    opencl->cl.clWaitForEvents = count_wait;
+    opencl_fixture_cl->cl.clEnqueueMarkerWithWaitList = count_marker;
+    opencl_fixture_cl->cl.clReleaseEvent = count_release;
+    opencl_fixture_cl->cl.clFinish = count_finish;
+    opencl_fixture_cl->cl.clWaitForEvents = count_wait;
 }
 
 static void events_of_marks_are_released_when_passed_replaced_or_destroyed(void **state)
@@ -280,21 +227,22 @@ static void events_of_marks_are_released_when_passed_replaced_or_destroyed(void 
     bool passed = false;
     need_marks();
     for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
-        assert_int_equal(mts_device_event_record(world.device, i, NULL), MTS_STATUS_OK);
+        assert_int_equal(mts_device_event_record(opencl_fixture_world.device, i, NULL), MTS_STATUS_OK);
     }
     assert_int_equal(events_made, MTS_DEVICE_EVENTS);
     assert_int_equal(events_released, 0);
-    assert_int_equal(mts_device_event_wait(world.device, 0, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_wait(opencl_fixture_world.device, 0, NULL), MTS_STATUS_OK);
     assert_int_equal(events_released, 1);
     while (!passed) {
-        assert_int_equal(mts_device_event_passed(world.device, 1, &passed, NULL), MTS_STATUS_OK);
+        assert_int_equal(mts_device_event_passed(opencl_fixture_world.device, 1, &passed, NULL),
+                         MTS_STATUS_OK);
     }
     assert_int_equal(events_released, 2);
     assert_int_equal(event_waits, 2); /* also behind the answer "complete" */
-    assert_int_equal(mts_device_event_record(world.device, 2, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_record(opencl_fixture_world.device, 2, NULL), MTS_STATUS_OK);
     assert_int_equal(events_released, 3);
     assert_int_equal(finishes, 0);
-    mts_device_destroy(&world.device);
+    mts_device_destroy(&opencl_fixture_world.device);
     assert_int_equal(events_released, events_made);
 }
 
@@ -302,23 +250,24 @@ static void a_driver_without_markers_is_waited_for(void **state)
 {
     (void)state;
     need_marks();
-    if (opencl->quirks->finish_by_marker) {
+    if (opencl_fixture_cl->quirks->finish_by_marker) {
         skip(); /* its clFinish does not wait, and nothing else is left */
     }
     bool passed = false;
     uint32_t sent = 77;
     uint32_t fetched = 0;
-    mts_buffer *buffer = make_buffer();
-    opencl->cl.clEnqueueMarkerWithWaitList = NULL;
+    mts_buffer *buffer = opencl_fixture_buffer();
+    opencl_fixture_cl->cl.clEnqueueMarkerWithWaitList = NULL;
     assert_int_equal(mts_buffer_write_async(buffer, 0, &sent, sizeof sent, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_buffer_read_async(buffer, 0, &fetched, sizeof fetched, NULL), MTS_STATUS_OK);
-    assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_record(opencl_fixture_world.device, 0, NULL), MTS_STATUS_OK);
     assert_int_equal(finishes, 0);
-    assert_int_equal(mts_device_event_passed(world.device, 0, &passed, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_passed(opencl_fixture_world.device, 0, &passed, NULL), MTS_STATUS_OK);
     assert_true(passed);
     assert_int_equal(fetched, 77);
     assert_int_equal(finishes, 1);
-    assert_int_equal(mts_device_event_wait(world.device, 0, NULL), MTS_STATUS_OK); /* known by now */
+    assert_int_equal(mts_device_event_wait(opencl_fixture_world.device, 0, NULL),
+                     MTS_STATUS_OK); /* known by now */
     assert_int_equal(finishes, 1);
     mts_buffer_destroy(&buffer);
 }
@@ -335,19 +284,20 @@ static void a_failed_command_is_seen_at_the_event_behind_it(void **state)
     };
     (void)state;
     need_marks();
-    opencl->cl.clGetEventInfo = answer_status;
+    opencl_fixture_cl->cl.clGetEventInfo = answer_status;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bool passed = true;
         mts_error error = {MTS_STATUS_OK, ""};
         event_status = cases[i].status;
-        assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OK);
+        assert_int_equal(mts_device_event_record(opencl_fixture_world.device, 0, NULL), MTS_STATUS_OK);
         for (int k = 0; k < 2; k++) { /* asking again says the same */
-            assert_int_equal(mts_device_event_passed(world.device, 0, &passed, &error), cases[i].code);
+            assert_int_equal(mts_device_event_passed(opencl_fixture_world.device, 0, &passed, &error),
+                             cases[i].code);
             assert_false(passed);
         }
-        assert_true(world.device->lost || strstr(error.text, mts_cl_error_name(event_status)));
+        assert_true(opencl_fixture_world.device->lost || strstr(error.text, mts_cl_error_name(event_status)));
     }
-    assert_true(world.device->lost);
+    assert_true(opencl_fixture_world.device->lost);
 }
 
 static void a_wait_for_an_event_behind_a_crash_loses_the_device(void **state)
@@ -356,10 +306,10 @@ static void a_wait_for_an_event_behind_a_crash_loses_the_device(void **state)
     mts_error error = {MTS_STATUS_OK, ""};
     need_marks();
     wait_result = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
-    assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OK);
-    assert_int_equal(mts_device_event_wait(world.device, 0, &error), MTS_STATUS_DEVICE_LOST);
+    assert_int_equal(mts_device_event_record(opencl_fixture_world.device, 0, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_wait(opencl_fixture_world.device, 0, &error), MTS_STATUS_DEVICE_LOST);
     assert_non_null(strstr(error.text, "clWaitForEvents"));
-    mts_device_destroy(&world.device);
+    mts_device_destroy(&opencl_fixture_world.device);
     assert_int_equal(events_released, events_made);
 }
 
@@ -377,11 +327,11 @@ static void an_event_that_cannot_be_set_stands_behind_nothing(void **state)
     (void)state;
     bool passed = false;
     need_marks();
-    assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OK);
-    opencl->cl.clEnqueueMarkerWithWaitList = refuse_marker;
-    assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OUT_OF_MEMORY);
+    assert_int_equal(mts_device_event_record(opencl_fixture_world.device, 0, NULL), MTS_STATUS_OK);
+    opencl_fixture_cl->cl.clEnqueueMarkerWithWaitList = refuse_marker;
+    assert_int_equal(mts_device_event_record(opencl_fixture_world.device, 0, NULL), MTS_STATUS_OUT_OF_MEMORY);
     assert_int_equal(events_released, 1);
-    assert_int_equal(mts_device_event_passed(world.device, 0, &passed, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_passed(opencl_fixture_world.device, 0, &passed, NULL), MTS_STATUS_OK);
     assert_true(passed);
 }
 
@@ -406,9 +356,9 @@ static void only_writes_and_reads_block(void **state)
     (void)state;
     uint32_t word = 1;
     need_marks();
-    mts_buffer *buffer = make_buffer();
-    opencl->cl.clEnqueueWriteBuffer = watch_write;
-    opencl->cl.clEnqueueReadBuffer = watch_read;
+    mts_buffer *buffer = opencl_fixture_buffer();
+    opencl_fixture_cl->cl.clEnqueueWriteBuffer = watch_write;
+    opencl_fixture_cl->cl.clEnqueueReadBuffer = watch_read;
     assert_int_equal(mts_buffer_write(buffer, 0, &word, 4, NULL), MTS_STATUS_OK);
     assert_int_equal(last_blocking, CL_TRUE);
     assert_int_equal(mts_buffer_write_async(buffer, 0, &word, 4, NULL), MTS_STATUS_OK);
@@ -417,7 +367,7 @@ static void only_writes_and_reads_block(void **state)
     assert_int_equal(last_blocking, CL_TRUE);
     assert_int_equal(mts_buffer_read_async(buffer, 0, &word, 4, NULL), MTS_STATUS_OK);
     assert_int_equal(last_blocking, CL_FALSE);
-    assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_wait(opencl_fixture_world.device, NULL), MTS_STATUS_OK);
     mts_buffer_destroy(&buffer);
 }
 
@@ -436,10 +386,10 @@ static cl_kernel create_some(cl_program program, const char *name, cl_int *resul
 static void a_list_that_fails_half_way_is_taken_back(void **state)
 {
     (void)state;
-    need_device();
+    opencl_fixture_need();
     mts_error error;
-    mts_kernel *kernel = make_kernel("");
-    mts_buffer *buffer = make_buffer();
+    mts_kernel *kernel = opencl_fixture_kernel("");
+    mts_buffer *buffer = opencl_fixture_buffer();
     mts_launch launches[3];
     mts_command_list *list = NULL;
     memset(launches, 0, sizeof launches);
@@ -450,24 +400,23 @@ static void a_list_that_fails_half_way_is_taken_back(void **state)
             launches[i].global[k] = launches[i].local[k] = 1;
         }
     }
-    true_create = opencl->cl.clCreateKernel;
-    opencl->cl.clCreateKernel = create_some;
-    const uint32_t alive = world.allocator.alive;
+    true_create = opencl_fixture_cl->cl.clCreateKernel;
+    opencl_fixture_cl->cl.clCreateKernel = create_some;
+    const uint32_t alive = opencl_fixture_world.allocator.alive;
     for (kernels_left = 0; kernels_left < 3;) {
         const uint32_t next = kernels_left + 1;
-        assert_int_equal(mts_command_list_create(world.device, launches, 3, &list, &error),
+        assert_int_equal(mts_command_list_create(opencl_fixture_world.device, launches, 3, &list, &error),
                          MTS_STATUS_OUT_OF_MEMORY);
         assert_null(list);
-        assert_int_equal(world.allocator.alive, alive);
+        assert_int_equal(opencl_fixture_world.allocator.alive, alive);
         kernels_left = next;
     }
-    assert_int_equal(mts_command_list_create(world.device, launches, 3, &list, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_command_list_create(opencl_fixture_world.device, launches, 3, &list, &error),
+                     MTS_STATUS_OK);
     mts_command_list_destroy(&list);
     mts_buffer_destroy(&buffer);
-    mts_cl_kernel_destroy(world.device, kernel);
+    mts_cl_kernel_destroy(opencl_fixture_world.device, kernel);
 }
-
-#define DEVICE_TEST(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
 
 int main(void)
 {
@@ -475,18 +424,18 @@ int main(void)
         cmocka_unit_test(a_missing_library_is_not_found_and_leaves_the_table_empty),
         cmocka_unit_test(results_have_their_names),
         cmocka_unit_test(the_same_result_means_different_things_at_different_stages),
-        DEVICE_TEST(a_kernel_that_does_not_build_is_told_with_its_name_and_the_drivers_log),
-        DEVICE_TEST(a_program_without_its_kernel_is_an_error),
-        DEVICE_TEST(kernels_of_equal_name_and_options_share_a_program),
-        DEVICE_TEST(a_crashed_command_loses_the_device_for_good),
-        DEVICE_TEST(a_full_device_is_out_of_memory_and_not_lost),
-        DEVICE_TEST(events_of_marks_are_released_when_passed_replaced_or_destroyed),
-        DEVICE_TEST(a_driver_without_markers_is_waited_for),
-        DEVICE_TEST(a_failed_command_is_seen_at_the_event_behind_it),
-        DEVICE_TEST(a_wait_for_an_event_behind_a_crash_loses_the_device),
-        DEVICE_TEST(an_event_that_cannot_be_set_stands_behind_nothing),
-        DEVICE_TEST(only_writes_and_reads_block),
-        DEVICE_TEST(a_list_that_fails_half_way_is_taken_back),
+        OPENCL_TEST(a_kernel_that_does_not_build_is_told_with_its_name_and_the_drivers_log),
+        OPENCL_TEST(a_program_without_its_kernel_is_an_error),
+        OPENCL_TEST(kernels_of_equal_name_and_options_share_a_program),
+        OPENCL_TEST(a_crashed_command_loses_the_device_for_good),
+        OPENCL_TEST(a_full_device_is_out_of_memory_and_not_lost),
+        OPENCL_TEST(events_of_marks_are_released_when_passed_replaced_or_destroyed),
+        OPENCL_TEST(a_driver_without_markers_is_waited_for),
+        OPENCL_TEST(a_failed_command_is_seen_at_the_event_behind_it),
+        OPENCL_TEST(a_wait_for_an_event_behind_a_crash_loses_the_device),
+        OPENCL_TEST(an_event_that_cannot_be_set_stands_behind_nothing),
+        OPENCL_TEST(only_writes_and_reads_block),
+        OPENCL_TEST(a_list_that_fails_half_way_is_taken_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

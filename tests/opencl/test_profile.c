@@ -11,32 +11,12 @@
 
 #include <cmocka.h>
 
-#include "platform/opencl/opencl.h"
-#include "support/device_fixture.h"
-
-static device_fixture world;
-static mts_cl_device *opencl;
-
-static int open_device(void **state)
-{
-    (void)state;
-    device_fixture_init(&world, NULL);
-    device_fixture_open(&world, &mts_backend_opencl, 0);
-    opencl = (mts_cl_device *)world.device;
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    device_fixture_close(&world);
-    return 0;
-}
+#include "support/opencl_fixture.h"
 
 static void the_device_is_a_gpu_of_the_limits(void **state)
 {
     (void)state;
-    const mts_device_info *info = &world.device->info;
+    const mts_device_info *info = &opencl_fixture_world.device->info;
     assert_true(info->is_gpu);
     assert_non_null(strstr(info->name, "GPU profile of"));
     assert_int_equal(info->work_group_size, 32);
@@ -59,11 +39,13 @@ static void what_exceeds_a_limit_is_refused_by_the_layer_too(void **state)
     mts_kernel *kernel = NULL;
     mts_buffer *buffer = NULL;
     cl_int result = CL_SUCCESS;
-    assert_null(opencl->cl.clCreateBuffer(opencl->context, CL_MEM_READ_WRITE, 268435457, NULL, &result));
+    assert_null(opencl_fixture_cl->cl.clCreateBuffer(opencl_fixture_cl->context, CL_MEM_READ_WRITE, 268435457,
+                                                     NULL, &result));
     assert_int_equal(result, -61); /* CL_INVALID_BUFFER_SIZE */
-    assert_int_equal(mts_cl_kernel_create_from(world.device, &nothing, "", &kernel, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_cl_kernel_create_from(opencl_fixture_world.device, &nothing, "", &kernel, NULL),
+                     MTS_STATUS_OK);
     assert_int_equal(kernel->work_group_size, 32);
-    assert_int_equal(mts_buffer_create(world.device, 256, &buffer, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_create(opencl_fixture_world.device, 256, &buffer, NULL), MTS_STATUS_OK);
     const mts_launch launch = {.kernel = kernel,
                                .act = buffer,
                                .pool = buffer,
@@ -71,28 +53,27 @@ static void what_exceeds_a_limit_is_refused_by_the_layer_too(void **state)
                                .global = {64, 1, 1},
                                .local = {32, 1, 1}};
     mts_command_list *list = NULL;
-    kernel->device = world.device;
-    assert_int_equal(mts_command_list_create(world.device, &launch, 1, &list, NULL), MTS_STATUS_OK);
+    kernel->device = opencl_fixture_world.device;
+    assert_int_equal(mts_command_list_create(opencl_fixture_world.device, &launch, 1, &list, NULL),
+                     MTS_STATUS_OK);
     cl_kernel handle = ((mts_cl_command_list *)list)->launches[0].handle;
-    assert_int_equal(
-        opencl->cl.clEnqueueNDRangeKernel(opencl->queue, handle, 3, NULL, fits, whole, 0, NULL, NULL),
-        CL_SUCCESS);
-    assert_int_equal(
-        opencl->cl.clEnqueueNDRangeKernel(opencl->queue, handle, 3, NULL, fits, over, 0, NULL, NULL),
-        -54); /* CL_INVALID_WORK_GROUP_SIZE */
-    assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
+    assert_int_equal(opencl_fixture_cl->cl.clEnqueueNDRangeKernel(opencl_fixture_cl->queue, handle, 3, NULL,
+                                                                  fits, whole, 0, NULL, NULL),
+                     CL_SUCCESS);
+    assert_int_equal(opencl_fixture_cl->cl.clEnqueueNDRangeKernel(opencl_fixture_cl->queue, handle, 3, NULL,
+                                                                  fits, over, 0, NULL, NULL),
+                     -54); /* CL_INVALID_WORK_GROUP_SIZE */
+    assert_int_equal(mts_device_wait(opencl_fixture_world.device, NULL), MTS_STATUS_OK);
     mts_command_list_destroy(&list);
     mts_buffer_destroy(&buffer);
-    mts_cl_kernel_destroy(world.device, kernel);
+    mts_cl_kernel_destroy(opencl_fixture_world.device, kernel);
 }
-
-#define DEVICE_TEST(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        DEVICE_TEST(the_device_is_a_gpu_of_the_limits),
-        DEVICE_TEST(what_exceeds_a_limit_is_refused_by_the_layer_too),
+        OPENCL_TEST(the_device_is_a_gpu_of_the_limits),
+        OPENCL_TEST(what_exceeds_a_limit_is_refused_by_the_layer_too),
     };
     if (!getenv("OPENCL_LAYERS") || mts_backend_opencl.count() == 0) {
         print_message("skipped: no OpenCL device, or no loader that takes layers\n");

@@ -233,11 +233,10 @@ static void number(const char *name, float value)
     onnx_model_floats(&model, name, 0, NULL, data);
 }
 
-/* As PyTorch exports Gelu before opset 20, with the half at the end or at the first factor. */
-static void gelu_of_several_nodes_is_one_function(void **state)
+/* A convolution and what is Gelu if `root` is that of 2, as PyTorch exports it before opset 20. */
+static void conv_and_gelu(float root, const char *output)
 {
-    (void)state;
-    number("root", 1.41421354f);
+    number("root", root);
     number("half", 0.5f);
     number("unit", 1.0f);
     conv("x,w", "a");
@@ -245,7 +244,14 @@ static void gelu_of_several_nodes_is_one_function(void **state)
     onnx_model_node(&model, "Erf", "d", "e");
     onnx_model_node(&model, "Add", "e,unit", "g");
     onnx_model_node(&model, "Mul", "a,g", "p");
-    onnx_model_node(&model, "Mul", "p,half", "n");
+    onnx_model_node(&model, "Mul", "p,half", output);
+}
+
+/* With the half at the end, then at the first factor. */
+static void gelu_of_several_nodes_is_one_function(void **state)
+{
+    (void)state;
+    conv_and_gelu(1.41421354f, "n");
     onnx_model_node(&model, "Div", "n,root", "d2");
     onnx_model_node(&model, "Erf", "d2", "e2");
     onnx_model_node(&model, "Add", "unit,e2", "g2");
@@ -280,15 +286,7 @@ static void hard_swish_of_several_nodes_is_one_function(void **state)
 static void what_is_no_gelu_stays(void **state)
 {
     (void)state;
-    number("root", 1.5f);
-    number("half", 0.5f);
-    number("unit", 1.0f);
-    conv("x,w", "a");
-    onnx_model_node(&model, "Div", "a,root", "d");
-    onnx_model_node(&model, "Erf", "d", "e");
-    onnx_model_node(&model, "Add", "e,unit", "g");
-    onnx_model_node(&model, "Mul", "a,g", "p");
-    onnx_model_node(&model, "Mul", "p,half", "y");
+    conv_and_gelu(1.5f, "y");
     onnx_model_output(&model, "y");
     fold();
     assert_int_equal(after->node_count, 5);

@@ -343,23 +343,24 @@ static void of_a_choice_at_run_time_both_branches_are_computed(void **state)
 static void a_choice_at_run_time_needs_branches_of_one_shape(void **state)
 {
     (void)state;
-    onnx_model_begin(&model, 17);
-    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
-    onnx_model_input(&model, "c", 9, INTS(1));
-    choice("c", "Tanh", "Transpose");
-    refused(MTS_STATUS_UNSUPPORTED, "output 0 has another shape");
-    onnx_model_end(&model);
-    onnx_model_begin(&model, 17);
-    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
-    onnx_model_input(&model, "c", 9, INTS(2));
-    choice("c", "Tanh", "Sigmoid");
-    refused(MTS_STATUS_MALFORMED, "the condition is not one value");
-    onnx_model_end(&model);
-    onnx_model_begin(&model, 17);
-    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
-    onnx_model_input(&model, "c", 9, INTS(1));
-    choice("c", "Tanh", "NotThere");
-    refused(MTS_STATUS_UNSUPPORTED, "NotThere");
+    static const struct {
+        int64_t conditions;
+        const char *otherwise;
+        mts_status status;
+        const char *part;
+    } cases[] = {{1, "Transpose", MTS_STATUS_UNSUPPORTED, "output 0 has another shape"},
+                 {2, "Sigmoid", MTS_STATUS_MALFORMED, "the condition is not one value"},
+                 {1, "NotThere", MTS_STATUS_UNSUPPORTED, "NotThere"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        onnx_model_begin(&model, 17);
+        onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
+        onnx_model_input(&model, "c", 9, INTS(cases[i].conditions));
+        choice("c", "Tanh", cases[i].otherwise);
+        refused(cases[i].status, cases[i].part);
+        if (i + 1 < sizeof cases / sizeof *cases) {
+            onnx_model_end(&model); /* the last one is the tear-down's */
+        }
+    }
 }
 
 static void loops_are_refused_by_name(void **state)

@@ -13,10 +13,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/import/import.h"
-#include "compiler/passes/fold.h"
 #include "support/net.h"
-#include "support/tflite_model.h"
+#include "support/tflite_world.h"
 
 #define LSTM 44
 #define BATCH 2
@@ -28,10 +26,7 @@
 enum { INPUT_WEIGHT = 1, STATE_WEIGHT = 5, PEEPHOLE = 9, BIAS = 12, PROJECTION = 16, STATES = 18, NORM = 20 };
 enum { GATE_INPUT, GATE_FORGET, GATE_CELL, GATE_OUTPUT };
 
-static mts_arena arena;
-static mts_error error;
-static mts_device *device;
-static tflite_model model;
+static tflite_world world;
 static float x[STEPS_MOST * BATCH * INPUTS], w[GATES][HIDDEN * INPUTS], r[GATES][HIDDEN * HIDDEN];
 static float b[GATES][HIDDEN], peep[3][HIDDEN];
 
@@ -52,9 +47,6 @@ static void fill(float *numbers, size_t count, float scale, uint32_t seed)
 static int set_up(void **state)
 {
     (void)state;
-    mts_arena_init(&arena, mts_allocator_default());
-    error = (mts_error){0};
-    tflite_begin(&model);
     memset(&layer, 0, sizeof layer);
     layer.steps = 4;
     fill(x, sizeof x / sizeof *x, 2.0f, 1);
@@ -66,16 +58,19 @@ static int set_up(void **state)
     for (uint32_t g = 0; g < 3; g++) {
         fill(peep[g], HIDDEN, 2.0f, 40 + g);
     }
-    return net_device_open("reference", NULL, &device, &error) == MTS_STATUS_OK ? 0 : -1;
+    return tflite_world_open(&world);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    tflite_end(&model);
-    mts_device_destroy(&device);
-    mts_arena_release(&arena);
-    return 0;
+    return tflite_world_close(&world);
+}
+
+static void refused(mts_status status, const char *part)
+{
+    tflite_world_refuses(&world, status, part);
+    assert_non_null(strstr(world.error.text, "(UNIDIRECTIONAL_SEQUENCE_LSTM)"));
 }
 
 static double sigmoid(double z)
@@ -126,9 +121,9 @@ static void define(float *out)
 static int gate_tensor(const char *kind, int gate, int rank, int columns, const float *data)
 {
     static char names[64][16];
-    char *name = names[model.tensor_count];
+    char *name = names[world.model.tensor_count];
     (void)snprintf(name, sizeof names[0], "%s%d", kind, gate);
-    return tflite_floats(&model, name, rank, (const int32_t[]){HIDDEN, columns}, data);
+    return tflite_floats(&world.model, name, rank, (const int32_t[]){HIDDEN, columns}, data);
 }
 
 /* The model of the layer; its operator, for tests to change. */
@@ -136,10 +131,10 @@ static tflite_operator *build(void)
 {
     const int32_t first = layer.time_major ? layer.steps : BATCH,
                   second = layer.time_major ? BATCH : layer.steps;
-    const int in = tflite_input(&model, "x", 3, (const int32_t[]){first, second, INPUTS});
-    const int y = tflite_value(&model, "y", 3, (const int32_t[]){first, second, HIDDEN});
-    tflite_node(&model, LSTM, y, in, -1, -1);
-    tflite_operator *node = &model.operators[model.operator_count - 1];
+    const int in = tflite_input(&world.model, "x", 3, (const int32_t[]){first, second, INPUTS});
+    const int y = tflite_value(&world.model, "y", 3, (const int32_t[]){first, second, HIDDEN});
+    tflite_node(&world.model, LSTM, y, in, -1, -1);
+    tflite_operator *node = &world.model.operators[world.model.operator_count - 1];
     node->input_count = 24;
     for (int i = 1; i < 24; i++) {
         node->inputs[i] = -1;
@@ -153,13 +148,14 @@ static tflite_operator *build(void)
         node->inputs[PEEPHOLE + g] = gate_tensor("p", g, 1, 1, peep[g]);
     }
     for (int i = 0; i < 2; i++) {
-        node->inputs[STATES + i] = tflite_value(&model, i ? "c" : "h", 2, (const int32_t[]){BATCH, HIDDEN});
-        model.tensors[node->inputs[STATES + i]].is_variable = 1;
+        node->inputs[STATES + i] =
+            tflite_value(&world.model, i ? "c" : "h", 2, (const int32_t[]){BATCH, HIDDEN});
+        world.model.tensors[node->inputs[STATES + i]].is_variable = 1;
     }
-    tflite_option(&model, 0, 4);
-    tflite_option_float(&model, 1, layer.clip);
-    tflite_option(&model, 3, layer.time_major);
-    tflite_output(&model, y);
+    tflite_option(&world.model, 0, 4);
+    tflite_option_float(&world.model, 1, layer.clip);
+    tflite_option(&world.model, 3, layer.time_major);
+    tflite_output(&world.model, y);
     return node;
 }
 
@@ -177,22 +173,18 @@ static uint32_t compare(void)
 {
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT};
     float wanted[STEPS_MOST * BATCH * HIDDEN];
-    mts_graph *graph = NULL, *folded = NULL;
     const void *data[1] = {x};
     const void *const *inputs = data;
     test_net net = {0};
     mts_engine *engine = NULL;
     build();
-    const tflite_bytes *file = tflite_file(&model);
-    mts_status status =
-        mts_import_memory(file->data, file->size, "hand.tflite", NULL, &arena, &graph, &error);
-    MTS_TRY(status, mts_fold(graph, &arena, &folded, &error));
-    const mts_graph *const run = folded;
-    MTS_TRY(status, net_make(&run, 1, 0.0f, &net, &error));
-    MTS_TRY(status, mts_planned_engine_create(device, net.archive, &options, NULL, &engine, NULL, &error));
-    MTS_TRY(status, net_engine_run(engine, &net, &inputs, &error));
+    const mts_graph *const run = tflite_world_folded(&world);
+    mts_status status = net_make(&run, 1, 0.0f, &net, &world.error);
+    MTS_TRY(status, mts_planned_engine_create(world.device, net.archive, &options, NULL, &engine, NULL,
+                                              &world.error));
+    MTS_TRY(status, net_engine_run(engine, &net, &inputs, &world.error));
     if (status != MTS_STATUS_OK) {
-        fail_msg("%s", error.text);
+        fail_msg("%s", world.error.text);
     }
     size_t count = 0;
     const float *got = net_output(engine, &net, 0, 0, &count);
@@ -203,25 +195,9 @@ static uint32_t compare(void)
     }
     mts_engine_destroy(&engine);
     net_release(&net);
-    tflite_end(&model);
-    tflite_begin(&model);
-    return count_of(folded, MTS_OP_RECUR);
-}
-
-static void refused(mts_status code, const char *part)
-{
-    const tflite_bytes *file = tflite_file(&model);
-    mts_graph *graph = (mts_graph *)&arena;
-    const mts_status status =
-        mts_import_memory(file->data, file->size, "hand.tflite", NULL, &arena, &graph, &error);
-    assert_null(graph);
-    if (status != code || !strstr(error.text, part) ||
-        !strstr(error.text, "(UNIDIRECTIONAL_SEQUENCE_LSTM)")) {
-        fail_msg("%s: '%s' is not %s: '%s'", mts_status_text(status), error.text, mts_status_text(code),
-                 part);
-    }
-    tflite_end(&model);
-    tflite_begin(&model);
+    tflite_end(&world.model);
+    tflite_begin(&world.model);
+    return count_of(run, MTS_OP_RECUR);
 }
 
 static void one_recurrence_does_all_steps(void **state)
@@ -268,16 +244,16 @@ static void what_is_not_supported_is_refused_by_name(void **state)
     node->inputs[PROJECTION] = node->inputs[STATE_WEIGHT];
     refused(MTS_STATUS_UNSUPPORTED, "a projection is not supported");
     build();
-    tflite_option(&model, 0, 1);
+    tflite_option(&world.model, 0, 1);
     refused(MTS_STATUS_UNSUPPORTED, "another activation than tanh is not supported");
     build();
-    tflite_option(&model, 5, 1);
+    tflite_option(&world.model, 5, 1);
     refused(MTS_STATUS_UNSUPPORTED, "a diagonal weight is not supported");
     static const float scale = 0.5f;
     build();
-    model.tensors[0].type = TFLITE_INT8;
-    model.tensors[0].scales = &scale;
-    model.tensors[0].scale_count = 1;
+    world.model.tensors[0].type = TFLITE_INT8;
+    world.model.tensors[0].scales = &scale;
+    world.model.tensors[0].scale_count = 1;
     refused(MTS_STATUS_UNSUPPORTED, "its integer form is not supported");
 }
 
@@ -309,18 +285,13 @@ static void operands_that_do_not_fit_are_refused(void **state)
 static void a_variable_without_its_operator_is_refused(void **state)
 {
     (void)state;
-    const int v = tflite_value(&model, "v", 2, (const int32_t[]){BATCH, HIDDEN});
-    const int y = tflite_value(&model, "y", 2, (const int32_t[]){BATCH, HIDDEN});
-    const int in = tflite_input(&model, "x", 2, (const int32_t[]){BATCH, HIDDEN});
-    const tflite_bytes *file = NULL;
-    mts_graph *graph = NULL;
-    model.tensors[v].is_variable = 1;
-    tflite_node(&model, 0, y, in, v, -1);
-    tflite_output(&model, y);
-    file = tflite_file(&model);
-    assert_int_equal(mts_import_memory(file->data, file->size, "hand.tflite", NULL, &arena, &graph, &error),
-                     MTS_STATUS_MALFORMED);
-    assert_non_null(strstr(error.text, "'v' is not defined before it is used"));
+    const int v = tflite_value(&world.model, "v", 2, (const int32_t[]){BATCH, HIDDEN});
+    const int y = tflite_value(&world.model, "y", 2, (const int32_t[]){BATCH, HIDDEN});
+    const int in = tflite_input(&world.model, "x", 2, (const int32_t[]){BATCH, HIDDEN});
+    world.model.tensors[v].is_variable = 1;
+    tflite_node(&world.model, 0, y, in, v, -1);
+    tflite_output(&world.model, y);
+    tflite_world_refuses(&world, MTS_STATUS_MALFORMED, "'v' is not defined before it is used");
 }
 
 int main(void)

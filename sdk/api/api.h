@@ -33,7 +33,6 @@ struct mts_runtime {
     bool chosen;                       /* the caller named no device */
     bool check;
     uint32_t rank;               /* of the device among those that could have been chosen */
-    uint32_t sessions;           /* alive; they hold the device */
     bool settled;                /* a session was built on the device, which stays */
     mts_program_counts programs; /* kept by the device */
     mts_cache cache;
@@ -51,7 +50,6 @@ struct mts_session {
     mts_bundle *bundle;
     mts_engine *engine;
     mts_planning_report report; /* how the engine was decided on */
-    bool counted;               /* among the runtime's */
     bool separate_inputs;
     uint32_t task_count;
     uint32_t *tasks; /* indices in the archive */

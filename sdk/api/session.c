@@ -229,9 +229,7 @@ mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle, const mt
         mts_session_destroy(&session);
         return mts_sink_report(&runtime->sink, status, &error);
     }
-    runtime->sessions++;
     runtime->settled = true;
-    session->counted = true;
     *out = session;
     return MTS_STATUS_OK;
 }
@@ -251,7 +249,6 @@ void mts_session_destroy(mts_session **session)
     }
     mts_engine_destroy(&dead->engine);
     mts_planning_report_release(&dead->report);
-    dead->runtime->sessions -= dead->counted;
     mts_alloc_free(&dead->runtime->allocator, dead->tasks);
     mts_alloc_free(&dead->runtime->allocator, dead);
 }

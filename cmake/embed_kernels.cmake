@@ -69,7 +69,7 @@ function(deflate out text)
 endfunction()
 
 file(STRINGS ${ROOT}/kernels/manifest.def rows REGEX "^KERNEL\\(")
-read_text(head kernels/prelude.h kernels/abi/kinds.h kernels/abi/functions.h
+read_text(head kernels/prelude.h kernels/prelude_cuda.h kernels/prelude_opencl.h kernels/prelude_operators.h kernels/abi/kinds.h kernels/abi/functions.h
           kernels/abi/params.h kernels/dest.h)
 set(all "${head}")
 string(LENGTH "${head}" head_length)

@@ -8,6 +8,8 @@ add_custom_command(
   COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DOUT=${MTS_GENERATED}/kernel_table.c
           -P ${CMAKE_SOURCE_DIR}/cmake/embed_kernels.cmake
   DEPENDS ${MTS_KERNEL_FILES} ${CMAKE_SOURCE_DIR}/kernels/manifest.def ${CMAKE_SOURCE_DIR}/kernels/prelude.h
+          ${CMAKE_SOURCE_DIR}/kernels/prelude_cuda.h ${CMAKE_SOURCE_DIR}/kernels/prelude_opencl.h
+          ${CMAKE_SOURCE_DIR}/kernels/prelude_operators.h
           ${CMAKE_SOURCE_DIR}/kernels/dest.h
           ${CMAKE_SOURCE_DIR}/kernels/abi/params.h ${CMAKE_SOURCE_DIR}/kernels/abi/kinds.h
           ${CMAKE_SOURCE_DIR}/kernels/abi/functions.h
@@ -15,7 +17,7 @@ add_custom_command(
   VERBATIM)
 
 set(MTS_BACKENDS "")
-foreach(backend CUDA OPENCL REFERENCE NULL)
+foreach(backend CUDA OPENCL CPU REFERENCE NULL)
   if(MTS_BACKEND_${backend})
     string(TOLOWER ${backend} lower)
     list(APPEND MTS_BACKENDS ${lower})

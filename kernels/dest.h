@@ -28,9 +28,6 @@
 #ifndef MTS_KERNELS_DEST_H
 #define MTS_KERNELS_DEST_H
 
-#define MTS_ARGS                                                                                             \
-    GLOBAL mts_real *RESTRICT act, GLOBAL const mts_real *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT params, \
-        mts_u32 first
 #define MTS_MEMBER(type)                                                                                     \
     ((GLOBAL const type *)(params + first + mts_global_id(2) * (mts_u32)(sizeof(type) / sizeof(mts_u32))))
 
@@ -54,23 +51,18 @@ INLINE void mts_zero(GLOBAL mts_real *p, mts_u32 n) {
     for (mts_u32 i = 0; i < n; i++) mts_store(p + i, 0.0f);
 }
 
-/* Floats of a plane that each work-item owns. */
-INLINE mts_u32 mts_run(mts_u32 pitch) {
-    const mts_u32 n = mts_global_size(0);
+/* Floats of a plane that each of n work-items owns. */
+INLINE mts_u32 mts_run_of(mts_u32 pitch, mts_u32 n) {
     return n < pitch ? ((pitch + n - 1) / n + VEC - 1) / VEC * VEC : VEC;
 }
+#define mts_run(pitch) mts_run_of(pitch, mts_global_size(0))
 
-/* The zeros after the last plane. */
-INLINE void mts_span_tail(GLOBAL mts_real *act, GLOBAL const mts_dest_params *d, mts_u32 plane, mts_u32 run) {
-    for (mts_u32 i = mts_global_id(0) * run; i < d->tail; i += mts_global_size(0) * run)
-        mts_zero(act + plane + i, mts_least(d->tail - i, run));
-}
-
-INLINE mts_span mts_span_open(GLOBAL mts_real *act, GLOBAL const mts_dest_params *d) {
-    const mts_u32 q = mts_global_id(1), planes = d->dims[0] * d->dims[1] * d->dims[2] * d->dims[3];
-    const mts_u32 run = mts_run(d->pitch);
+/* Work-item `item` of `items` along a plane, of plane q. */
+INLINE mts_span mts_span_of(GLOBAL mts_real *act, GLOBAL const mts_dest_params *d, mts_u32 item, mts_u32 items, mts_u32 q) {
+    const mts_u32 planes = d->dims[0] * d->dims[1] * d->dims[2] * d->dims[3];
+    const mts_u32 run = mts_run_of(d->pitch, items);
     mts_span s;
-    s.at = mts_global_id(0) * run;
+    s.at = item * run;
     s.end = q < planes ? mts_least(s.at + run, d->pitch) : 0;
     s.plane = d->base - d->gap + q * d->pitch;
     s.stop = s.plane + s.end;
@@ -78,7 +70,9 @@ INLINE mts_span mts_span_open(GLOBAL mts_real *act, GLOBAL const mts_dest_params
     s.c[0] = s.c[1] = s.c[2] = 0;
     s.c[3] = q;
     s.y = s.x = s.n = s.to = s.row = s.column = 0;
-    if (q == planes) mts_span_tail(act, d, s.plane, run);
+    if (q == planes) /* the zeros after the last plane */
+        for (mts_u32 i = item * run; i < d->tail; i += items * run)
+            mts_zero(act + s.plane + i, mts_least(d->tail - i, run));
     if (planes != d->dims[3]) {
         mts_u32 rest = q / d->dims[3];
         s.c[3] = q - rest * d->dims[3];
@@ -93,6 +87,7 @@ INLINE mts_span mts_span_open(GLOBAL mts_real *act, GLOBAL const mts_dest_params
     }
     return s;
 }
+#define mts_span_open(act, d) mts_span_of(act, d, mts_global_id(0), mts_global_size(0), mts_global_id(1))
 
 /*
  * For kernels whose work-items own rows instead of runs: the zeros beside rows y .. y + n - 1 of the plane that begins
@@ -190,7 +185,6 @@ INLINE float mts_row_load(GLOBAL const mts_real *p, mts_i32 step, mts_u32 left, 
 INLINE void mts_row_store(GLOBAL mts_real *p, float v, mts_u32 left, mts_u32 room) {
     mts_store(p, v);
 }
-#define mts_vec_two(p) mts_load(p)
 #define mts_vec_sum(v) (v)
 #define mts_vec_most(v) (v)
 #define mts_vec_least(v) (v)
@@ -203,15 +197,6 @@ INLINE mts_vec mts_row_lanes(GLOBAL const mts_real *p, mts_i32 step, mts_u32 lef
     for (mts_u32 i = 1; i < VEC && i < left; i++) ((float *)&v)[i] = mts_load(p + (mts_i32)i * step);
     return v;
 }
-
-/* Every second float from p on. */
-#ifdef __CUDACC__
-#define mts_vec_two(p) mts_row_lanes(p, 2, VEC)
-#elif VEC == 2
-#define mts_vec_two(p) ((mts_vec)(mts_load(p), mts_load((p) + 2)))
-#else
-#define mts_vec_two(p) ((mts_vec)(mts_vec_load(p).even, mts_vec_load((p) + VEC - 1).odd))
-#endif
 
 INLINE mts_vec mts_row_load(GLOBAL const mts_real *p, mts_i32 step, mts_u32 left, mts_u32 room) {
     if (step == 0) return mts_vec_splat(mts_load(p));
@@ -413,6 +398,9 @@ INLINE mts_vec mts_row_fn(mts_u32 fn, mts_vec v, float a, float b) {
 #if FN
 #define MTS_FN_ONLY(NAME, formula) FN == MTS_FN_##NAME ? (formula) :
     return MTS_FUNCTIONS_ALONE(MTS_FN_ONLY) v;
+#endif
+#ifdef MTS_DIALECT_C /* one program has all functions */
+    if (fn >= MTS_FN_ALONE) return mts_vec_alone(fn, v, a, b);
 #endif
     if (fn == MTS_FN_NONE) return v;
     if (fn == MTS_FN_PRELU) return mts_vec_slope(v, mts_vec_splat(a));

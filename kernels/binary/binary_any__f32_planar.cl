@@ -14,7 +14,11 @@ INLINE mts_vec binary_kind(mts_u32 kind, mts_vec x, mts_vec y) {
 #else
 #define BINARY_CASE(NAME, formula) case MTS_BIN_##NAME: return formula;
     switch (kind) {
+#ifdef MTS_DIALECT_C /* one program has all kinds */
+        MTS_BINARIES(BINARY_CASE)
+#else
         MTS_BINARIES_COMMON(BINARY_CASE)
+#endif
     default: return x;
     }
 #endif

@@ -328,8 +328,7 @@ INLINE GLOBAL const mts_real *block_column(GLOBAL const mts_real *act, GLOBAL co
     return act + job->in + (pixel < job->pixels ? pixel : first);
 }
 
-KERNEL_OF(GROUP) void conv_block__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
-                                             GLOBAL const mts_u32 *RESTRICT params, mts_u32 first) {
+KERNEL_OF(GROUP) void conv_block__f32_planar(MTS_ARGS) {
     LOCAL MATRIX_ALIGN block_scalar w[2][PARTS][DEPTH * ROWS];
     LOCAL MATRIX_ALIGN block_scalar x[2][DEPTH * COLUMNS];
     LOCAL mts_i32 tap[TAPS_MOST];

@@ -182,8 +182,21 @@ INLINE void conv_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
 #endif
 }
 
+/* The same, of a number of vectors that only a program compiled once for all cases does not know. */
+OUTLINE void conv_epilogue(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                           GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e, mts_u32 pixel,
+                           mts_u32 step, mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int rows, const int nv) {
+#ifdef MTS_DIALECT_C
+#define CONV_STORE_NV(x, n)                                                                                  \
+    case (n) + 1: conv_store(act, pool, params, job, e, pixel, step, sum, rows, (n) + 1); break;
+    switch (nv) { EACH_VECTOR(CONV_STORE_NV, 0) }
+#else
+    conv_store(act, pool, params, job, e, pixel, step, sum, rows, nv);
+#endif
+}
+
 /* What the epilogue will touch. Of many epilogues the first: more would push the input out of the cache. */
-INLINE void conv_expect(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_epilogue_params *e,
+OUTLINE void conv_expect(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_epilogue_params *e,
                         mts_u32 pixel, mts_u32 step, const int rows, const int nv) {
 #if VEC > 1
     GLOBAL const mts_u32 *index = params + e->index;
@@ -249,7 +262,7 @@ INLINE void conv_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOB
     conv_expect(act, params, epilogue, pixel, step, ra + rb, nv);
     conv_accumulate(act, pool, params, job, pixel, step, sum, ra, rb, nv);
     for (mts_u32 e = 0; e < job->epilogues; e++)
-        conv_store(act, pool, params, job, epilogue + e, pixel, step, sum, ra + rb, nv);
+        conv_epilogue(act, pool, params, job, epilogue + e, pixel, step, sum, ra + rb, nv);
 }
 
 INLINE void conv_case(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
@@ -266,6 +279,42 @@ INLINE void conv_case(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL 
         conv_vectors(act, pool, params, job, pixel, at.step, ra, rb, NV(ra + rb));
     for (; pixel < at.end; pixel += at.step) conv_vectors(act, pool, params, job, pixel, at.step, ra, rb, 1);
 }
+
+#ifdef MTS_DIALECT_C
+/*
+ * A tile whose pair of rows has no case, which a program compiled ahead of time may meet: rows_a, then rows_b, vector by
+ * vector. The input is read twice.
+ */
+OUTLINE void conv_part(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                       GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST],
+                       mts_u32 rows, int other) {
+    GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
+    GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(params + job->tap);
+    for (mts_u32 r = 0; r < rows; r++) sum[r][0] = mts_vec_splat(0.0f);
+    for (mts_u32 s = 0; s < job->segments; s++, segment++) {
+        GLOBAL const mts_real *x = act + job->in + segment->channel * job->in_pitch + pixel;
+        GLOBAL const mts_real *w = pool + (other ? segment->weight_b : segment->weight_a);
+#define CONV_PART(r)                                                                                         \
+    case (r) + 1: conv_segment(x, w, w, tap, job->taps, segment->count, job->in_pitch, 0, sum, (r) + 1, 0, 1); break;
+        switch (rows) { EACH_ROW(CONV_PART) }
+    }
+}
+
+OUTLINE void conv_parts(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                        GLOBAL const mts_conv_params *job, conv_place at) {
+    GLOBAL const mts_epilogue_params *epilogue = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
+    for (mts_u32 pixel = at.pixel; pixel < at.end; pixel += at.step) {
+        mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST];
+        conv_part(act, pool, params, job, pixel, sum, job->rows_a, 0);
+        conv_part(act, pool, params, job, pixel, sum + job->rows_a, job->rows_b, 1);
+        for (mts_u32 e = 0; e < job->epilogues; e++)
+            conv_epilogue(act, pool, params, job, epilogue + e, pixel, at.step, sum, job->rows_a + job->rows_b, 1);
+    }
+}
+#define CONV_OTHER_CASES default: conv_parts(act, pool, params, job, at); break;
+#else
+#define CONV_OTHER_CASES
+#endif
 
 /* Applies the functions that conv_store left out, in place: to what was stored, which HALF has rounded. */
 INLINE void conv_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
@@ -285,31 +334,31 @@ INLINE void conv_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBA
     }
 }
 
-INLINE void conv_zero(GLOBAL mts_real *p, mts_u32 count) {
-    for (mts_u32 i = mts_local_id(0); i < count; i += mts_local_size(0)) mts_store(p + i, 0.0f);
+/* Work-item `item` of the group's `items`. */
+INLINE void conv_zero(GLOBAL mts_real *p, mts_u32 count, mts_u32 item, mts_u32 items) {
+    for (mts_u32 i = item; i < count; i += items) mts_store(p + i, 0.0f);
 }
 
 /* The zeros around the stored planes: before them, in the rounding after their pixels, and after the last one. */
 INLINE void conv_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, mts_u32 first,
-                        mts_u32 end) {
+                        mts_u32 end, mts_u32 item, mts_u32 items) {
     GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
         for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
             const mts_u32 channel = params[e->index + r];
             GLOBAL mts_real *plane = act + e->out + channel * e->out_pitch;
-            if (first == 0) conv_zero(plane - e->gap, e->gap);
+            if (first == 0) conv_zero(plane - e->gap, e->gap, item, items);
             if (end == job->pixels) {
                 mts_u32 plane_end = job->pixels;
                 if (e->gap + job->pixels < e->out_pitch) plane_end = e->out_pitch - e->gap;
                 if (e->last == channel) plane_end += e->tail;
-                conv_zero(plane + job->pixels, plane_end - job->pixels);
+                conv_zero(plane + job->pixels, plane_end - job->pixels, item, items);
             }
         }
     }
 }
 
-KERNEL void conv_tile__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
-                                  GLOBAL const mts_u32 *RESTRICT params, mts_u32 first) {
+KERNEL void conv_tile__f32_planar(MTS_ARGS) {
     GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(params + first) + mts_group_id(0);
     GLOBAL const mts_conv_params *job = (GLOBAL const mts_conv_params *)(params + tile->job);
     const mts_u32 left = job->pixels - tile->pixel;
@@ -320,8 +369,8 @@ KERNEL void conv_tile__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *R
 
 #define CASE(a, b)                                                                                           \
     case (a) * 256 + (b): conv_case(act, pool, params, job, at, a, b); break;
-    switch (job->rows_a * 256 + job->rows_b) { CASES }
+    switch (job->rows_a * 256 + job->rows_b) { CASES CONV_OTHER_CASES }
 #undef CASE
     conv_finish(act, pool, params, job, at);
-    conv_border(act, params, job, tile->pixel, at.end);
+    conv_border(act, params, job, tile->pixel, at.end, mts_local_id(0), mts_local_size(0));
 }

@@ -328,9 +328,8 @@ INLINE void wino_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
     }
 }
 
-KERNEL void conv_winograd__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
-                                      GLOBAL const mts_u32 *RESTRICT params, mts_u32 first) {
-    LOCAL mts_vec scratch[SCRATCH];
+KERNEL void conv_winograd__f32_planar(MTS_ARGS) {
+    LOCAL_SCRATCH(scratch, SCRATCH);
     GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(params + first) + mts_group_id(0);
     GLOBAL const mts_winograd_params *job = (GLOBAL const mts_winograd_params *)(params + tile->job);
     GLOBAL const mts_winograd_rows_params *block = (GLOBAL const mts_winograd_rows_params *)(params + job->block);

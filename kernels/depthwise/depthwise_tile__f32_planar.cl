@@ -77,10 +77,10 @@ INLINE void depthwise_finish(GLOBAL mts_real *out, GLOBAL const mts_real *pool, 
     }
 }
 
-/* The zeros around the plane; every work-item along x writes its share. */
-INLINE void depthwise_border(GLOBAL mts_real *plane, GLOBAL const mts_depthwise_params *job, mts_u32 channel) {
+/* The zeros around the plane; each of the `count` work-items along x writes its share. */
+INLINE void depthwise_border(GLOBAL mts_real *plane, GLOBAL const mts_depthwise_params *job, mts_u32 channel, mts_u32 id,
+                             mts_u32 count) {
     GLOBAL const mts_epilogue_params *e = &job->epilogue;
-    const mts_u32 id = mts_global_id(0), count = mts_global_size(0);
     mts_u32 plane_end = job->pixels;
     if (e->gap + job->pixels < e->out_pitch) plane_end = e->out_pitch - e->gap;
     if (e->last == channel) plane_end += e->tail;
@@ -88,8 +88,7 @@ INLINE void depthwise_border(GLOBAL mts_real *plane, GLOBAL const mts_depthwise_
     for (mts_u32 i = job->pixels + id; i < plane_end; i += count) mts_store(plane + i, 0.0f);
 }
 
-KERNEL void depthwise_tile__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
-                                       GLOBAL const mts_u32 *RESTRICT params, mts_u32 first) {
+KERNEL void depthwise_tile__f32_planar(MTS_ARGS) {
     GLOBAL const mts_depthwise_params *job =
         (GLOBAL const mts_depthwise_params *)(params + first) + mts_global_id(2);
     const mts_u32 c = mts_global_id(1), step = mts_global_size(0) * VEC;
@@ -102,5 +101,5 @@ KERNEL void depthwise_tile__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_re
         depthwise_vectors(act, pool, params, job, c, pixel, step, NV);
     for (; pixel < job->pixels; pixel += step) depthwise_vectors(act, pool, params, job, c, pixel, step, 1);
     depthwise_finish(plane, pool, job, mts_global_id(0) * VEC, step);
-    depthwise_border(plane, job, channel);
+    depthwise_border(plane, job, channel, mts_global_id(0), mts_global_size(0));
 }

@@ -94,8 +94,7 @@ INLINE void fc_jobs(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLO
     }
 }
 
-KERNEL_OF(GROUP) void fc_block__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
-                                           GLOBAL const mts_u32 *RESTRICT params, mts_u32 first) {
+KERNEL_OF(GROUP) void fc_block__f32_planar(MTS_ARGS) {
     LOCAL float part[SLICES][FC_SHARING][LANES];
     GLOBAL const mts_fc_params *job = (GLOBAL const mts_fc_params *)(params + first) + mts_global_id(2);
     const mts_u32 id = mts_local_id(0), lane = id % LANES, slice = id / LANES, block = mts_group_id(0);

@@ -126,8 +126,7 @@ INLINE void fc_jobs(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL co
     EACH_JOB(FC_STORE, 0)
 }
 
-KERNEL void fc_lanes__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
-                                 GLOBAL const mts_u32 *RESTRICT params, mts_u32 first) {
+KERNEL void fc_lanes__f32_planar(MTS_ARGS) {
     GLOBAL const mts_fc_params *job = (GLOBAL const mts_fc_params *)(params + first) + mts_global_id(2);
     const mts_u32 block = mts_global_id(0);
     if (job->sharing == MTS_PARAM_NONE || block * VEC >= job->rows) return;

@@ -236,8 +236,7 @@ INLINE void norm_columns(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOB
 /* ---- the work of a group ---- */
 
 /* Lanes stand side by side along a line, and those that a line does not need take other lines. */
-INLINE norm_part norm_share(GLOBAL const mts_norm_params *r, mts_u32 cut, int columns) {
-    const mts_u32 lane = mts_local_id(0), lanes = mts_local_size(0);
+INLINE norm_part norm_share(GLOBAL const mts_norm_params *r, mts_u32 cut, int columns, mts_u32 lane, mts_u32 lanes) {
     norm_part s;
     mts_u32 wide = 1;
     s.width = r->dest.dims[5];
@@ -265,7 +264,7 @@ KERNEL void norm_any__f32_planar(MTS_ARGS) {
     const mts_u32 sets = r->sets[0] * r->sets[1] * r->sets[2] * r->sets[3] * r->sets[4];
     const int columns = r->lines[5] != r->dest.dims[5];
     const mts_u32 begin = unit / r->cuts * r->batch;
-    norm_part s = norm_share(r, unit % r->cuts, columns);
+    norm_part s = norm_share(r, unit % r->cuts, columns, mts_local_id(0), mts_local_size(0));
     const float count = (float)s.lines * (float)s.width;
     const mts_u32 stop = mts_least(sets, begin + r->batch);
     if (columns) {

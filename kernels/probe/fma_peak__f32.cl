@@ -10,8 +10,7 @@
 #define CHAINS 16 /* more than latency x ports of the device */
 #endif
 
-KERNEL void fma_peak__f32(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
-                          GLOBAL const mts_u32 *RESTRICT params, mts_u32 first) {
+KERNEL void fma_peak__f32(MTS_ARGS) {
     const mts_u32 item = mts_global_id(0);
     const mts_u32 rounds = params[first];
     const mts_vec a = mts_vec_splat(mts_load(pool)), b = mts_vec_splat(mts_load(pool + 1));

@@ -21,6 +21,9 @@ INLINE mts_vec resize_ramp(mts_u32 first) {
 /* n / d, rounded correctly where a device's own division is not: a floor follows. */
 INLINE mts_vec resize_ratio(mts_vec n, float d) {
     const mts_vec by = mts_vec_splat(d), q = mts_vec_div(n, by);
+#ifdef MTS_DIALECT_C
+    return q; /* C divides correctly; without a fused multiply-add the lines below would make it worse */
+#endif
     const mts_vec rest = mts_vec_fma(mts_vec_sub(mts_vec_splat(0.0f), q), by, n);
     return mts_vec_fma(rest, mts_vec_splat(1.0f / d), q);
 }

@@ -1,8 +1,7 @@
 /*
- * os.h: what the library asks of an operating system: files, shared libraries, a clock.
+ * os.h: what the library asks of an operating system: files, shared libraries, a clock; thread.h has threads.
  *
- * One folder per system implements it (posix/ serves Linux and Android). Not responsible for threads: a
- * module with a thread pool uses pthreads itself. Paths are UTF-8 and are used unchanged.
+ * One folder per system implements it (posix/ serves Linux and Android). Paths are UTF-8 and are used unchanged.
  *
  * Thread-safety: all functions may be called from any thread; objects belong to one thread at a time.
  */

@@ -14,7 +14,7 @@
 #include "api/api.h"
 
 static const char *const unlisted_backends[] = {"null"};
-static const char *const single_backends[] = {"null",
+static const char *const single_backends[] = {"null", "cpu",
                                               "reference"}; /* one device each: the id needs no number */
 
 static bool backend_in(const mts_backend *backend, const char *const *names, size_t count)

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/half.h"
+#include "base/text.h"
 #include "cuda/cuda_fixture.h"
 #include "platform/os/os.h"
 
@@ -191,19 +192,24 @@ static void more_shared_memory_than_there_is_does_not_load(void **state)
 
 static void run_after_prelude(const char *name, const char *text, uint32_t groups, uint32_t group)
 {
-    void *prelude = NULL;
-    size_t length = 0;
-    assert_int_equal(mts_os_file_read(mts_allocator_default(), MTS_SOURCE_DIR "/kernels/prelude.h", SIZE_MAX,
-                                      &prelude, &length, NULL),
-                     MTS_STATUS_OK);
-    const size_t size = length + strlen(text) + 2;
-    char *all = malloc(size);
-    assert_non_null(all);
-    (void)snprintf(all, size, "%.*s\n%s", (int)length, (const char *)prelude, text);
+    static const char *const files[] = {"prelude.h", "prelude_cuda.h", "prelude_operators.h"};
+    mts_text program;
+    mts_text_init(&program, mts_allocator_default());
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char path[512];
+        void *part = NULL;
+        size_t length = 0;
+        (void)snprintf(path, sizeof path, "%s/kernels/%s", MTS_SOURCE_DIR, files[i]);
+        assert_int_equal(mts_os_file_read(mts_allocator_default(), path, SIZE_MAX, &part, &length, NULL),
+                         MTS_STATUS_OK);
+        mts_text_add(&program, "%s\n", (const char *)part);
+        mts_alloc_free(mts_allocator_default(), part);
+    }
+    mts_text_add(&program, "%s", text);
+    const char *all = mts_text_get(&program);
     const mts_kernel_source source = {.name = name, .source = all};
     run(&source, groups, group, MTS_STATUS_OK);
-    free(all);
-    mts_alloc_free(mts_allocator_default(), prelude);
+    mts_text_release(&program);
 }
 
 static void every_float16_becomes_itself_and_the_librarys_float32(void **state)

@@ -385,16 +385,43 @@ static void compare(const kernel_pair *pair, const trial *t, const float *was, c
     free(map);
 }
 
-/* Sessions on a GPU take vectors of 1 or 4 (prelude.h); longer ones would only cost their compilation. */
-static bool is_asked_for(const kernel_pair *pair, const char *defines)
+bool kernel_is_for_gpus(const char *kernel)
 {
-    return !pair->devices[1]->info.is_gpu || (!strstr(defines, "-DVEC=8") && !strstr(defines, "-DVEC=16"));
+    static const struct {
+        const char *name, *made_for;
+    } rows[] = {
+#define KERNEL(folder, name, params, walk, made_for) {#name, #made_for},
+#include "kernels/manifest.def"
+#undef KERNEL
+    };
+    bool found = false;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        found = found || (strcmp(rows[i].name, kernel) == 0 && strcmp(rows[i].made_for, "gpu") == 0);
+    }
+    return found;
+}
+
+/*
+ * Sessions on a GPU take vectors of 1 or 4 (prelude.h); longer ones would only cost their compilation. The cpu backend
+ * has what its instruction sets have: vectors of 4 to its own, and no kernel for GPUs.
+ */
+static bool is_asked_for(const kernel_pair *pair, const char *kernel, const char *defines)
+{
+    const mts_device_info *info = &pair->devices[1]->info;
+    const char *vec = strstr(defines, "-DVEC=");
+    const unsigned long vector = vec ? strtoul(vec + strlen("-DVEC="), NULL, 10) : 4;
+    if (strcmp(info->backend, "cpu") == 0) {
+        const char *group = strstr(defines, "-DGROUP="); /* work-items that meet at barriers */
+        return vector >= 4 && vector <= info->vector_floats && !kernel_is_for_gpus(kernel) &&
+               (!group || strtoul(group + strlen("-DGROUP="), NULL, 10) == 1);
+    }
+    return !info->is_gpu || vector <= 4;
 }
 
 void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines, uint32_t first,
                      const uint32_t *grid, const uint32_t *local)
 {
-    if (!is_asked_for(pair, defines)) {
+    if (!is_asked_for(pair, kernel, defines)) {
         return;
     }
     const int most = pair->float32_only ? 0 : pair->devices[1]->info.half_products ? 2 : 1;

@@ -99,4 +99,7 @@ typedef struct kernel_pair_members {
 void kernel_pair_run_dest_once(kernel_pair *pair, const char *kernel, const char *define, uint32_t number,
                                const kernel_pair_members *launch);
 
+/* Whether the manifest says that a kernel is for GPUs alone. */
+bool kernel_is_for_gpus(const char *kernel);
+
 #endif

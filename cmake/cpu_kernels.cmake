@@ -1,0 +1,111 @@
+# The kernels of kernels/manifest.def compiled ahead of time for platform/cpu: an object library for each instruction set
+# (kernels/variants.def) and precision, whose objects are collected in MTS_CPU_OBJECTS.
+#
+# Kernels are compiled for speed whatever the build type is; sanitizers see them where they can (addresses and races, not
+# arithmetic: unsigned offsets wrap by design).
+
+string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" cpu_arch)
+if(cpu_arch MATCHES "^(x86_64|amd64)$")
+  set(cpu_arch x86_64)
+elseif(cpu_arch MATCHES "^(aarch64|arm64)$")
+  set(cpu_arch aarch64)
+endif()
+
+set(MTS_CPU_FLAGS -std=gnu11 -O3 -ffp-contract=fast -fno-math-errno -fno-trapping-math -fno-strict-aliasing
+  -fvisibility=hidden -Wall -Wextra -Wno-psabi -Wno-unused-parameter -Wno-maybe-uninitialized)
+
+# mts_cpu_cases(OUT MACRO WHOLE MIXED): CASE(a,0) up to WHOLE rows, CASE(a,b) up to MIXED rows together.
+function(mts_cpu_cases out whole mixed)
+  set(cases "")
+  foreach(a RANGE ${whole} 1 -1)
+    foreach(b RANGE ${whole} 0 -1)
+      math(EXPR sum "${a} + ${b}")
+      if(b EQUAL 0 OR sum LESS_EQUAL mixed)
+        string(APPEND cases "CASE(${a},${b})")
+      endif()
+    endforeach()
+  endforeach()
+  set(${out} "${cases}" PARENT_SCOPE)
+endfunction()
+
+set(winograd_cases "")
+foreach(rows RANGE 16 1 -1)
+  string(APPEND winograd_cases "CASE(${rows})")
+endforeach()
+
+# One file for each kernel; the set and the precision come from the target.
+file(STRINGS ${CMAKE_SOURCE_DIR}/kernels/manifest.def rows REGEX "^KERNEL\\(")
+set(cpu_sources ${CMAKE_SOURCE_DIR}/platform/cpu/alone.c ${CMAKE_SOURCE_DIR}/platform/cpu/table.c)
+foreach(row ${rows})
+  string(REGEX MATCH "^KERNEL\\(([a-z_0-9]+), *([a-z_0-9]+), *[a-z_0-9]+, *([a-z]+), *([a-z]+)" unused "${row}")
+  set(folder ${CMAKE_MATCH_1})
+  set(name ${CMAKE_MATCH_2})
+  if(CMAKE_MATCH_4 STREQUAL "gpu" OR CMAKE_MATCH_3 STREQUAL "probe")
+    continue()
+  endif()
+  set(file ${MTS_GENERATED}/cpu/${name}.c)
+  set(cases "")
+  if(name MATCHES "^conv_(tile|winograd)")
+    string(TOUPPER "#define CASES MTS_CPU_CASES_${CMAKE_MATCH_1}" cases)
+    string(REPLACE "#DEFINE" "#define" cases "${cases}\n")
+  endif()
+  file(CONFIGURE OUTPUT ${file} CONTENT
+"/* Generated from kernels/manifest.def. */
+#include \"platform/cpu/kernel.h\"
+
+#define ${name} MTS_CPU_SYMBOL(${name}_)
+${cases}#include \"kernels/${folder}/${name}.cl\"
+" @ONLY)
+  list(APPEND cpu_sources ${file})
+endforeach()
+# The probe is compiled for each number of chains (platform/cpu/table.c).
+foreach(chains 8 12 16 20 24)
+  set(file ${MTS_GENERATED}/cpu/fma_peak_${chains}.c)
+  file(CONFIGURE OUTPUT ${file} CONTENT
+"/* Generated: the probe with ${chains} chains. */
+#include \"platform/cpu/kernel.h\"
+
+#define CHAINS ${chains}
+#define fma_peak__f32 MTS_CPU_SYMBOL(fma_peak_${chains}_)
+#include \"kernels/probe/fma_peak__f32.cl\"
+" @ONLY)
+  list(APPEND cpu_sources ${file})
+endforeach()
+
+string(REGEX REPLACE ",?undefined" "" cpu_sanitize "${MTS_SANITIZE}")
+
+set(MTS_CPU_OBJECTS "")
+set(MTS_CPU_SETS "")
+file(STRINGS ${CMAKE_SOURCE_DIR}/kernels/variants.def sets REGEX "^CPU_SET\\(")
+foreach(set ${sets})
+  string(REGEX MATCH
+    "^CPU_SET\\(([a-z0-9]+), *([a-z0-9_]+), *([0-9]+), *([0-9]+), *([^,]+), *([0-9]+), *([0-9]+), *([0-9]+)\\)" unused
+    "${set}")
+  if(NOT unused)
+    message(FATAL_ERROR "kernels/variants.def: this row has not the columns of CPU_SET: ${set}")
+  endif()
+  if(NOT CMAKE_MATCH_2 STREQUAL cpu_arch)
+    continue()
+  endif()
+  set(name ${CMAKE_MATCH_1})
+  set(vec ${CMAKE_MATCH_3})
+  set(regs ${CMAKE_MATCH_4})
+  set(flags ${CMAKE_MATCH_5})
+  set(whole ${CMAKE_MATCH_6})
+  set(mixed_0 ${CMAKE_MATCH_7})
+  set(mixed_1 ${CMAKE_MATCH_8})
+  list(APPEND MTS_CPU_SETS ${name})
+  foreach(half 0 1)
+    set(target mts_cpu_${name}_${half})
+    add_library(${target} OBJECT ${cpu_sources})
+    mts_cpu_cases(cases ${whole} ${mixed_${half}})
+    target_compile_definitions(${target} PRIVATE VEC=${vec} REGS=${regs} HALF=${half} MTS_CPU_SET=${name}_${half}
+      "MTS_CPU_CASES_TILE=${cases}" "MTS_CPU_CASES_WINOGRAD=${winograd_cases}")
+    target_compile_options(${target} PRIVATE ${MTS_CPU_FLAGS} ${flags})
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+    if(cpu_sanitize)
+      target_compile_options(${target} PRIVATE -fsanitize=${cpu_sanitize} -fno-omit-frame-pointer)
+    endif()
+    list(APPEND MTS_CPU_OBJECTS $<TARGET_OBJECTS:${target}>)
+  endforeach()
+endforeach()

@@ -1,0 +1,24 @@
+/*
+ * alone.c: the element functions that no convolution ends with (MTS_FUNCTIONS_ALONE), once for each instruction set.
+ *
+ * Drivers build a program for each of them (-DFN); here all programs share this one, which takes a vector by address.
+ * The build compiles it like a kernel.
+ */
+#include "platform/cpu/kernel.h"
+
+#define ALONE_CASE(NAME, formula)                                                                            \
+    case MTS_FN_##NAME:                                                                                      \
+        r = formula;                                                                                         \
+        break;
+
+void MTS_CPU_SYMBOL(mts_cpu_alone_)(mts_u32 fn, float *lanes, float a, float b)
+{
+    const mts_vec v = mts_vec_get(lanes);
+    mts_vec r = v;
+    switch (fn) {
+        MTS_FUNCTIONS_ALONE(ALONE_CASE)
+    default:
+        break;
+    }
+    mts_vec_put(lanes, r);
+}

@@ -1,0 +1,228 @@
+/*
+ * device.c: the "cpu" backend: one device, the processor that the program runs on, without a driver.
+ *
+ * Kernels were compiled ahead of time for a few instruction sets (sets.h), buffers are host memory, and submitting a
+ * command list runs it. Not responsible for running launches (list.c) nor for checking a caller's arguments (device.c of
+ * sdk/device).
+ *
+ * Thread-safety: a device and its objects belong to one thread at a time.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "platform/cpu/cpu.h"
+#include "platform/os/thread.h"
+
+#define REACH ((uint64_t)UINT32_MAX * sizeof(float)) /* what the offsets of parameters can address */
+#define LOCAL_BYTES (1u << 20)
+
+extern const mts_backend mts_backend_cpu;
+
+static void destroy(mts_device *device)
+{
+    mts_cpu_pool_destroy(((mts_cpu_device *)device)->pool);
+    mts_alloc_free(device->allocator, ((mts_cpu_device *)device)->scratch_block);
+    mts_alloc_free(device->allocator, device);
+}
+
+static mts_status buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
+                                mts_error *error)
+{
+    mts_cpu_buffer *buffer = mts_alloc_zero(device->allocator, 1, sizeof *buffer);
+    void *aligned = memory ? (void *)(uintptr_t)memory->host : NULL;
+    if (buffer && !memory) {
+        buffer->own = mts_cpu_alloc(device->allocator, size, &aligned);
+    }
+    if (!buffer || !aligned) {
+        mts_alloc_free(device->allocator, buffer);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no host memory for a buffer of %zu bytes", size);
+    }
+    buffer->bytes = aligned;
+    *out = &buffer->base;
+    return MTS_STATUS_OK;
+}
+
+static void buffer_destroy(mts_device *device, mts_buffer *buffer)
+{
+    mts_alloc_free(device->allocator, ((mts_cpu_buffer *)buffer)->own);
+    mts_alloc_free(device->allocator, buffer);
+}
+
+static mts_status buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                               size_t size, bool async, mts_error *error)
+{
+    (void)device;
+    (void)async; /* the copy is made at once */
+    (void)error;
+    memcpy(((mts_cpu_buffer *)buffer)->bytes + offset, data, size);
+    return MTS_STATUS_OK;
+}
+
+static mts_status buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                              mts_error *error)
+{
+    (void)device;
+    (void)error;
+    memcpy(data, ((mts_cpu_buffer *)buffer)->bytes + offset, size);
+    return MTS_STATUS_OK;
+}
+
+static mts_status buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                              uint32_t word, mts_error *error)
+{
+    (void)device;
+    (void)error;
+    for (size_t i = 0; i < size; i += sizeof word) {
+        memcpy(((mts_cpu_buffer *)buffer)->bytes + offset + i, &word, sizeof word);
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status wait(mts_device *device, mts_error *error)
+{
+    (void)device;
+    (void)error;
+    return MTS_STATUS_OK; /* a command has finished when it returns */
+}
+
+static mts_status event_record(mts_device *device, uint32_t index, mts_error *error)
+{
+    (void)device;
+    (void)index;
+    (void)error;
+    return MTS_STATUS_OK;
+}
+
+static mts_status event_query(mts_device *device, uint32_t index, bool waits, bool *passed, mts_error *error)
+{
+    (void)device;
+    (void)index;
+    (void)waits;
+    (void)error;
+    *passed = true;
+    return MTS_STATUS_OK;
+}
+
+static const mts_device_ops ops = {
+    .abi = MTS_DEVICE_ABI,
+    .destroy = destroy,
+    .buffer_create = buffer_create,
+    .buffer_destroy = buffer_destroy,
+    .buffer_write = buffer_write,
+    .buffer_read = buffer_read,
+    .buffer_read_async = buffer_read,
+    .buffer_fill = buffer_fill,
+    .kernel_create = mts_cpu_kernel_create,
+    .kernel_destroy = mts_cpu_kernel_destroy,
+    .command_list_create = mts_cpu_list_create,
+    .command_list_destroy = mts_cpu_list_destroy,
+    .command_list_update = mts_cpu_list_update,
+    .command_list_submit = mts_cpu_list_submit,
+    .wait = wait,
+    .event_record = event_record,
+    .event_query = event_query,
+    .command_list_profile = mts_cpu_list_profile,
+};
+
+/* ---- the backend ---- */
+
+static uint32_t backend_count(void)
+{
+    return mts_cpu_set_best() ? 1 : 0;
+}
+
+/* What the processor calls itself. */
+static void copy_name(char *out, size_t size)
+{
+#if defined(__x86_64__)
+    unsigned words[12] = {0};
+    for (unsigned i = 0; i < 3; i++) {
+        if (!__get_cpuid(0x80000002u + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2],
+                         &words[4 * i + 3])) {
+            break;
+        }
+    }
+    const char *text = (const char *)words;
+    size_t length = strnlen(text, sizeof words);
+    while (length > 0 && text[length - 1] == ' ') {
+        length--;
+    }
+    (void)snprintf(out, size, "%.*s", length > 0 ? (int)length : 6, length > 0 ? text : "x86-64");
+#elif defined(__aarch64__)
+    (void)snprintf(out, size, "arm64");
+#else
+    (void)snprintf(out, size, "processor");
+#endif
+}
+
+static uint64_t memory_bytes(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    const uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : REACH;
+    const uint64_t reach = REACH < SIZE_MAX ? REACH : SIZE_MAX;
+    return bytes < reach ? bytes : reach;
+}
+
+static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_error *error)
+{
+    const mts_cpu_set *set = mts_cpu_set_best();
+    const uint32_t processors = mts_os_processors();
+    if (index != 0 || !set) {
+        return mts_fail(error, MTS_STATUS_NOT_FOUND,
+                        set ? "the cpu backend has one device, not %u"
+                            : "the cpu backend was not compiled for this processor (device %u)",
+                        (unsigned)index + 1);
+    }
+    *info = (mts_device_info){
+        .backend = "cpu",
+        .unified_memory = true,
+        .imports = MTS_MEMORY_BIT(MTS_MEMORY_HOST),
+        .compute_units = processors < MTS_CPU_THREADS_MOST ? processors : MTS_CPU_THREADS_MOST,
+        .vector_floats = set->vector,
+        .work_group_size = 4096,
+        .local_bytes = LOCAL_BYTES,
+        .memory_bytes = memory_bytes(),
+        .buffer_bytes = memory_bytes(),
+    };
+    copy_name(info->name, sizeof info->name);
+    (void)snprintf(info->driver, sizeof info->driver, "1 %s", set->name);
+    return MTS_STATUS_OK;
+}
+
+static mts_status backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
+                               mts_error *error)
+{
+    mts_device_info info;
+    *out = NULL;
+    const mts_status status = backend_describe(index, &info, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    mts_cpu_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
+    mts_cpu_pool *pool = mts_cpu_pool_make(options->allocator, info.compute_units, &mts_cpu_list_calls);
+    if (!device || !pool) {
+        mts_cpu_pool_destroy(pool);
+        mts_alloc_free(options->allocator, device);
+        return mts_fail_memory(error);
+    }
+    device->pool = pool;
+    device->base.ops = &ops;
+    device->base.allocator = options->allocator;
+    device->base.log = options->log;
+    device->base.info = info;
+    device->set = mts_cpu_set_best();
+    *out = &device->base;
+    return MTS_STATUS_OK;
+}
+
+const mts_backend mts_backend_cpu = {
+    .name = "cpu",
+    .count = backend_count,
+    .describe = backend_describe,
+    .open = backend_open,
+};

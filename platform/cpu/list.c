@@ -1,0 +1,211 @@
+/*
+ * list.c: command lists: their launches, and how the threads of a device run them.
+ */
+#include "platform/cpu/cpu.h"
+
+#include <string.h>
+
+#include "platform/os/os.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#define PAGE 4096u /* threads' scratch does not share pages */
+/* Work-groups are handed out one by one, or in so many chunks for each thread where there are many. */
+#define CHUNKS_PER_THREAD 16u
+
+/* ---- numbers too small for a normal float: 0, as on other devices; they would take a hundred times as long ---- */
+
+static uint64_t float_mode(void)
+{
+    uint64_t mode = 0;
+#if defined(__x86_64__)
+    mode = _mm_getcsr();
+#elif defined(__aarch64__)
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+#endif
+    return mode;
+}
+
+static void set_float_mode(uint64_t mode)
+{
+#if defined(__x86_64__)
+    _mm_setcsr((unsigned)mode);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+#else
+    (void)mode;
+#endif
+}
+
+static void drop_small_numbers(void)
+{
+#if defined(__x86_64__)
+    set_float_mode(float_mode() | 0x8040u);
+#elif defined(__aarch64__)
+    set_float_mode(float_mode() | (uint64_t)1 << 24);
+#endif
+}
+
+/* ---- lists ---- */
+
+void mts_cpu_list_destroy(mts_device *device, mts_command_list *list)
+{
+    mts_alloc_free(device->allocator, ((mts_cpu_list *)list)->launches);
+    mts_alloc_free(device->allocator, list);
+}
+
+/* Scratch for what the kernels of a list ask for. */
+static mts_status reserve(mts_cpu_device *device, mts_error *error)
+{
+    const size_t size = (device->scratch_wanted + PAGE - 1) / PAGE * PAGE;
+    if (size <= device->scratch_size) {
+        return MTS_STATUS_OK;
+    }
+    void *aligned = NULL;
+    void *scratch = mts_cpu_alloc(device->base.allocator, size * device->base.info.compute_units, &aligned);
+    if (!scratch) {
+        return mts_fail_memory(error);
+    }
+    mts_alloc_free(device->base.allocator, device->scratch_block);
+    device->scratch_block = scratch;
+    device->scratch = aligned;
+    device->scratch_size = size;
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_cpu_list_create(mts_device *base, const mts_launch *launches, size_t count,
+                               mts_command_list **out, mts_error *error)
+{
+    const mts_status status = reserve((mts_cpu_device *)base, error);
+    mts_cpu_pool_start(((mts_cpu_device *)base)->pool); /* submitting allocates nothing */
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    mts_cpu_list *list = mts_alloc_zero(base->allocator, 1, sizeof *list);
+    mts_launch *copy = mts_alloc_zero(base->allocator, count, sizeof *copy);
+    if (!list || !copy) {
+        mts_alloc_free(base->allocator, copy);
+        mts_alloc_free(base->allocator, list);
+        return mts_fail_memory(error);
+    }
+    memcpy(copy, launches, count * sizeof *copy);
+    list->launches = copy;
+    *out = &list->base;
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_cpu_list_update(mts_device *device, mts_command_list *list, const mts_launch *launches,
+                               size_t count, mts_error *error)
+{
+    (void)device;
+    (void)error;
+    memcpy(((mts_cpu_list *)list)->launches, launches, count * sizeof *launches);
+    return MTS_STATUS_OK;
+}
+
+/* ---- running ---- */
+
+static void run_group(const mts_launch *launch, mts_cpu_item *item)
+{
+    const mts_cpu_buffer *act = (const mts_cpu_buffer *)launch->act;
+    const mts_cpu_buffer *pool = (const mts_cpu_buffer *)launch->pool;
+    const mts_cpu_buffer *params = (const mts_cpu_buffer *)launch->params;
+    mts_cpu_function *run = ((const mts_cpu_kernel *)launch->kernel)->run;
+    const uint32_t *words = (const uint32_t *)(const void *)params->bytes;
+    for (item->local[2] = 0; item->local[2] < launch->local[2]; item->local[2]++) {
+        for (item->local[1] = 0; item->local[1] < launch->local[1]; item->local[1]++) {
+            for (item->local[0] = 0; item->local[0] < launch->local[0]; item->local[0]++) {
+                run(act->bytes, pool->bytes, words, launch->first, item);
+            }
+        }
+    }
+}
+
+/* Work-groups first to end - 1, counted along the first dimension first. */
+static void run_groups(const mts_launch *launch, uint64_t first, uint64_t end, void *scratch)
+{
+    mts_cpu_item item = {.scratch = scratch};
+    uint32_t groups[3];
+    for (int d = 0; d < 3; d++) {
+        item.group_size[d] = launch->local[d];
+        item.global_size[d] = launch->global[d];
+        groups[d] = launch->global[d] / launch->local[d];
+    }
+    item.group[0] = (uint32_t)(first % groups[0]);
+    item.group[1] = (uint32_t)(first / groups[0] % groups[1]);
+    item.group[2] = (uint32_t)(first / groups[0] / groups[1]);
+    for (uint64_t i = first; i < end; i++) {
+        run_group(launch, &item);
+        if (++item.group[0] == groups[0]) {
+            item.group[0] = 0;
+            if (++item.group[1] == groups[1]) {
+                item.group[1] = 0;
+                item.group[2]++;
+            }
+        }
+    }
+}
+
+static uint64_t count_groups(const mts_launch *launch)
+{
+    uint64_t groups = 1;
+    for (int d = 0; d < 3; d++) {
+        groups *= launch->global[d] / launch->local[d];
+    }
+    return groups;
+}
+
+/* What a pool works on. */
+typedef struct list_work {
+    const mts_cpu_device *device;
+    const mts_launch *launches;
+} list_work;
+
+static uint32_t chunks_of(const void *work, uint32_t launch, uint32_t threads)
+{
+    const uint64_t groups = count_groups(&((const list_work *)work)->launches[launch]);
+    const uint64_t most = (uint64_t)threads * CHUNKS_PER_THREAD;
+    return (uint32_t)(groups == 0 ? 1 : groups < 2 * most ? groups : most);
+}
+
+static void run_chunk(const void *work, uint32_t launch, uint32_t chunk, uint32_t chunks, uint32_t thread)
+{
+    const list_work *w = work;
+    const uint64_t groups = count_groups(&w->launches[launch]);
+    run_groups(&w->launches[launch], groups * chunk / chunks, groups * (chunk + 1) / chunks,
+               w->device->scratch + thread * w->device->scratch_size);
+}
+
+const mts_cpu_pool_calls mts_cpu_list_calls = {drop_small_numbers, chunks_of, run_chunk};
+
+static void run_launches(mts_device *device, const mts_launch *launches, size_t count)
+{
+    const list_work work = {(const mts_cpu_device *)device, launches};
+    const uint64_t mode = float_mode();
+    drop_small_numbers();
+    mts_cpu_pool_run(work.device->pool, &work, (uint32_t)count);
+    set_float_mode(mode);
+}
+
+mts_status mts_cpu_list_submit(mts_device *device, mts_command_list *list, mts_error *error)
+{
+    (void)error;
+    run_launches(device, ((const mts_cpu_list *)list)->launches, list->count);
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_cpu_list_profile(mts_device *device, mts_command_list *list, mts_launch_time *times,
+                                size_t count, mts_error *error)
+{
+    const mts_cpu_list *l = (const mts_cpu_list *)list;
+    const uint64_t zero = mts_os_clock_ns();
+    (void)error;
+    for (size_t i = 0; i < count; i++) {
+        times[i].start = mts_os_clock_ns() - zero;
+        run_launches(device, &l->launches[i], 1);
+        times[i].end = mts_os_clock_ns() - zero;
+    }
+    return MTS_STATUS_OK;
+}

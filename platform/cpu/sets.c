@@ -1,0 +1,104 @@
+/*
+ * sets.c: which instruction sets there are (kernels/variants.def) and which of them the processor can run. Not
+ * responsible for the tables of functions (table.c).
+ */
+#include "platform/cpu/sets.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#define SET_x86_64(row, ...) row(__VA_ARGS__)
+#define SET_aarch64(...)
+#elif defined(__aarch64__)
+#define SET_x86_64(...)
+#define SET_aarch64(row, ...) row(__VA_ARGS__)
+#else
+#define SET_x86_64(...)
+#define SET_aarch64(...)
+#endif
+
+/* ---- what the processor has ---- */
+
+#if defined(__x86_64__)
+static bool has_v2(void)
+{
+    return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("ssse3") &&
+           __builtin_cpu_supports("popcnt");
+}
+
+/* Bits that __builtin_cpu_supports has no name for in every compiler. Their registers are those of AVX. */
+static bool has_f16c_and_lzcnt(void)
+{
+    enum { F16C = 1 << 29, MOVBE = 1 << 22, LZCNT = 1 << 5 };
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & F16C) && (c & MOVBE) &&
+           __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & LZCNT);
+}
+
+static bool has_v3(void)
+{
+    return has_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_f16c_and_lzcnt();
+}
+
+static bool has_v4(void)
+{
+    return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+}
+#elif defined(__aarch64__)
+static bool has_neon(void)
+{
+    return true; /* every 64-bit ARM processor of an operating system has it */
+}
+#endif
+
+/* ---- the sets ---- */
+
+#define DECLARE(set) extern const mts_cpu_entry mts_cpu_table_##set##_0[], mts_cpu_table_##set##_1[];
+#define CPU_SET(set, arch, vec, regs, flags, whole, mixed, half) SET_##arch(DECLARE, set)
+#include "kernels/variants.def"
+#undef CPU_SET
+
+#define ENTRY(set, vec)                                                                                      \
+    {.name = #set,                                                                                           \
+     .vector = vec,                                                                                          \
+     .supported = has_##set,                                                                                 \
+     .tables = {mts_cpu_table_##set##_0, mts_cpu_table_##set##_1}},
+#define CPU_SET(set, arch, vec, regs, flags, whole, mixed, half) SET_##arch(ENTRY, set, vec)
+static const mts_cpu_set sets[] = {
+#include "kernels/variants.def"
+    {.name = NULL},
+};
+
+const mts_cpu_set *mts_cpu_set_best(void)
+{
+    for (const mts_cpu_set *set = sets; set->name; set++) {
+        if (set->supported()) {
+            return set;
+        }
+    }
+    return NULL;
+}
+
+const mts_cpu_set *mts_cpu_set_of(uint32_t vector)
+{
+    for (const mts_cpu_set *set = sets; set->name; set++) {
+        if (set->vector == vector && set->supported()) {
+            return set;
+        }
+    }
+    return NULL;
+}
+
+mts_cpu_function *mts_cpu_find(const mts_cpu_set *set, const char *name, bool half, uint32_t chains)
+{
+    for (const mts_cpu_entry *entry = set->tables[half ? 1 : 0]; entry->name; entry++) {
+        if (strcmp(entry->name, name) == 0 && (entry->chains == 0 || entry->chains == chains)) {
+            return entry->run;
+        }
+    }
+    return NULL;
+}

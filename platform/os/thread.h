@@ -1,0 +1,35 @@
+/*
+ * thread.h: threads, sleeping on a word of memory, and how many processors the process may use.
+ *
+ * Thread-safety: all functions may be called from any thread; a thread is joined by one.
+ */
+#ifndef MTS_PLATFORM_OS_THREAD_H
+#define MTS_PLATFORM_OS_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+
+typedef struct mts_os_thread mts_os_thread;
+
+/* A thread that calls `run` and takes no signals; NULL: the system has no more of them, or no memory. */
+mts_os_thread *mts_os_thread_start(const mts_allocator *allocator, void (*run)(void *context), void *context);
+/* Waits for its end and frees it; NULL is fine. */
+void mts_os_thread_join(mts_os_thread *thread);
+/* Frees it without waiting: after a fork the child has no such thread. */
+void mts_os_thread_forget(mts_os_thread *thread);
+
+/* A number that changes with every fork. */
+uint64_t mts_os_process(void);
+/* Processors that the calling thread may run on, at least 1. */
+uint32_t mts_os_processors(void);
+
+/* Sleeps while *word is `value`; may also return for no reason. */
+void mts_os_word_wait(const _Atomic(uint32_t) *word, uint32_t value);
+/* Ends the sleep of all threads on the word. */
+void mts_os_word_wake(const _Atomic(uint32_t) *word);
+/* A few cycles of rest for a thread that polls. */
+void mts_os_pause(void);
+
+#endif

@@ -1,0 +1,19 @@
+# Tests of other modules with the cpu backend in OpenCL's place.
+if(MTS_BACKEND_CPU)
+  foreach(name conformance_kernels_conv conformance_kernels_elementwise conformance_kernels_frame
+      conformance_kernels_index conformance_kernels_move conformance_kernels_recur conformance_kernels_reduce
+      conformance_kernels_resize conformance_kernels_window conformance_onnx_node engine_strategies engine_random_nets
+      engine_precision engine_precision_border engine_edges engine_planted engine_sharing engine_constants
+      engine_control golden_vectors golden_families)
+    if(TARGET ${name})
+      add_test(NAME cpu/${name} COMMAND ${name})
+      set_tests_properties(cpu/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT MTS_TEST_DEVICE=cpu)
+    endif()
+  endforeach()
+  # both work in one folder
+  foreach(name random_nets precision precision_border sharing)
+    if(TARGET engine_${name})
+      set_property(TEST engine/${name} cpu/engine_${name} APPEND PROPERTY RESOURCE_LOCK engine_${name})
+    endif()
+  endforeach()
+endif()

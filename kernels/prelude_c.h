@@ -88,7 +88,7 @@ typedef float mts_vec __attribute__((vector_size(VEC * 4)));
 typedef float mts_vec_any __attribute__((vector_size(VEC * 4), aligned(4), may_alias));
 typedef int32_t mts_vec_bits __attribute__((vector_size(VEC * 4)));
 
-#define mts_vec_get(p) (*(const mts_vec_any *)(p))
+#define mts_vec_get(p) ((mts_vec) * (const mts_vec_any *)(p))
 #define mts_vec_put(p, v) (*(mts_vec_any *)(p) = (v))
 #define mts_vec_spill(lanes, v) mts_vec_put(lanes, v)
 

@@ -222,8 +222,7 @@ INLINE void depthwise_finish(const depthwise_channel *p, GLOBAL const mts_epilog
     if (end == p->room) mts_zero(p->out + pixels, p->room - pixels);
 }
 
-KERNEL void depthwise_rows__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
-                                       GLOBAL const mts_u32 *RESTRICT params, mts_u32 first) {
+KERNEL void depthwise_rows__f32_planar(MTS_ARGS) {
     GLOBAL const mts_depthwise_rows_params *job =
         (GLOBAL const mts_depthwise_rows_params *)(params + first) + mts_global_id(2);
     GLOBAL const mts_epilogue_params *e = &job->epilogue;

@@ -23,7 +23,7 @@
 
 typedef struct worker {
     mts_cpu_pool *pool;
-    mts_os_thread *thread;
+    mts_os_thread thread;
     uint32_t number;
 } worker;
 
@@ -141,17 +141,13 @@ void mts_cpu_pool_start(mts_cpu_pool *pool)
 {
     const uint64_t process = mts_os_process();
     if (pool->threads > 1 && pool->process != process) { /* the first run, or the first one after a fork */
-        for (uint32_t i = 0; i < pool->started; i++) {
-            mts_os_thread_forget(pool->workers[i].thread);
-        }
         pool->process = process;
         pool->started = 0;
         atomic_store(&pool->sleepers, 0);
         uint32_t started = 0;
         for (uint32_t i = 0; i + 1 < pool->threads; i++) {
             pool->workers[i] = (worker){.pool = pool, .number = i + 1};
-            pool->workers[i].thread = mts_os_thread_start(pool->allocator, worker_run, &pool->workers[i]);
-            if (!pool->workers[i].thread) {
+            if (!mts_os_thread_start(&pool->workers[i].thread, worker_run, &pool->workers[i])) {
                 break;
             }
             started++;
@@ -188,12 +184,8 @@ void mts_cpu_pool_destroy(mts_cpu_pool *pool)
     atomic_store(&pool->stop, true);
     atomic_fetch_add(&pool->wakes, 1);
     mts_os_word_wake(&pool->wakes);
-    for (uint32_t i = 0; i < pool->started; i++) {
-        if (own) {
-            mts_os_thread_join(pool->workers[i].thread);
-        } else {
-            mts_os_thread_forget(pool->workers[i].thread);
-        }
+    for (uint32_t i = 0; own && i < pool->started; i++) {
+        mts_os_thread_join(&pool->workers[i].thread);
     }
     mts_alloc_free(pool->allocator, pool->workers);
     mts_alloc_free(pool->allocator, pool);

@@ -1,6 +1,6 @@
 /*
- * sets.c: which instruction sets there are (kernels/variants.def) and which of them the processor can run. Not
- * responsible for the tables of functions (table.c).
+ * sets.c: which instruction sets this build has (rows of kernels/variants.def) and which of them the processor can run.
+ * Not responsible for the tables of functions (table.c).
  */
 #include "platform/cpu/sets.h"
 
@@ -8,27 +8,22 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#define SET_x86_64(row, ...) row(__VA_ARGS__)
-#define SET_aarch64(...)
-#elif defined(__aarch64__)
-#define SET_x86_64(...)
-#define SET_aarch64(row, ...) row(__VA_ARGS__)
-#else
-#define SET_x86_64(...)
-#define SET_aarch64(...)
 #endif
 
 /* ---- what the processor has ---- */
 
+/* Not every set has to be in a build (MTS_CPU_SETS). */
+#define UNUSED __attribute__((unused))
+
 #if defined(__x86_64__)
-static bool has_v2(void)
+UNUSED static bool has_v2(void)
 {
     return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("ssse3") &&
            __builtin_cpu_supports("popcnt");
 }
 
 /* Bits that __builtin_cpu_supports has no name for in every compiler. Their registers are those of AVX. */
-static bool has_f16c_and_lzcnt(void)
+UNUSED static bool has_f16c_and_lzcnt(void)
 {
     enum { F16C = 1 << 29, MOVBE = 1 << 22, LZCNT = 1 << 5 };
     unsigned a = 0, b = 0, c = 0, d = 0;
@@ -36,20 +31,20 @@ static bool has_f16c_and_lzcnt(void)
            __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & LZCNT);
 }
 
-static bool has_v3(void)
+UNUSED static bool has_v3(void)
 {
     return has_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_f16c_and_lzcnt();
 }
 
-static bool has_v4(void)
+UNUSED static bool has_v4(void)
 {
     return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl");
 }
 #elif defined(__aarch64__)
-static bool has_neon(void)
+UNUSED static bool has_neon(void)
 {
     return true; /* every 64-bit ARM processor of an operating system has it */
 }
@@ -58,8 +53,8 @@ static bool has_neon(void)
 /* ---- the sets ---- */
 
 #define DECLARE(set) extern const mts_cpu_entry mts_cpu_table_##set##_0[], mts_cpu_table_##set##_1[];
-#define CPU_SET(set, arch, vec, regs, flags, whole, mixed, half) SET_##arch(DECLARE, set)
-#include "kernels/variants.def"
+#define CPU_SET(set, arch, vec, regs, flags, whole, mixed, half) DECLARE(set)
+#include <cpu_sets.def>
 #undef CPU_SET
 
 #define ENTRY(set, vec)                                                                                      \
@@ -67,9 +62,9 @@ static bool has_neon(void)
      .vector = vec,                                                                                          \
      .supported = has_##set,                                                                                 \
      .tables = {mts_cpu_table_##set##_0, mts_cpu_table_##set##_1}},
-#define CPU_SET(set, arch, vec, regs, flags, whole, mixed, half) SET_##arch(ENTRY, set, vec)
+#define CPU_SET(set, arch, vec, regs, flags, whole, mixed, half) ENTRY(set, vec)
 static const mts_cpu_set sets[] = {
-#include "kernels/variants.def"
+#include <cpu_sets.def>
     {.name = NULL},
 };
 

@@ -9,16 +9,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/alloc.h"
+/* A thread that runs, of the caller's memory. */
+typedef struct mts_os_thread {
+    uintptr_t handle;
+    void (*run)(void *context);
+    void *context;
+} mts_os_thread;
 
-typedef struct mts_os_thread mts_os_thread;
-
-/* A thread that calls `run` and takes no signals; NULL: the system has no more of them, or no memory. */
-mts_os_thread *mts_os_thread_start(const mts_allocator *allocator, void (*run)(void *context), void *context);
-/* Waits for its end and frees it; NULL is fine. */
+/*
+ * Starts a thread that calls `run` and takes no signals. *thread stays where it is until the thread is joined, or until a
+ * fork: the child has no such thread. False: the system has no more of them.
+ */
+bool mts_os_thread_start(mts_os_thread *thread, void (*run)(void *context), void *context);
+/* Waits for its end. */
 void mts_os_thread_join(mts_os_thread *thread);
-/* Frees it without waiting: after a fork the child has no such thread. */
-void mts_os_thread_forget(mts_os_thread *thread);
 
 /* A number that changes with every fork. */
 uint64_t mts_os_process(void);

@@ -9,15 +9,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct mts_os_thread {
-    const mts_allocator *allocator;
-    pthread_t handle;
-    void (*run)(void *context);
-    void *context;
-};
+_Static_assert(sizeof(pthread_t) == sizeof(uintptr_t), "a thread is a number or an address");
 
 static void *enter(void *argument)
 {
@@ -26,38 +22,27 @@ static void *enter(void *argument)
     return NULL;
 }
 
-mts_os_thread *mts_os_thread_start(const mts_allocator *allocator, void (*run)(void *context), void *context)
+bool mts_os_thread_start(mts_os_thread *thread, void (*run)(void *context), void *context)
 {
-    mts_os_thread *thread = mts_alloc_zero(allocator, 1, sizeof *thread);
     sigset_t all, before;
-    if (!thread) {
-        return NULL;
-    }
-    *thread = (mts_os_thread){.allocator = allocator, .run = run, .context = context};
+    pthread_t handle;
+    thread->run = run;
+    thread->context = context;
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread takes over this mask */
-    const int result = pthread_create(&thread->handle, NULL, enter, thread);
+    const bool started = pthread_create(&handle, NULL, enter, thread) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (result != 0) {
-        mts_alloc_free(allocator, thread);
-        return NULL;
+    if (started) {
+        memcpy(&thread->handle, &handle, sizeof handle);
     }
-    return thread;
+    return started;
 }
 
 void mts_os_thread_join(mts_os_thread *thread)
 {
-    if (thread) {
-        (void)pthread_join(thread->handle, NULL);
-        mts_alloc_free(thread->allocator, thread);
-    }
-}
-
-void mts_os_thread_forget(mts_os_thread *thread)
-{
-    if (thread) {
-        mts_alloc_free(thread->allocator, thread);
-    }
+    pthread_t handle;
+    memcpy(&handle, &thread->handle, sizeof handle);
+    (void)pthread_join(handle, NULL);
 }
 
 uint64_t mts_os_process(void)

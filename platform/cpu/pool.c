@@ -36,8 +36,9 @@ struct mts_cpu_pool {
     worker *workers;
     /* Of the current run. */
     const void *work;
-    uint32_t first, count; /* number of its first launch, and how many it has */
-    uint32_t chunks;       /* of the current launch */
+    uint32_t first, count;       /* number of its first launch, and how many it has */
+    uint32_t chunks;             /* of the current launch */
+    _Atomic(uint32_t) caller_at; /* the processor that the caller's thread was on */
     char before_ticket[LINE];
     _Atomic(uint64_t) ticket;
     char before_ended[LINE];
@@ -123,6 +124,19 @@ static void sleep_on(mts_cpu_pool *pool, uint32_t launch, _Atomic(uint32_t) *sle
     atomic_fetch_sub(sleepers, 1);
 }
 
+/*
+ * A system whose other processors are busy too wakes a worker where its waker runs, and there it stays: it would take its
+ * time from the very thread that it is to help.
+ */
+static void stand_apart(const mts_cpu_pool *pool)
+{
+    const uint32_t processor = mts_os_processor();
+    if (processor != UINT32_MAX &&
+        processor == atomic_load_explicit(&pool->caller_at, memory_order_relaxed)) {
+        mts_os_processor_leave(processor);
+    }
+}
+
 static void worker_run(void *context)
 {
     const worker *self = context;
@@ -130,8 +144,10 @@ static void worker_run(void *context)
     pool->calls.enter();
     while (!atomic_load_explicit(&pool->stop, memory_order_acquire)) {
         const uint32_t launch = launch_of(work_on(pool, self->number));
+        stand_apart(pool);
         if (!poll(pool, launch)) {
             sleep_on(pool, launch, &pool->sleepers, &pool->wakes);
+            stand_apart(pool);
         }
     }
 }
@@ -167,6 +183,7 @@ mts_cpu_pool *mts_cpu_pool_make(const mts_allocator *allocator, uint32_t threads
     pool->calls = *calls;
     pool->threads = threads < 1 ? 1 : threads > MTS_CPU_THREADS_MOST ? MTS_CPU_THREADS_MOST : threads;
     atomic_init(&pool->ticket, TICKET_EMPTY);
+    atomic_init(&pool->caller_at, UINT32_MAX);
     pool->workers = mts_alloc_zero(allocator, pool->threads, sizeof *pool->workers);
     if (!pool->workers) {
         mts_alloc_free(allocator, pool);
@@ -210,6 +227,7 @@ void mts_cpu_pool_run(mts_cpu_pool *pool, const void *work, uint32_t count)
     }
     pool->work = work;
     pool->count = count;
+    atomic_store_explicit(&pool->caller_at, mts_os_processor(), memory_order_relaxed);
     pool->first = launch_of(atomic_load(&pool->ticket)) + 1;
     const uint32_t end = pool->first + count;
     publish(pool, pool->first);

@@ -1,5 +1,5 @@
 /*
- * thread.h: threads, sleeping on a word of memory, and how many processors the process may use.
+ * thread.h: threads, sleeping on a word of memory, and the processors that a thread may use.
  *
  * Thread-safety: all functions may be called from any thread; a thread is joined by one.
  */
@@ -28,6 +28,11 @@ void mts_os_thread_join(mts_os_thread *thread);
 uint64_t mts_os_process(void);
 /* Processors that the calling thread may run on, at least 1. */
 uint32_t mts_os_processors(void);
+/* The processor that the calling thread runs on now; UINT32_MAX: the system does not say. */
+uint32_t mts_os_processor(void);
+/* Moves the calling thread to another processor than this one, if it may run on another, and leaves it free to be moved
+ * again. */
+void mts_os_processor_leave(uint32_t processor);
 
 /* Sleeps while *word is `value`; may also return for no reason. */
 void mts_os_word_wait(const _Atomic(uint32_t) *word, uint32_t value);

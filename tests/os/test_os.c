@@ -1,5 +1,5 @@
 /*
- * The operating system module: files, maps, directories, libraries, the clock.
+ * The operating system module: files, maps, directories, libraries, the clock, processors.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "platform/os/os.h"
+#include "platform/os/thread.h"
 #include "tests/support/fault.h"
 
 static char folder[64];
@@ -273,6 +274,17 @@ static void the_clock_goes_forward(void **state)
     assert_true(elapsed >= 2000000 && elapsed < 10000000000u);
 }
 
+static void a_thread_leaves_a_processor_and_keeps_all_that_it_may_use(void **state)
+{
+    (void)state;
+    const uint32_t processors = mts_os_processors(), processor = mts_os_processor();
+    mts_os_processor_leave(processor);
+    assert_int_equal(mts_os_processors(), processors);
+    mts_os_processor_leave(UINT32_MAX); /* where the system does not say, and of a number that none has */
+    mts_os_processor_leave(1000000);
+    assert_int_equal(mts_os_processors(), processors);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +300,7 @@ int main(void)
         cmocka_unit_test(directories_are_made_with_their_parents),
         cmocka_unit_test(a_library_gives_its_symbols_and_a_missing_one_its_reason),
         cmocka_unit_test(the_clock_goes_forward),
+        cmocka_unit_test(a_thread_leaves_a_processor_and_keeps_all_that_it_may_use),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,7 +1,7 @@
 /*
  * bench_device.c: the benchmark's device, on the device module: the path that production takes.
  *
- * Responsible for opening the first device with OpenCL kernels, building, timing and the environment they
+ * Responsible for opening the first device of a backend that builds the kernels, building, timing and the environment they
  * need. Not responsible for records.
  */
 #include "bench_device.h"
@@ -45,7 +45,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-bench_device *bench_device_open(uint32_t vector)
+bench_device *bench_device_open(const char *backend, uint32_t vector)
 {
     const mts_device_options options = {.allocator = mts_allocator_default()};
     size_t backends = 0;
@@ -54,7 +54,7 @@ bench_device *bench_device_open(uint32_t vector)
     /* PoCL's workers often wake up on one core, which doubles times at random; they stay apart when pinned */
     setenv("POCL_AFFINITY", "1", 0);
     for (size_t i = 0; i < backends; i++) {
-        if (strcmp(table[i]->name, "opencl") != 0 || table[i]->count() == 0) {
+        if (strcmp(table[i]->name, backend) != 0 || table[i]->count() == 0) {
             continue;
         }
         bench_device *d = calloc(1, sizeof *d);
@@ -64,7 +64,7 @@ bench_device *bench_device_open(uint32_t vector)
         }
         free(d);
     }
-    failed("no device with OpenCL kernels", &error);
+    fprintf(stderr, "no device of backend %s: %s\n", backend, error.text);
     return NULL;
 }
 

@@ -19,8 +19,9 @@ typedef struct bench_launch {
     uint32_t global[3], local[3];
 } bench_launch;
 
-/* vector: floats of a vector, 0: what the device prefers. NULL if there is none; says why on stderr. */
-bench_device *bench_device_open(uint32_t vector);
+/* backend: opencl or cpu. vector: floats of a vector, 0: what the device prefers. NULL if there is none; says why on
+ * stderr. */
+bench_device *bench_device_open(const char *backend, uint32_t vector);
 void bench_device_close(bench_device **device);
 const char *bench_device_name(const bench_device *device);
 uint32_t bench_device_units(const bench_device *device);

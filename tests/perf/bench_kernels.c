@@ -46,7 +46,7 @@ static double peak(bench_device *device)
 /* Options, and counts of one run. */
 typedef struct session {
     bench_device *device;
-    const char *only;
+    const char *only, *backend;
     bench_conv policy; /* of its fields only most, tile, row and tasks, where not 0 */
     double top;
     int json, check, bad, printed;
@@ -362,6 +362,8 @@ static int options(int argc, char **argv, session *s)
             s->only_precision = 2;
         } else if (i + 1 < argc && strcmp(argv[i], "--only") == 0) {
             s->only = argv[++i];
+        } else if (i + 1 < argc && strcmp(argv[i], "--device") == 0) {
+            s->backend = argv[++i];
         } else if (i + 1 < argc && number(s, argv[i], atoi(argv[i + 1]))) {
             i++;
         } else {
@@ -373,15 +375,16 @@ static int options(int argc, char **argv, session *s)
 
 int main(int argc, char **argv)
 {
-    session s = {.only = "", .local = 1};
+    session s = {.only = "", .backend = "opencl", .local = 1};
     if (!options(argc, argv, &s)) {
-        fputs("bench_kernels [--json | --check] [--float32 | --float16] [--only TEXT] [--vector FLOATS]\n"
-              "              [--local ITEMS] [--rows MOST] [--tile VECTORS] [--row FLOATS] [--tasks N]\n"
+        fputs("bench_kernels [--json | --check] [--float32 | --float16] [--only TEXT] [--device opencl|cpu]\n"
+              "              [--vector FLOATS] [--local ITEMS] [--rows MOST] [--tile VECTORS] [--row FLOATS] "
+              "[--tasks N]\n"
               "--check compares small layers and times nothing; the last line's options replace the policy\n",
               stderr);
         return 2;
     }
-    s.device = bench_device_open(s.vector);
+    s.device = bench_device_open(s.backend, s.vector);
     if (!s.device) {
         return SKIPPED;
     }

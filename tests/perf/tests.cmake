@@ -10,6 +10,8 @@ foreach(vector 1 4 16)
   set_tests_properties(perf/kernels_match_plain_c_vector_${vector} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
 add_test(NAME perf/kernels_match_plain_c COMMAND bench_kernels --check)
+add_test(NAME perf/kernels_match_plain_c_cpu COMMAND bench_kernels --check --device cpu)
+set_tests_properties(perf/kernels_match_plain_c_cpu PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 set_tests_properties(perf/kernels_match_plain_c PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 # bench_partitions: the grouping planner's plan against every partition, on random families
 add_executable(bench_partitions ${CMAKE_CURRENT_SOURCE_DIR}/perf/partitions.c)

@@ -1,7 +1,7 @@
 /*
  * thread.c: threads of POSIX; sleeping is Linux's futex, which Android has too.
  */
-#define _GNU_SOURCE /* sched_getaffinity, syscall */
+#define _GNU_SOURCE /* sched_getaffinity, sched_getcpu, syscall */
 #include "platform/os/thread.h"
 
 #include <linux/futex.h>
@@ -59,6 +59,26 @@ uint32_t mts_os_processors(void)
     }
     const long online = sysconf(_SC_NPROCESSORS_ONLN); /* more processors than a set holds */
     return online > 0 ? (uint32_t)online : 1;
+}
+
+uint32_t mts_os_processor(void)
+{
+    const int processor = sched_getcpu();
+    return processor < 0 ? UINT32_MAX : (uint32_t)processor;
+}
+
+void mts_os_processor_leave(uint32_t processor)
+{
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    if (processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof all, &all) != 0 ||
+        !CPU_ISSET(processor, &all) || CPU_COUNT(&all) < 2) {
+        return;
+    }
+    cpu_set_t others = all;
+    CPU_CLR(processor, &others);
+    (void)sched_setaffinity(0, sizeof others, &others);
+    (void)sched_setaffinity(0, sizeof all, &all);
 }
 
 void mts_os_word_wait(const _Atomic(uint32_t) *word, uint32_t value)

@@ -41,8 +41,9 @@ class OnnxRuntime:
     """One session per model. With workers, each runs on one thread and takes the next model that is due."""
 
     modes = {"sequential": (0, 1), "sequential, 1 thread": (1, 1), "2 workers of 1 thread": (1, 2)}
+    alone = {"sequential, spinning": (0, 1)}
 
-    def __init__(self, threads, workers):
+    def __init__(self, threads, workers, spinning=False):
         import onnxruntime
 
         self.library = onnxruntime
@@ -52,8 +53,8 @@ class OnnxRuntime:
         self.options.inter_op_num_threads = 1
         self.options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
         self.options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        # many sessions have many thread pools: a pool that spins takes the others' cores
-        self.options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # many sessions have many thread pools: a pool that spins takes the others' cores; one network alone is faster so
+        self.options.add_session_config_entry("session.intra_op.allow_spinning", "1" if spinning else "0")
         self.options.add_session_config_entry("session.set_denormal_as_zero", "1")
 
     def load(self, model, data):
@@ -240,8 +241,10 @@ class Workers:
 
 
 def make(name, mode, cores):
-    threads, workers = RUNTIMES[name].modes[mode]
+    threads, workers = {**RUNTIMES[name].modes, **getattr(RUNTIMES[name], "alone", {})}[mode]
     threads = threads or cores
+    if name == "onnxruntime":
+        return OnnxRuntime(threads, workers, "spinning" in mode), workers
     if name == "mnn":
         return Mnn(threads, workers, "shared" in mode), workers
     return RUNTIMES[name](threads, workers), workers

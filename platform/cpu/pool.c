@@ -66,7 +66,7 @@ static void publish(mts_cpu_pool *pool, uint32_t number)
     }
     atomic_store_explicit(&pool->ended, 0, memory_order_relaxed);
     atomic_store(&pool->ticket, (uint64_t)number << 32 | (TICKET_EMPTY + chunks));
-    if (over && atomic_load(&pool->caller_sleeps)) {
+    if ((over || chunks > 1) && atomic_load(&pool->caller_sleeps)) {
         atomic_fetch_add(&pool->caller_wakes, 1);
         mts_os_word_wake(&pool->caller_wakes);
     }
@@ -76,10 +76,26 @@ static void publish(mts_cpu_pool *pool, uint32_t number)
     }
 }
 
+/*
+ * A system whose other processors are busy too wakes a worker where its waker runs, or moves it there, and leaves it: it
+ * would take its time from the very thread that it is to help.
+ */
+static void stand_apart(mts_cpu_pool *pool, uint32_t thread)
+{
+    const uint32_t processor = mts_os_processor();
+    const bool same = processor == atomic_load_explicit(&pool->caller_at, memory_order_relaxed);
+    if (thread == 0 && !same) {
+        atomic_store_explicit(&pool->caller_at, processor, memory_order_relaxed);
+    } else if (thread != 0 && same) {
+        mts_os_processor_leave(processor);
+    }
+}
+
 /* Takes chunks of the current launch and of those that follow until none is left. Returns the last ticket. */
 static uint64_t work_on(mts_cpu_pool *pool, uint32_t thread)
 {
     for (;;) {
+        stand_apart(pool, thread);
         uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
         if ((uint32_t)ticket > TICKET_EMPTY) {
             ticket = atomic_fetch_sub_explicit(&pool->ticket, 1, memory_order_acq_rel);
@@ -124,19 +140,6 @@ static void sleep_on(mts_cpu_pool *pool, uint32_t launch, _Atomic(uint32_t) *sle
     atomic_fetch_sub(sleepers, 1);
 }
 
-/*
- * A system whose other processors are busy too wakes a worker where its waker runs, and there it stays: it would take its
- * time from the very thread that it is to help.
- */
-static void stand_apart(const mts_cpu_pool *pool)
-{
-    const uint32_t processor = mts_os_processor();
-    if (processor != UINT32_MAX &&
-        processor == atomic_load_explicit(&pool->caller_at, memory_order_relaxed)) {
-        mts_os_processor_leave(processor);
-    }
-}
-
 static void worker_run(void *context)
 {
     const worker *self = context;
@@ -144,10 +147,8 @@ static void worker_run(void *context)
     pool->calls.enter();
     while (!atomic_load_explicit(&pool->stop, memory_order_acquire)) {
         const uint32_t launch = launch_of(work_on(pool, self->number));
-        stand_apart(pool);
         if (!poll(pool, launch)) {
             sleep_on(pool, launch, &pool->sleepers, &pool->wakes);
-            stand_apart(pool);
         }
     }
 }
@@ -227,7 +228,6 @@ void mts_cpu_pool_run(mts_cpu_pool *pool, const void *work, uint32_t count)
     }
     pool->work = work;
     pool->count = count;
-    atomic_store_explicit(&pool->caller_at, mts_os_processor(), memory_order_relaxed);
     pool->first = launch_of(atomic_load(&pool->ticket)) + 1;
     const uint32_t end = pool->first + count;
     publish(pool, pool->first);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/builder.h"
+#include "plan/fit.h"
 #include "plan/slices.h"
 
 static mts_status report(const mts_builder *b, float fraction, const char *what)
@@ -97,6 +98,12 @@ static uint64_t slice_bytes(const mts_builder *b)
     return bytes > UINT64_MAX / times ? UINT64_MAX : bytes * times;
 }
 
+/* What a buffer of the device holds, in the session's precision; 0: no limit is known. */
+static uint64_t buffer_elements(const mts_builder *b)
+{
+    return b->engine->device->info.buffer_bytes / mts_precision_size(b->engine->stats.precision);
+}
+
 static mts_status stitch_and_plan(mts_builder *b)
 {
     const mts_program *program = &b->program;
@@ -118,6 +125,7 @@ static mts_status stitch_and_plan(mts_builder *b)
         request.share) { /* the other strategies are as published: a layer is a launch */
         status = mts_slices_cut(b->stitched, slice_bytes(b), &b->scratch, b->error);
     }
+    MTS_TRY(status, mts_fit_weights(b->stitched, buffer_elements(b), &b->scratch, b->error));
     MTS_TRY(status, mts_build_zero_copy(b));
     if (status == MTS_STATUS_OK) {
         const mts_plan_request wanted = {.stitched = b->stitched,
@@ -172,6 +180,7 @@ static mts_status encode(mts_builder *b)
                                  .error = b->error};
     mts_param_buffer_init(&b->encoding.params, b->engine->allocator);
     mts_weights_init(&b->encoding.pool, b->encoding.precision, b->engine->allocator);
+    b->encoding.pool.section_most = (size_t)buffer_elements(b);
     if (b->like) {
         b->encoding.cases = b->like->cases;
     }

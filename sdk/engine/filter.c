@@ -19,10 +19,10 @@ static bool allocate_kept(const mts_engine *engine, mts_filters *s, uint32_t end
         mts_filtered_launches *l = &kept->launches;
         kept->active = mts_alloc_zero(a, engine->tasks.mask_words, sizeof *kept->active);
         l->launches = mts_alloc_zero(a, launches, sizeof *l->launches);
-        l->sources = mts_alloc_zero(a, launches, sizeof *l->sources);
+        l->origins = mts_alloc_zero(a, launches, sizeof *l->origins);
         l->stage_first = mts_alloc_zero(a, (size_t)groups + 1, sizeof *l->stage_first);
         kept->lists = mts_alloc_zero(a, groups, sizeof *kept->lists);
-        if (!kept->active || !l->launches || !l->sources || !l->stage_first || !kept->lists) {
+        if (!kept->active || !l->launches || !l->origins || !l->stage_first || !kept->lists) {
             return false;
         }
     }
@@ -87,7 +87,7 @@ static void release_kept(const mts_engine *engine, mts_filtered *kept)
     drop_lists(engine, kept);
     mts_alloc_free(a, kept->active);
     mts_alloc_free(a, kept->launches.launches);
-    mts_alloc_free(a, kept->launches.sources);
+    mts_alloc_free(a, kept->launches.origins);
     mts_alloc_free(a, kept->launches.stage_first);
     mts_alloc_free(a, kept->lists);
     *kept = (mts_filtered){0};
@@ -170,7 +170,7 @@ static mts_status make_lists(const mts_engine *engine, mts_filtered *filtered, m
         const uint32_t count = l->stage_first[g + 1] - first;
         for (uint32_t i = first; i < first + count; i++) {
             l->launches[i].params = params;
-            l->launches[i].pool = mts_launches_pool(&engine->launches, &engine->inputs.slots, l->sources[i]);
+            l->launches[i].pool = mts_launches_pool(&engine->launches, &engine->inputs.slots, l->origins[i]);
         }
         if (count > 0) {
             status = mts_command_list_create(engine->device, l->launches + first, count, &filtered->lists[g],

@@ -4,9 +4,11 @@
  */
 #include "engine/launches.h"
 
-mts_buffer *mts_launches_pool(const mts_launches *launches, const mts_input_slots *inputs, uint32_t source)
+mts_buffer *mts_launches_pool(const mts_launches *launches, const mts_input_slots *inputs, uint32_t index)
 {
-    return source == 0 ? launches->weights : inputs->items[source - 1].buffer;
+    const mts_encoded_launch *launch = &launches->encoded[index];
+    return launch->source == 0 ? launches->weights[launch->section]
+                               : inputs->items[launch->source - 1].buffer;
 }
 
 mts_status mts_launches_record(mts_launches *launches, const mts_input_slots *inputs, mts_buffer *stand_in,
@@ -16,7 +18,7 @@ mts_status mts_launches_record(mts_launches *launches, const mts_input_slots *in
         return MTS_STATUS_OK; /* without launches every output is a constant or an input */
     }
     for (uint32_t i = 0; i < launches->count; i++) {
-        mts_buffer *pool = mts_launches_pool(launches, inputs, launches->encoded[i].source);
+        mts_buffer *pool = mts_launches_pool(launches, inputs, i);
         launches->items[i].pool = pool ? pool : stand_in;
     }
     launches->generation = inputs->generation;
@@ -49,6 +51,8 @@ void mts_launches_release(mts_launches *launches)
         mts_kernel_destroy(&launches->kernels[i].kernel);
     }
     mts_buffer_destroy(&launches->params);
-    mts_buffer_destroy(&launches->weights);
+    for (uint32_t i = 0; i < launches->weight_count; i++) {
+        mts_buffer_destroy(&launches->weights[i]);
+    }
     mts_buffer_destroy(&launches->act);
 }

@@ -17,8 +17,11 @@ typedef struct mts_built_kernel {
 
 typedef struct mts_launches {
     mts_device *device;
-    /* Activations, weights, kernel parameters. */
-    mts_buffer *act, *weights, *params;
+    /* Activations, kernel parameters. */
+    mts_buffer *act, *params;
+    /* A buffer for each section of the weight pool. */
+    mts_buffer **weights;
+    uint32_t weight_count;
     mts_built_kernel *kernels;
     uint32_t kernel_count;
     mts_encoded_launch *encoded;
@@ -31,8 +34,8 @@ typedef struct mts_launches {
     uint64_t generation;
 } mts_launches;
 
-/* The buffer that a launch of this source (mts_encoded_launch) reads as its pool. */
-mts_buffer *mts_launches_pool(const mts_launches *launches, const mts_input_slots *inputs, uint32_t source);
+/* The buffer that launch `index` of `encoded` reads as its pool. */
+mts_buffer *mts_launches_pool(const mts_launches *launches, const mts_input_slots *inputs, uint32_t index);
 /* Records the command list if there is none, or updates one of an older generation. `stand_in` takes the place of
  * zero-copy inputs that are not set yet; NULL: all are. */
 mts_status mts_launches_record(mts_launches *launches, const mts_input_slots *inputs, mts_buffer *stand_in,

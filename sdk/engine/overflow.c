@@ -50,10 +50,9 @@ static bool look(const content *c, bool clear)
 
 static mts_status run_one(mts_engine *engine, uint32_t index, mts_error *error)
 {
-    const mts_encoded_launch *from = &engine->launches.encoded[index];
     mts_launch launch = engine->launches.items[index];
     mts_command_list *list = NULL;
-    launch.pool = mts_launches_pool(&engine->launches, &engine->inputs.slots, from->source);
+    launch.pool = mts_launches_pool(&engine->launches, &engine->inputs.slots, index);
     mts_status status = mts_command_list_create(engine->device, &launch, 1, &list, error);
     MTS_TRY(status, mts_command_list_submit(list, error));
     MTS_TRY(status, mts_device_wait(engine->device, error));

@@ -56,18 +56,36 @@ static mts_status too_large(const mts_builder *b)
                     e->archive->tasks[e->tasks.items[b->program.lead[g]].task].name, value);
 }
 
-static mts_status upload_weights(const mts_builder *b)
+static mts_status upload_section(const mts_builder *b, uint32_t section, mts_buffer **out)
 {
     const mts_weights *pool = &b->encoding.pool;
     const size_t size = mts_precision_size(precision_of(b));
-    mts_status status = make_buffer(b, mts_precision_bytes(precision_of(b), pool->count), "weights",
-                                    &b->engine->launches.weights);
-    if (status != MTS_STATUS_OK || pool->count == 0) {
-        return status;
+    const size_t count = mts_weights_section_count(pool, section);
+    const char *elements = pool->elements;
+    const mts_status status = make_buffer(b, mts_precision_bytes(precision_of(b), count), "weights", out);
+    return status != MTS_STATUS_OK || count == 0
+               ? status
+               : mts_buffer_write(*out, 0, elements + mts_weights_section_first(pool, section) * size,
+                                  count * size, b->error);
+}
+
+static mts_status upload_weights(const mts_builder *b)
+{
+    mts_launches *launches = &b->engine->launches;
+    const uint32_t sections = mts_weights_section(&b->encoding.pool) + 1;
+    if (b->encoding.pool.too_large) {
+        return too_large(b);
     }
-    return pool->too_large ? too_large(b)
-                           : mts_buffer_write(b->engine->launches.weights, 0, pool->elements,
-                                              pool->count * size, b->error);
+    launches->weights = mts_arena_zero(&b->engine->arena, sections, sizeof *launches->weights);
+    if (!launches->weights) {
+        return mts_builder_memory(b);
+    }
+    launches->weight_count = sections;
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t s = 0; status == MTS_STATUS_OK && s < sections; s++) {
+        status = upload_section(b, s, &launches->weights[s]);
+    }
+    return status;
 }
 
 mts_status mts_build_upload(mts_builder *b)

@@ -325,7 +325,7 @@ bool mts_winograd_accepts(const mts_encoding *encoding, const mts_layer *layer)
 {
     const mts_stitched *s = encoding->stitched;
     const uint32_t vec = mts_launch_vector(encoding->device);
-    if (encoding->device->is_gpu || shares_products(s, layer)) {
+    if (encoding->device->is_gpu || encoding->least_weights || shares_products(s, layer)) {
         return false;
     }
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {

@@ -292,7 +292,7 @@ size_t mts_task_filter_run(mts_task_filter *filter, const uint32_t *active, bool
         for (uint32_t i = 0; (g == 0 || split) && i < of->launch_count; i++) {
             const uint32_t stage = of->encoded[i].stage;
             if ((!split || stage == g || stage == MTS_NONE) && keep_launch(&f, i, &out->launches[count])) {
-                out->sources[count++] = of->encoded[i].source;
+                out->origins[count++] = i;
             }
         }
     }

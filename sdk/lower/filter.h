@@ -46,8 +46,8 @@ typedef struct mts_task_filter_sizes {
 typedef struct mts_filtered_launches {
     /* Without `params` and `pool`, which the caller fills in. */
     mts_launch *launches;
-    /* Per launch, as mts_encoded_launch.source. */
-    uint32_t *sources;
+    /* Per launch: its index in `encoded`. */
+    uint32_t *origins;
     /* Per stage, and one behind the last: its first launch. */
     uint32_t *stage_first;
 } mts_filtered_launches;

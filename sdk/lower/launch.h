@@ -29,6 +29,8 @@ typedef struct mts_encoded_launch {
     const char *kernel, *defines;
     /* Index of its kernel parameters. */
     uint32_t first;
+    /* Section of the weight pool that it reads. */
+    uint32_t section;
     /* 0: it reads the weight pool; else 1 + the slot whose zero-copy data it reads in the pool's place. */
     uint32_t source;
     uint32_t global[3], local[3];

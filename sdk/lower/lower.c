@@ -149,6 +149,7 @@ static void describe_step(mts_encoding *encoding, const mts_step *step, size_t f
         launch->layer = layer ? step->first : MTS_NONE;
         launch->group = layer ? step->group : MTS_NONE;
         launch->stage = step->group;
+        launch->section = mts_weights_section(&encoding->pool);
         most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;
     }
     if (most < encoding->launch_count) {
@@ -156,16 +157,63 @@ static void describe_step(mts_encoding *encoding, const mts_step *step, size_t f
     }
 }
 
+static mts_status encode_described(mts_encoding *encoding, const mts_step *step)
+{
+    const size_t first = encoding->launch_count;
+    encoding->facts = (mts_layer_facts){0};
+    encoding->config = (mts_kernel_config){0};
+    const mts_status status = encode_step(encoding, step);
+    describe_step(encoding, step, first);
+    return status;
+}
+
+/* The weights of the step, which begin a section, are more than one holds. Only layers have weights. */
+static mts_status refuse_weights(const mts_encoding *encoding, const mts_step *step)
+{
+    const mts_stitched *stitched = encoding->stitched;
+    const mts_layer *layer = &stitched->layers[step->first];
+    const mts_graph *graph = stitched->graphs[stitched->members[layer->first].graph];
+    const size_t bytes = mts_precision_size(encoding->precision);
+    const size_t count = mts_weights_section_count(&encoding->pool, mts_weights_section(&encoding->pool));
+    return mts_fail(
+        encoding->error, MTS_STATUS_LIMIT,
+        "the weights of layer %s of task %s need %zu bytes in one buffer; %s allows %zu: %schoose another device",
+        mts_node_title(graph, mts_member_node(stitched, &stitched->members[layer->first])), graph->name,
+        count * bytes, encoding->device->name, encoding->pool.section_most * bytes,
+        encoding->precision == MTS_PRECISION_FLOAT32 ? "store them as float16, or " : "");
+}
+
+/*
+ * A step whose weights do not fit into the open section is taken back and begins the next one. Where they do not fit
+ * into an empty one either, it is taken back again for implementations that store fewer.
+ */
+static mts_status encode_whole(mts_encoding *encoding, const mts_step *step)
+{
+    const mts_encoding before = *encoding;
+    const mts_weights_mark mark = mts_weights_mark_get(&encoding->pool);
+    mts_status status = encode_described(encoding, step);
+    for (int again = 0; again < 2 && status == MTS_STATUS_OK && !mts_weights_fits(&encoding->pool); again++) {
+        encoding->launch_count = before.launch_count;
+        encoding->params.count = before.params.count;
+        encoding->params.identity = before.params.identity;
+        encoding->params.identity_count = before.params.identity_count;
+        encoding->cases = before.cases;
+        encoding->mul_adds = before.mul_adds;
+        encoding->counted = before.counted;
+        encoding->least_weights = again > 0;
+        mts_weights_restart(&encoding->pool, &mark);
+        status = encode_described(encoding, step);
+        encoding->least_weights = false;
+    }
+    return status != MTS_STATUS_OK || mts_weights_fits(&encoding->pool) ? status
+                                                                        : refuse_weights(encoding, step);
+}
+
 mts_status mts_encode_plan(mts_encoding *encoding)
 {
     mts_status status = MTS_STATUS_OK;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < encoding->plan->step_count; i++) {
-        const mts_step *step = &encoding->plan->steps[i];
-        const size_t first = encoding->launch_count;
-        encoding->facts = (mts_layer_facts){0};
-        encoding->config = (mts_kernel_config){0};
-        status = encode_step(encoding, step);
-        describe_step(encoding, step, first);
+        status = encode_whole(encoding, &encoding->plan->steps[i]);
     }
     MTS_TRY(status, mts_encode_cases(encoding));
     if (status == MTS_STATUS_OK && (encoding->params.failed || encoding->pool.failed)) {

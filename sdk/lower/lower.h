@@ -63,6 +63,9 @@ typedef struct mts_encoding {
     mts_kernel_cases cases;
     mts_encoded_launch *launches;
     size_t launch_count, launch_capacity;
+    /* The step's weights did not fit into a section: no implementation that stores more of them than the
+     * network has. */
+    bool least_weights;
     /* Of the step, if a configuration decides about its layer; else zero. */
     mts_layer_facts facts;
     mts_kernel_config config;
@@ -70,7 +73,10 @@ typedef struct mts_encoding {
     uint64_t mul_adds, counted;
 } mts_encoding;
 
-/* Encodes every step. On failure release with mts_encoding_release all the same. */
+/*
+ * Encodes every step. With pool.section_most set, the weights of each step lie in one section of the pool; LIMIT
+ * names a layer whose weights do not fit into one. On failure release with mts_encoding_release all the same.
+ */
 mts_status mts_encode_plan(mts_encoding *encoding);
 void mts_encoding_release(mts_encoding *encoding);
 

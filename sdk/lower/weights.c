@@ -25,7 +25,8 @@ typedef struct pool_key {
 
 struct mts_weights_entry {
     pool_key key;
-    uint32_t offset;
+    /* From the start of the pool. */
+    size_t offset;
 };
 
 void mts_weights_init(mts_weights *pool, mts_precision precision, const mts_allocator *allocator)
@@ -39,9 +40,67 @@ void mts_weights_release(mts_weights *pool)
     mts_alloc_free(pool->allocator, pool->elements);
     mts_alloc_free(pool->allocator, pool->scratch);
     mts_alloc_free(pool->allocator, pool->entries);
+    mts_alloc_free(pool->allocator, pool->sections);
     mts_map_release(&pool->map);
     mts_weights_init(pool, pool->precision, pool->allocator);
 }
+
+/* ---- sections ---- */
+
+uint32_t mts_weights_section(const mts_weights *pool)
+{
+    return (uint32_t)pool->section_count;
+}
+
+/* The first section begins at 0 and is not listed. */
+size_t mts_weights_section_first(const mts_weights *pool, uint32_t section)
+{
+    return section == 0 ? 0 : pool->sections[section - 1];
+}
+
+size_t mts_weights_section_count(const mts_weights *pool, uint32_t section)
+{
+    const size_t end = section < pool->section_count ? pool->sections[section] : pool->count;
+    return end - mts_weights_section_first(pool, section);
+}
+
+/* Start of the open section. */
+static size_t origin(const mts_weights *pool)
+{
+    return mts_weights_section_first(pool, mts_weights_section(pool));
+}
+
+bool mts_weights_fits(const mts_weights *pool)
+{
+    return pool->section_most == 0 || pool->count - origin(pool) <= pool->section_most;
+}
+
+mts_weights_mark mts_weights_mark_get(const mts_weights *pool)
+{
+    return (mts_weights_mark){
+        .count = pool->count, .entry_count = pool->entry_count, .too_large = pool->too_large};
+}
+
+void mts_weights_restart(mts_weights *pool, const mts_weights_mark *mark)
+{
+    pool->count = mark->count;
+    pool->entry_count = mark->entry_count;
+    pool->too_large = mark->too_large;
+    pool->full = false;
+    mts_map_release(&pool->map); /* nothing of the sections before is found again */
+    mts_map_init(&pool->map, pool->allocator);
+    if (pool->count == origin(pool) || pool->failed) {
+        return;
+    }
+    if (!mts_alloc_grow(pool->allocator, (void **)&pool->sections, &pool->section_capacity,
+                        pool->section_count + 1, sizeof *pool->sections)) {
+        pool->failed = true;
+        return;
+    }
+    pool->sections[pool->section_count++] = pool->count;
+}
+
+/* ---- entries ---- */
 
 static bool same_key(const void *entries, uint32_t index, const void *key)
 {
@@ -77,11 +136,11 @@ static float *claim(mts_weights *pool, const pool_key *key, size_t floats, uint3
     const uint64_t hash = mts_hash(key, sizeof *key, 0);
     const uint32_t known = mts_map_find(&pool->map, hash, same_key, pool->entries, key);
     if (known != MTS_MAP_NONE) {
-        *offset = pool->entries[known].offset;
+        *offset = (uint32_t)(pool->entries[known].offset - origin(pool));
         return NULL;
     }
     const size_t end = pool->count + (floats + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
-    pool->full = end >= INT32_MAX;
+    pool->full = end - origin(pool) >= INT32_MAX;
     float *space = pool->full ? NULL : make_room(pool, end);
     if (!space ||
         !mts_alloc_grow(pool->allocator, (void **)&pool->entries, &pool->entry_capacity,
@@ -90,8 +149,8 @@ static float *claim(mts_weights *pool, const pool_key *key, size_t floats, uint3
         pool->failed = true;
         return NULL;
     }
-    *offset = (uint32_t)pool->count;
-    pool->entries[pool->entry_count++] = (mts_weights_entry){.key = *key, .offset = *offset};
+    *offset = (uint32_t)(pool->count - origin(pool));
+    pool->entries[pool->entry_count++] = (mts_weights_entry){.key = *key, .offset = pool->count};
     memset(space, 0, (end - pool->count) * sizeof *space);
     pool->count = end;
     return space;
@@ -103,13 +162,14 @@ static uint32_t store(mts_weights *pool, const float *space, uint32_t offset)
     if (!space || pool->precision == MTS_PRECISION_FLOAT32) {
         return offset;
     }
-    const size_t count = pool->count - offset;
-    uint16_t *halves = (uint16_t *)pool->elements + offset;
+    const size_t first = origin(pool) + offset;
+    const size_t count = pool->count - first;
+    uint16_t *halves = (uint16_t *)pool->elements + first;
     mts_half_array_from_float(space, halves, count);
     for (size_t i = 0; !pool->too_large && i < count; i++) {
         if ((halves[i] & 0x7fffu) == 0x7c00u && isfinite(space[i])) {
             pool->too_large = true;
-            pool->too_large_at = offset + i;
+            pool->too_large_at = first + i;
             pool->too_large_value = space[i];
         }
     }

@@ -6,6 +6,10 @@
  * block which several tasks refer to lies in the pool once. Owner MTS_NONE shares across tasks; a task's
  * number keeps it private (strategy sequential). After a failure every call returns 0; the caller checks
  * mts_weights.failed once, at the end.
+ *
+ * The pool is one section, which is one buffer of the device, or several where a device's buffers are small.
+ * Offsets count from the start of the section that was open. A section shares nothing with another: a launch
+ * reads one only.
  */
 #ifndef MTS_LOWER_WEIGHTS_H
 #define MTS_LOWER_WEIGHTS_H
@@ -16,12 +20,23 @@
 
 typedef struct mts_weights_entry mts_weights_entry;
 
+/* What a pool holds, so that what came later can be taken back. */
+typedef struct mts_weights_mark {
+    size_t count, entry_count;
+    bool too_large;
+} mts_weights_mark;
+
 typedef struct mts_weights {
     const mts_allocator *allocator;
     mts_precision precision;
-    /* float or uint16_t, as the device reads them. */
+    /* float or uint16_t, as the device reads them: of all sections, one after another. */
     void *elements;
     size_t count, capacity;
+    /* Elements of a section at most; 0: no limit. The caller sets it. */
+    size_t section_most;
+    /* Element at which each section begins; section_count is 0 while the pool has one. */
+    size_t *sections;
+    size_t section_count, section_capacity;
     /* The floats of one entry before they become float16. */
     float *scratch;
     size_t scratch_capacity;
@@ -31,7 +46,7 @@ typedef struct mts_weights {
     mts_map map;
     /* Memory was short, or the pool is full. */
     bool failed;
-    /* The pool has more elements than 32-bit offsets can name. */
+    /* A section has more elements than 32-bit offsets can name. */
     bool full;
     /* A finite weight is infinite as float16: the first of the pool, and its value. */
     bool too_large;
@@ -41,6 +56,17 @@ typedef struct mts_weights {
 
 void mts_weights_init(mts_weights *pool, mts_precision precision, const mts_allocator *allocator);
 void mts_weights_release(mts_weights *pool);
+
+/* Number of the section that is open. */
+uint32_t mts_weights_section(const mts_weights *pool);
+/* First element of a section, and the number of its elements. */
+size_t mts_weights_section_first(const mts_weights *pool, uint32_t section);
+size_t mts_weights_section_count(const mts_weights *pool, uint32_t section);
+/* Whether the open section is within section_most. */
+bool mts_weights_fits(const mts_weights *pool);
+mts_weights_mark mts_weights_mark_get(const mts_weights *pool);
+/* Takes back what came after the mark, and opens a section unless the open one is empty then. */
+void mts_weights_restart(mts_weights *pool, const mts_weights_mark *mark);
 
 /* Rows [row, row + rows) of a weight block packed [channels][inner][rows]; returns its pool offset. */
 uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,

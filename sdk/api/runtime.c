@@ -96,18 +96,21 @@ static mts_status device_open(const mts_runtime *runtime, const char *id, uint32
 mts_status mts_api_runtime_open_next(mts_runtime *runtime, uint32_t *rank, mts_device **out,
                                      mts_device_desc *desc, mts_error *error)
 {
+    const uint32_t count = mts_api_device_count();
     mts_status status = MTS_STATUS_NOT_FOUND;
     if (!runtime->chosen || runtime->device_options.external_context) {
         return mts_fail(error, MTS_STATUS_NOT_FOUND, "the caller named the device");
     }
-    do {
-        ++*rank;
+    /* NOT_FOUND may also be that of a device which lacks a library: those behind it are tried all the same. */
+    while (status != MTS_STATUS_OK && ++*rank < count) {
         status = device_open(runtime, NULL, *rank, out, desc, error);
-        if (status != MTS_STATUS_OK && status != MTS_STATUS_NOT_FOUND) {
+        if (status != MTS_STATUS_OK) {
             mts_log_write(&runtime->log, MTS_LOG_WARNING, "a device cannot be opened: %s", error->text);
         }
-    } while (status != MTS_STATUS_OK && status != MTS_STATUS_NOT_FOUND);
-    return status;
+    }
+    return status == MTS_STATUS_OK
+               ? status
+               : mts_fail(error, MTS_STATUS_NOT_FOUND, "no other device of this machine can be opened");
 }
 
 /* The first device that opens, where the caller names none. */
@@ -134,7 +137,7 @@ static mts_status first_device_open(mts_runtime *runtime, const mts_runtime_opti
     const mts_status status =
         device_open(runtime, options->device, 0, &runtime->device, &runtime->desc, error);
     mts_error other = {0};
-    if (status == MTS_STATUS_OK || status == MTS_STATUS_NOT_FOUND || !runtime->chosen ||
+    if (status == MTS_STATUS_OK || !runtime->chosen ||
         mts_api_runtime_open_next(runtime, &runtime->rank, &runtime->device, &runtime->desc, &other) !=
             MTS_STATUS_OK) {
         return status;

@@ -104,6 +104,37 @@ static uint64_t buffer_elements(const mts_builder *b)
     return b->engine->device->info.buffer_bytes / mts_precision_size(b->engine->stats.precision);
 }
 
+/* Layers for slices of so many bytes, from the uncut ones, and their plan. */
+static mts_status cut_and_plan(mts_builder *b, const mts_stitched *uncut, uint64_t slices)
+{
+    *b->stitched = *uncut;
+    mts_status status = mts_slices_cut(b->stitched, slices, &b->scratch, b->error);
+    MTS_TRY(status, mts_fit_weights(b->stitched, buffer_elements(b), &b->scratch, b->error));
+    const mts_plan_request wanted = {.stitched = b->stitched,
+                                     .inputs = b->input_kinds,
+                                     .strided_rows = mts_launch_by_rows(&b->engine->device->info)};
+    MTS_TRY(status, mts_plan_create(&wanted, &b->scratch, &b->plan, b->error));
+    return status;
+}
+
+/* One buffer holds the activations: where it would be too large, smaller slices make them fewer. */
+static mts_status plan_to_fit(mts_builder *b)
+{
+    /* the other strategies are as published: a layer is a launch */
+    const bool sliced = b->engine->options.strategy == MTS_STRATEGY_COMPACT;
+    const uint64_t most = buffer_elements(b);
+    const mts_stitched uncut = *b->stitched;
+    uint64_t slices = sliced ? slice_bytes(b) : 0;
+    mts_status status = cut_and_plan(b, &uncut, slices);
+    slices = slices > 0 ? slices : MTS_SLICE_FIRST;
+    while (status == MTS_STATUS_OK && sliced && most > 0 && b->plan->arena_floats > most &&
+           slices > MTS_SLICE_SMALLEST) {
+        slices = slices > MTS_SLICE_FIRST >> 6 ? slices / 4 : MTS_SLICE_SMALLEST;
+        status = cut_and_plan(b, &uncut, slices);
+    }
+    return status;
+}
+
 static mts_status stitch_and_plan(mts_builder *b)
 {
     const mts_program *program = &b->program;
@@ -121,18 +152,8 @@ static mts_status stitch_and_plan(mts_builder *b)
                                         .slot_of = slots,
                                         .share = b->engine->options.strategy == MTS_STRATEGY_COMPACT};
     mts_status status = mts_stitch(&request, &b->scratch, &b->stitched, b->error);
-    if (status == MTS_STATUS_OK &&
-        request.share) { /* the other strategies are as published: a layer is a launch */
-        status = mts_slices_cut(b->stitched, slice_bytes(b), &b->scratch, b->error);
-    }
-    MTS_TRY(status, mts_fit_weights(b->stitched, buffer_elements(b), &b->scratch, b->error));
     MTS_TRY(status, mts_build_zero_copy(b));
-    if (status == MTS_STATUS_OK) {
-        const mts_plan_request wanted = {.stitched = b->stitched,
-                                         .inputs = b->input_kinds,
-                                         .strided_rows = mts_launch_by_rows(&b->engine->device->info)};
-        status = mts_plan_create(&wanted, &b->scratch, &b->plan, b->error);
-    }
+    MTS_TRY(status, plan_to_fit(b));
     return status;
 }
 

@@ -44,6 +44,23 @@ static uint32_t chunk_masks(const mts_engine *engine, const mts_filters *s)
     return count;
 }
 
+/* Zeros on the host that are copied to the device without a wait: pinned, where the driver has that. */
+static mts_status host_words(const mts_engine *engine, size_t words, void **out, mts_error *error)
+{
+    const size_t bytes = (words > 0 ? words : 1) * sizeof(uint32_t);
+    const mts_status status = mts_host_create(engine->device, bytes, out, error);
+    if (status == MTS_STATUS_OK) {
+        memset(*out, 0, bytes);
+    }
+    return status;
+}
+
+static void destroy_words(const mts_engine *engine, uint32_t *words)
+{
+    void *memory = words;
+    mts_host_destroy(engine->device, &memory);
+}
+
 static mts_status allocate(const mts_engine *engine, mts_filters *s, mts_error *error)
 {
     const mts_allocator *a = engine->allocator;
@@ -67,11 +84,15 @@ static mts_status allocate(const mts_engine *engine, mts_filters *s, mts_error *
     s->region_words = s->sizes.region_words;
     s->region_count = engine->submissions.depth;
     s->base_words = (uint32_t)(engine->launches.params->size / sizeof(uint32_t));
-    s->base = mts_alloc_zero(a, s->base_words, sizeof *s->base);
-    f->of.params = s->base;
-    s->regions = mts_alloc_zero(a, s->region_count * s->region_words, sizeof *s->regions);
     f->moved = mts_alloc_zero(a, s->sizes.jobs, sizeof *f->moved);
-    return s->base && s->regions && f->moved ? MTS_STATUS_OK : mts_fail_memory(error);
+    void *base = NULL;
+    void *regions = NULL;
+    mts_status status = f->moved ? MTS_STATUS_OK : mts_fail_memory(error);
+    MTS_TRY(status, host_words(engine, s->base_words, &base, error));
+    MTS_TRY(status, host_words(engine, s->region_count * s->region_words, &regions, error));
+    f->of.params = s->base = base;
+    s->regions = regions;
+    return status;
 }
 
 static void drop_lists(const mts_engine *engine, mts_filtered *filtered)
@@ -103,9 +124,9 @@ void mts_filters_release(mts_engine *engine)
     for (uint32_t c = 0; c < MTS_FILTERS_KEPT / MTS_FILTERS_CHUNK; c++) {
         mts_buffer_destroy(&s->params[c]);
     }
-    mts_alloc_free(a, s->base);
+    destroy_words(engine, s->base);
     mts_alloc_free(a, s->task_group);
-    mts_alloc_free(a, s->regions);
+    destroy_words(engine, s->regions);
     mts_alloc_free(a, s->filter.mask_stage);
     mts_alloc_free(a, s->filter.moved);
     *s = (mts_filters){.filter = {.of = s->filter.of}};

@@ -40,7 +40,7 @@ typedef struct mts_filters {
 
     /* Of each chunk of kept masks: the engine's kernel parameters, then a region for each mask. */
     mts_buffer *params[MTS_FILTERS_KEPT / MTS_FILTERS_CHUNK];
-    /* The engine's kernel parameters on the host, and their number. */
+    /* The engine's kernel parameters on the host (mts_host_create, as `regions`), and their number. */
     uint32_t *base;
     uint32_t base_words;
     size_t region_words;

@@ -35,7 +35,7 @@ static void from_floats(mts_type dtype, const float *from, void *to, size_t coun
             ((double *)to)[i] = (double)from[i];
             break;
             CLAMP(INT32, int32_t, -2147483648.0, 2147483647.0);
-            CLAMP(INT64, int64_t, -9.2e18, 9.2e18);
+            CLAMP(INT64, int64_t, -9223372036854775808.0, 9223372036854774784.0); /* the ends as float64 */
             CLAMP(UINT8, uint8_t, 0.0, 255.0);
             CLAMP(INT8, int8_t, -128.0, 127.0);
             CLAMP(UINT16, uint16_t, 0.0, 65535.0);

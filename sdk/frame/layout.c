@@ -10,7 +10,6 @@
 
 #include "base/sized.h"
 
-#define SIDE_MOST 16384u
 /* Of rectangles at any place: float32 still tells tenths of a pixel apart. */
 #define SIDES_MOST 65536.0
 #define MIDDLE_MOST 1048576.0
@@ -155,9 +154,10 @@ static mts_status check_values(const mts_frame *frame, mts_error *error)
     if (frame->memory == MTS_MEMORY_ANDROID && !frame->buffer) {
         return mts_fail(error, bad, "frame: buffer is NULL");
     }
-    if (frame->width == 0 || frame->height == 0 || frame->width > SIDE_MOST || frame->height > SIDE_MOST) {
+    if (frame->width == 0 || frame->height == 0 || frame->width > MTS_FRAME_SIDE_MOST ||
+        frame->height > MTS_FRAME_SIDE_MOST) {
         return mts_fail(error, bad, "frame: %" PRIu32 "x%" PRIu32 " pixels; sides are 1..%u", frame->width,
-                        frame->height, SIDE_MOST);
+                        frame->height, MTS_FRAME_SIDE_MOST);
     }
     return MTS_STATUS_OK;
 }

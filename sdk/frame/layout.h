@@ -8,6 +8,8 @@
 #include "mts/types.h"
 
 #define MTS_FRAME_PLANES 3
+/* Pixels of a side of a frame. */
+#define MTS_FRAME_SIDE_MOST 16384u
 
 /* The planes of a pixel format. */
 typedef struct mts_frame_planes {

@@ -20,9 +20,18 @@ typedef struct placement {
 mts_status mts_staged_frame_create(mts_staged_frame *staged, const mts_frames *frames, mts_error *error)
 {
     const mts_frames_desc *desc = &frames->desc;
-    staged->params = mts_arena_zero(desc->arena, frames->image_count, sizeof *staged->params);
+    const size_t bytes = frames->image_count * sizeof *staged->params;
+    void *params = NULL;
+    mts_status status = MTS_STATUS_OK;
+    if (bytes > 0) { /* copied to the device without a wait */
+        status = mts_host_create(desc->device, bytes, &params, error);
+        if (status == MTS_STATUS_OK) {
+            memset(params, 0, bytes);
+        }
+    }
+    staged->params = params;
     staged->pins = mts_arena_zero(desc->arena, (size_t)desc->input_count + 1, sizeof *staged->pins);
-    return staged->params && staged->pins ? MTS_STATUS_OK : mts_fail_memory(error);
+    return status == MTS_STATUS_OK && !staged->pins ? mts_fail_memory(error) : status;
 }
 
 static void unpin(mts_frame_pin *pin)
@@ -53,6 +62,9 @@ void mts_staged_frame_release(mts_staged_frame *staged, const mts_frames *frames
         mts_command_list_destroy(&staged->pins[i].list);
     }
     mts_frame_unpin(staged, frames);
+    void *params = staged->params;
+    mts_host_destroy(frames->desc.device, &params);
+    staged->params = NULL;
     mts_host_destroy(frames->desc.device, (void **)&staged->staging);
 }
 

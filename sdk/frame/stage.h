@@ -36,7 +36,7 @@ typedef struct mts_staged_frame {
     bool alone;
     /* The copy regions are the caller's again when the call returns. */
     bool brief;
-    /* [image_count] */
+    /* [image_count]; of mts_host_create, as `staging`. */
     mts_frame_params *params;
     mts_copy_region copies[MTS_FRAME_PLANES];
     uint32_t copy_count;

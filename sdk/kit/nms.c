@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "kit/sized.h"
 #include "mts/kit.h"
 
 static const mts_kit_nms_options usual = {.size = sizeof usual, .overlap = 0.45f};
@@ -57,8 +58,10 @@ static void blend_add(blend *b, mts_kit_detection *d)
 
 uint32_t mts_kit_nms(const mts_kit_nms_options *options, mts_kit_detection *detections, uint32_t count)
 {
-    const mts_kit_nms_options *o = options ? options : &usual;
-    if (o->size != sizeof *o || !(o->overlap >= 0.0f && o->overlap <= 1.0f)) {
+    mts_kit_nms_options own = usual;
+    const mts_kit_nms_options *o = &own;
+    if ((options && !mts_kit_sized_read(&own, sizeof own, options)) ||
+        !(o->overlap >= 0.0f && o->overlap <= 1.0f)) {
         return 0;
     }
     uint32_t kept = 0;

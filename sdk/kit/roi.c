@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "kit/sized.h"
 #include "mts/kit.h"
 
 #define PI 3.14159265358979323846
@@ -127,17 +128,21 @@ static mts_status make(const mts_kit_roi_rule *rule, const outline *o, mts_kit_r
     return MTS_STATUS_OK;
 }
 
-static bool usable(const mts_kit_roi_rule *rule, uint32_t points)
+/* A rule of the caller's as one of this library's. */
+static bool read_rule(const mts_kit_roi_rule *given, uint32_t points, mts_kit_roi_rule *rule)
 {
-    return rule->size == sizeof *rule && rule->circle <= 2 &&
+    *rule = (mts_kit_roi_rule){.size = sizeof *rule, .scale_x = 1.0f, .scale_y = 1.0f};
+    return mts_kit_sized_read(rule, sizeof *rule, given) && rule->circle <= 2 &&
            ((rule->from == rule->to && !rule->circle) || (rule->from < points && rule->to < points));
 }
 
-mts_status mts_kit_roi_of_detection(const mts_kit_roi_rule *rule, const mts_kit_detection *d,
+mts_status mts_kit_roi_of_detection(const mts_kit_roi_rule *given, const mts_kit_detection *d,
                                     mts_kit_roi *roi)
 {
     const uint32_t points = d->point_count < MTS_KIT_POINTS_MAX ? d->point_count : MTS_KIT_POINTS_MAX;
-    if (!usable(rule, points)) {
+    mts_kit_roi_rule own;
+    const mts_kit_roi_rule *rule = &own;
+    if (!read_rule(given, points, &own)) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     outline o = {(double)d->left, (double)d->top, (double)d->right, (double)d->bottom, {0}, {0}};
@@ -148,10 +153,12 @@ mts_status mts_kit_roi_of_detection(const mts_kit_roi_rule *rule, const mts_kit_
     return make(rule, &o, roi);
 }
 
-mts_status mts_kit_roi_of_landmarks(const mts_kit_roi_rule *rule, const mts_kit_landmark *landmarks,
+mts_status mts_kit_roi_of_landmarks(const mts_kit_roi_rule *given, const mts_kit_landmark *landmarks,
                                     uint32_t count, mts_kit_roi *roi)
 {
-    if (count == 0 || !usable(rule, count)) {
+    mts_kit_roi_rule own;
+    const mts_kit_roi_rule *rule = &own;
+    if (count == 0 || !read_rule(given, count, &own)) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     outline o = {INFINITY, INFINITY, -INFINITY, -INFINITY, {0}, {0}};

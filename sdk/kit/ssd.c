@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "kit/sized.h"
 #include "mts/kit.h"
 
 /* The graphs of MediaPipe 0.10.21: SsdAnchors-, TensorsToDetections- and NonMaxSuppressionCalculator. */
@@ -30,12 +31,14 @@ mts_status mts_kit_ssd_default(mts_kit_ssd_kind kind, mts_kit_ssd *ssd)
     return MTS_STATUS_OK;
 }
 
-static bool usable(const mts_kit_ssd *ssd)
+/* A detector of the caller's as one of this library's. */
+static bool read_ssd(const mts_kit_ssd *given, mts_kit_ssd *ssd)
 {
-    bool good = ssd->size == sizeof *ssd && ssd->width > 0 && ssd->height > 0 && ssd->width <= 16384 &&
-                ssd->height <= 16384 && ssd->layers > 0 && ssd->layers <= MTS_KIT_LAYERS_MAX &&
-                ssd->anchors_each > 0 && ssd->anchors_each <= 64 && ssd->points <= MTS_KIT_POINTS_MAX &&
-                ssd->scale > 0.0f;
+    *ssd = (mts_kit_ssd){.size = sizeof *ssd};
+    bool good = mts_kit_sized_read(ssd, sizeof *ssd, given) && ssd->width > 0 && ssd->height > 0 &&
+                ssd->width <= 16384 && ssd->height <= 16384 && ssd->layers > 0 &&
+                ssd->layers <= MTS_KIT_LAYERS_MAX && ssd->anchors_each > 0 && ssd->anchors_each <= 64 &&
+                ssd->points <= MTS_KIT_POINTS_MAX && ssd->scale > 0.0f;
     for (uint32_t i = 0; good && i < ssd->layers; i++) {
         good = ssd->steps[i] > 0;
     }
@@ -52,10 +55,12 @@ static uint32_t layers_alike(const mts_kit_ssd *ssd, uint32_t layer)
     return end - layer;
 }
 
-uint32_t mts_kit_anchors(const mts_kit_ssd *ssd, float *anchors, uint32_t most)
+uint32_t mts_kit_anchors(const mts_kit_ssd *given, float *anchors, uint32_t most)
 {
     uint64_t count = 0;
-    if (!usable(ssd)) {
+    mts_kit_ssd own;
+    const mts_kit_ssd *ssd = &own;
+    if (!read_ssd(given, &own)) {
         return 0;
     }
     for (uint32_t layer = 0; layer < ssd->layers; layer += layers_alike(ssd, layer)) {
@@ -83,10 +88,12 @@ static bool finite_all(const float *values, uint32_t count)
     return good;
 }
 
-uint32_t mts_kit_ssd_decode(const mts_kit_ssd *ssd, const float *anchors, const float *boxes,
+uint32_t mts_kit_ssd_decode(const mts_kit_ssd *given, const float *anchors, const float *boxes,
                             const float *scores, mts_kit_detection *detections)
 {
-    const uint32_t count = mts_kit_anchors(ssd, NULL, 0);
+    mts_kit_ssd own;
+    const mts_kit_ssd *ssd = &own;
+    const uint32_t count = read_ssd(given, &own) ? mts_kit_anchors(&own, NULL, 0) : 0;
     const uint32_t numbers = 4 + 2 * ssd->points;
     uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++) {

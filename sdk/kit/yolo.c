@@ -4,13 +4,16 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "kit/sized.h"
 #include "mts/kit.h"
 
-static bool usable(const mts_kit_yolo *y)
+/* A head of the caller's as one of this library's. */
+static bool read_head(const mts_kit_yolo *given, mts_kit_yolo *y)
 {
-    return y->size == sizeof *y && y->width > 0 && y->height > 0 && y->rows > 0 && y->rows <= INT32_MAX &&
-           (y->classes > 0 || y->kind == MTS_KIT_YOLO_END_TO_END) && y->classes <= 65536 &&
-           (size_t)y->kind <= (size_t)MTS_KIT_YOLO_FASTEST;
+    *y = (mts_kit_yolo){.size = sizeof *y, .least_score = 0.25f};
+    return mts_kit_sized_read(y, sizeof *y, given) && y->width > 0 && y->height > 0 && y->rows > 0 &&
+           y->rows <= INT32_MAX && (y->classes > 0 || y->kind == MTS_KIT_YOLO_END_TO_END) &&
+           y->classes <= 65536 && (size_t)y->kind <= (size_t)MTS_KIT_YOLO_FASTEST;
 }
 
 /* A head's numbers: number c of row r is values[r * row + c * step]. */
@@ -125,10 +128,12 @@ static bool box_find(const mts_kit_yolo *y, const head *h, uint32_t row, float b
     return true;
 }
 
-uint32_t mts_kit_yolo_decode(const mts_kit_yolo *yolo, const float *values, mts_kit_detection *detections)
+uint32_t mts_kit_yolo_decode(const mts_kit_yolo *given, const float *values, mts_kit_detection *detections)
 {
     uint32_t found = 0;
-    if (!usable(yolo)) {
+    mts_kit_yolo own;
+    const mts_kit_yolo *yolo = &own;
+    if (!read_head(given, &own)) {
         return 0;
     }
     const head h = head_of(yolo, values);

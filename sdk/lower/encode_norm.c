@@ -65,18 +65,41 @@ static uint32_t first_five(const uint32_t *numbers)
     return numbers[0] * numbers[1] * numbers[2] * numbers[3] * numbers[4];
 }
 
+/* What a launch has to do. */
+typedef struct work {
+    /* Of all members; of those with sets that are worth a large group. */
+    uint64_t elements, in_large;
+    /* Groups, or work-items of a CPU, of the member with most of them. */
+    uint64_t groups;
+} work;
+
+static work count_work(const mts_norm_params *records, uint32_t count)
+{
+    work all = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        const mts_norm_params *r = &records[i];
+        const uint64_t sets = first_five(r->sets);
+        const uint64_t set = (uint64_t)first_five(r->lines) * r->dest.dims[5];
+        const uint64_t units = (sets + r->batch - 1) / r->batch * r->cuts;
+        all.elements += sets * set;
+        all.in_large += set > 4 * GPU_GROUP_SMALL ? sets * set : 0;
+        all.groups = units > all.groups ? units : all.groups;
+    }
+    return all;
+}
+
 /* How much a group does. */
 static void share_work(const mts_device_info *device, mts_norm_params *r)
 {
     const uint32_t width = r->dest.dims[5], lines = first_five(r->lines);
-    const uint32_t work = device->is_gpu ? 1 : CPU_WORK;
+    const uint32_t worth = device->is_gpu ? 1 : CPU_WORK;
     const uint32_t least = device->is_gpu ? GPU_GROUP_SMALL : mts_launch_vector(device);
     const uint64_t elements = (uint64_t)lines * width;
-    r->batch = elements >= work ? 1 : (uint32_t)(work / elements);
+    r->batch = elements >= worth ? 1 : (uint32_t)(worth / elements);
     r->cut = width;
     r->cuts = 1;
-    if (r->lines[5] != width && elements > work) {
-        const uint32_t columns = work / lines / least * least;
+    if (r->lines[5] != width && elements > worth) {
+        const uint32_t columns = worth / lines / least * least;
         r->cut = columns > least ? columns : least;
         r->cuts = (width + r->cut - 1) / r->cut;
     }
@@ -102,12 +125,15 @@ static void fill_norm(mts_encoding *encoding, const mts_member *member, void *pa
     encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph], node);
 }
 
-/* A group of a GPU shares a set. */
-static mts_status choose_group(mts_encoding *encoding, uint64_t largest, mts_encoded_launch *launch)
+/*
+ * A group of a GPU shares a set. It is large where sets that need a large one have at least half of the work, and
+ * small enough for the work-items of `groups` groups to be counted in 32 bits.
+ */
+static mts_status choose_group(mts_encoding *encoding, const work *all, mts_encoded_launch *launch)
 {
     const uint32_t limit = encoding->device->work_group_size;
-    uint32_t group = largest > 4 * GPU_GROUP_SMALL ? GPU_GROUP : GPU_GROUP_SMALL;
-    while (group > limit && group > 1) {
+    uint32_t group = 2 * all->in_large >= all->elements ? GPU_GROUP : GPU_GROUP_SMALL;
+    while (group > 1 && (group > limit || all->groups * group > UINT32_MAX)) {
         group /= 2;
     }
     launch->local[0] = launch->local[1] = launch->local[2] = 1;
@@ -124,29 +150,21 @@ static mts_status choose_group(mts_encoding *encoding, uint64_t largest, mts_enc
 static mts_status launch_norm(mts_encoding *encoding, const char *kernel, const char *label,
                               const void *params, uint32_t words, uint32_t count)
 {
-    const mts_norm_params *records = params;
     mts_encoded_launch launch = {.kernel = kernel,
                                  .defines = mts_launch_defines(encoding->device, encoding->precision),
                                  .label = label,
                                  .members = count,
                                  .global = {0, 1, count}};
-    uint64_t largest = 0, groups = 0;
     if (!params) {
         return mts_encode_memory(encoding);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        const mts_norm_params *r = &records[i];
-        const uint64_t elements = (uint64_t)first_five(r->lines) * r->dest.dims[5];
-        const uint64_t units = (uint64_t)((first_five(r->sets) + r->batch - 1) / r->batch) * r->cuts;
-        largest = elements > largest ? elements : largest;
-        groups = units > groups ? units : groups;
-    }
-    mts_status status = choose_group(encoding, largest, &launch);
+    const work all = count_work(params, count);
+    mts_status status = choose_group(encoding, &all, &launch);
     if (status != MTS_STATUS_OK) {
         return status;
     }
     launch.first = mts_param_buffer_add(&encoding->params, params, (size_t)words * count);
-    launch.global[0] = (uint32_t)groups * launch.local[0];
+    launch.global[0] = (uint32_t)all.groups * launch.local[0];
     launch.entries =
         (mts_entries){.kind = MTS_ENTRY_PARAMS, .first = launch.first, .words = words, .count = count};
     return mts_encode_launch(encoding, &launch);

@@ -175,12 +175,12 @@ static mts_status refuse_weights(const mts_encoding *encoding, const mts_step *s
     const mts_graph *graph = stitched->graphs[stitched->members[layer->first].graph];
     const size_t bytes = mts_precision_size(encoding->precision);
     const size_t count = mts_weights_section_count(&encoding->pool, mts_weights_section(&encoding->pool));
-    return mts_fail(
-        encoding->error, MTS_STATUS_LIMIT,
-        "the weights of layer %s of task %s need %zu bytes in one buffer; %s allows %zu: %schoose another device",
-        mts_node_title(graph, mts_member_node(stitched, &stitched->members[layer->first])), graph->name,
-        count * bytes, encoding->device->name, encoding->pool.section_most * bytes,
-        encoding->precision == MTS_PRECISION_FLOAT32 ? "store them as float16, or " : "");
+    return mts_fail(encoding->error, MTS_STATUS_LIMIT,
+                    "the weights of layer %s of task %s need %zu bytes in one buffer; %s allows %zu: "
+                    "%schoose another device",
+                    mts_node_title(graph, mts_member_node(stitched, &stitched->members[layer->first])),
+                    graph->name, count * bytes, encoding->device->name, encoding->pool.section_most * bytes,
+                    encoding->precision == MTS_PRECISION_FLOAT32 ? "store them as float16, or " : "");
 }
 
 /*

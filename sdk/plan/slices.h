@@ -13,6 +13,10 @@
 #include "base/alloc.h"
 #include "stitch/stitch.h"
 
+/* Slices of layers where the device has no default: of this size, and down to one task at a time. */
+#define MTS_SLICE_FIRST (UINT64_C(8) << 20)
+#define MTS_SLICE_SMALLEST UINT64_C(1)
+
 /*
  * Replaces stitched->layers by the sliced ones, in arena. A stage is sliced as often as it takes for its
  * layers to touch at most `target` bytes each, at most once per task; the cuts minimise launches and the

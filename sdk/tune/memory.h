@@ -4,11 +4,8 @@
 #ifndef MTS_TUNE_MEMORY_H
 #define MTS_TUNE_MEMORY_H
 
+#include "plan/slices.h"
 #include "tune/sample.h"
-
-/* Slices of layers where the device has no default: of this size, and down to one task at a time. */
-#define MTS_SLICE_FIRST (UINT64_C(8) << 20)
-#define MTS_SLICE_SMALLEST UINT64_C(1)
 
 /* The footprint of the session with these groups, slices and configurations (NULL: defaults). */
 mts_status mts_memory_footprint(mts_planning *p, const uint32_t *group_of, uint64_t slice_bytes,

@@ -218,6 +218,27 @@ static void axes_are_those_of_the_file(void **state)
     }
 }
 
+/* Along channels, which lie last in the file. */
+static void vectors_are_normalised_along_the_last_dimension(void **state)
+{
+    (void)state;
+    const float rows[4] = {0.447214f, 0.894427f, 0.6f, 0.8f}; /* of 1 2 | 3 4 */
+    const float zero[4] = {0};
+    one(11, SHAPE(1, 1, 2, 2), SHAPE(1, 1, 2, 2), -1, -1);
+    expect(0, 4, rows);
+    one(11, SHAPE(2, 2), SHAPE(2, 2), -1, -1);
+    tflite_option(&world.model, 0, 2); /* with RELU_N1_TO_1 behind it */
+    expect(0, 4, rows);
+    const int x = tflite_input(&world.model, "x", SHAPE(2, 2));
+    const int zeros = tflite_floats(&world.model, "zeros", SHAPE(2, 2), zero);
+    const int product = tflite_value(&world.model, "product", SHAPE(2, 2));
+    const int y = tflite_value(&world.model, "y", SHAPE(2, 2));
+    tflite_node(&world.model, 18, product, x, zeros, -1);
+    tflite_node(&world.model, 11, y, product, -1, -1);
+    tflite_output(&world.model, y);
+    expect(0, 4, zero); /* no division by 0 */
+}
+
 static void slices_count_from_either_end(void **state)
 {
     (void)state;
@@ -539,6 +560,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(transposed_convolutions_have_the_stated_size, set_up, tear_down),
         cmocka_unit_test_setup_teardown(resizing_follows_its_two_switches, set_up, tear_down),
         cmocka_unit_test_setup_teardown(axes_are_those_of_the_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(vectors_are_normalised_along_the_last_dimension, set_up, tear_down),
         cmocka_unit_test_setup_teardown(slices_count_from_either_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(operands_broadcast_along_channels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(values_are_compared_and_chosen, set_up, tear_down),

@@ -360,6 +360,8 @@ static void what_cannot_feed_a_task_is_refused_at_once(void **state)
     given.count = 0;
     refuse(&given, &image, "no images");
     given = data_of(&from);
+    const mts_task wide = task_of("wide", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 2, 16385});
+    refuse(&given, &wide, "mtsz_data.image gives sides of 16384 at most");
     given.size--;
     refuse(&given, &image, "size");
 }
@@ -417,6 +419,8 @@ static void several_threads_fill_at_once_and_callbacks_run_one_at_a_time(void **
     }
     mts_data_destroy(&common);
     assert_int_equal(from.together, 0);
+    assert_int_equal(from.fetched[0], 1); /* kept: the other thread waits for it */
+    assert_int_equal(from.fetched[1], 1);
     assert_memory_equal(results[0], results[1], sizeof results[0]);
 }
 

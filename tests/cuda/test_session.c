@@ -249,6 +249,25 @@ static void a_steady_run_makes_nothing_and_submits_one_graph(void **state)
     close_all();
 }
 
+/* From pageable memory the driver copies while the call waits. */
+static void kernel_parameters_of_some_tasks_come_from_pinned_memory(void **state)
+{
+    (void)state;
+    fake_cuda_reset();
+    open_on("cuda:0", MTS_USE_AUTO);
+    need_session(MTS_STRATEGY_COMPACT);
+    need_run(1);
+    const uint32_t pageable = fake_cuda_count().pageable;
+    const uint32_t copies = fake_cuda_called("cuMemcpyHtoDAsync_v2");
+    mts_task_desc task = {.size = sizeof task};
+    assert_int_equal(mts_bundle_task(s.bundle, 0, &task), MTS_STATUS_OK);
+    assert_int_equal(mts_session_enable(s.session, task.name, 0), MTS_STATUS_OK);
+    need_run(2);
+    assert_true(fake_cuda_called("cuMemcpyHtoDAsync_v2") >= copies + 2); /* all parameters, and a region */
+    assert_int_equal(fake_cuda_count().pageable, pageable);
+    close_all();
+}
+
 static void the_emulated_gpu_is_chosen_by_itself(void **state)
 {
     mts_device_desc desc = {.size = sizeof desc};
@@ -557,6 +576,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(so_it_is_in_float16),
         cmocka_unit_test(a_wait_with_a_limit_is_done_by_another_thread),
         cmocka_unit_test(a_steady_run_makes_nothing_and_submits_one_graph),
+        cmocka_unit_test(kernel_parameters_of_some_tasks_come_from_pinned_memory),
         cmocka_unit_test(the_emulated_gpu_is_chosen_by_itself),
         cmocka_unit_test(too_little_memory_is_said_and_what_fits_still_runs),
         cmocka_unit_test(a_kernel_that_does_not_fit_is_replaced_by_a_smaller_one),

@@ -116,9 +116,9 @@ static void filtered_launches_read_their_buffers(void **state)
     test_synth_open(&b, &o);
     result whole = run(b.archive, MTS_STRATEGY_COMPACT, 0);
     const uint64_t most = whole.stats.weight_bytes / 3;
-    mts_engine *engine =
-        make(b.archive, MTS_STRATEGY_COMPACT,
-             most > whole.stats.activation_bytes ? most : whole.stats.activation_bytes, MTS_STATUS_OK, &error);
+    mts_engine *engine = make(b.archive, MTS_STRATEGY_COMPACT,
+                              most > whole.stats.activation_bytes ? most : whole.stats.activation_bytes,
+                              MTS_STATUS_OK, &error);
     size_t count = 0;
     float *all = test_synth_run(engine, b.archive, &count);
     float *zeros = calloc(mts_engine_largest_input(engine), sizeof *zeros);

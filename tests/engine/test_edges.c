@@ -187,7 +187,7 @@ static void element_types_are_converted_at_the_border(void **state)
     const uint8_t bytes[4] = {0, 0, 200, 255}, flags[4] = {1, 0, 1, 1}, given_bytes[4] = {0, 1, 254, 255};
     const float from_bytes[4] = {0.0f, 1.0f, 254.0f, 255.0f};
     const int32_t ints[4] = {-3, 0, 200, 1000}, ends[4] = {INT32_MAX, INT32_MIN, 0, 2};
-    const int64_t longs[4] = {-3, 0, 200, 1000};
+    const int64_t longs[4] = {-3, 0, 200, 1000}, long_ends[4] = {INT64_MAX - 1023, INT64_MIN, 0, 2};
     const double doubles[4] = {-3.0, 0.0, 200.0, 1000.0};
     uint16_t halves[4];
     for (int i = 0; i < 4; i++) {
@@ -206,6 +206,7 @@ static void element_types_are_converted_at_the_border(void **state)
         {MTS_TYPE_FLOAT16, MTS_TYPE_FLOAT32, halves, floats},
         {MTS_TYPE_UINT8, MTS_TYPE_FLOAT32, given_bytes, from_bytes},
         {MTS_TYPE_FLOAT32, MTS_TYPE_INT32, wild, ends},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_INT64, wild, long_ends},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         run_typed(&cases[i]);

@@ -214,6 +214,13 @@ static void labels_suppress_each_other_only_if_wanted(void **state)
     options.across_labels = 1;
     assert_int_equal(mts_kit_nms(&options, found, 3), 1);
     assert_int_equal(mts_kit_nms(NULL, NULL, 0), 0);
+    /* of a program whose header had no across_labels; of one with a newer header */
+    options.size = offsetof(mts_kit_nms_options, across_labels) / sizeof(size_t) * sizeof(size_t);
+    options.across_labels = 1;
+    memcpy(found, same, sizeof found);
+    assert_int_equal(mts_kit_nms(&options, found, 3), 2);
+    options.size = sizeof options + sizeof(size_t);
+    assert_int_equal(mts_kit_nms(&options, found, 3), 0);
 }
 
 int main(void)

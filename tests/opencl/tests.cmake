@@ -40,6 +40,13 @@ if(MTS_OPENCL_LOADER AND MTS_OPENCL_LAYER_HEADERS AND NOT CMAKE_CROSSCOMPILING A
   add_dependencies(opencl_profile mts_opencl_profile)
   set(profile_environment "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=group=32,local=8192,alloc=268435456")
   set_property(TEST opencl/profile APPEND PROPERTY ENVIRONMENT "${profile_environment}")
+  # Buffers of 16 and of 8 MB.
+  add_dependencies(opencl_small_buffers mts_opencl_profile)
+  set_property(TEST opencl/small_buffers APPEND PROPERTY ENVIRONMENT
+    "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=alloc=16777216")
+  add_test(NAME opencl/smaller_buffers COMMAND opencl_small_buffers)
+  set_tests_properties(opencl/smaller_buffers PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+    ENVIRONMENT "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=alloc=8388608")
   foreach(program device_conformance engine_edges)
     add_test(NAME opencl/profile_${program} COMMAND ${program})
     set_tests_properties(opencl/profile_${program} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600

@@ -1,8 +1,9 @@
 /*
  * data.c: fetches images and tensors from the caller and lays them out for networks.
  *
- * Callbacks, the store of inputs and the allocator are used under one lock; an input in the store never
- * changes, so copying it needs none. Not responsible for how a frame becomes an input (sdk/frame, and the plain
+ * Callbacks and the allocator are used under one lock, and so is the state of an input in the store. Images become
+ * inputs without it; a thread that needs an input which another one is making waits for that. An input in the store
+ * never changes, so copying it needs no lock. Not responsible for how a frame becomes an input (sdk/frame, and the plain
  * C of the reference backend), nor for what is computed from inputs.
  */
 #include "compress/data/data.h"
@@ -16,6 +17,15 @@
 #include "frame/params.h"
 #include "platform/reference/pixels.h"
 
+typedef enum input_state { INPUT_NONE = 0, INPUT_IN_WORK, INPUT_THERE } input_state;
+
+/* An image of the caller's, copied, and what the input shows of it. */
+typedef struct shown_frame {
+    unsigned char *planes;
+    size_t bytes;
+    mts_frame_params params;
+} shown_frame;
+
 /* All images as one input of one preprocessing; the first `kept` of them stay. */
 typedef struct image_set {
     const mts_preprocess *preprocess;
@@ -23,8 +33,8 @@ typedef struct image_set {
     mts_frame_params params; /* what no frame changes; steps in the layout of net/net.h */
     size_t elements;         /* of an input */
     uint32_t kept;
-    float *inputs; /* [kept][elements] */
-    bool *there;   /* [kept] */
+    float *inputs;         /* [kept][elements] */
+    unsigned char *states; /* [kept]: input_state */
 } image_set;
 
 struct mts_data {
@@ -35,7 +45,8 @@ struct mts_data {
     image_set *sets;
     uint32_t *feeds; /* [task_count]: a set, or MTS_NONE: the task takes tensors */
     pthread_mutex_t lock;
-    bool locks; /* `lock` exists */
+    pthread_cond_t made; /* the state of an input has changed */
+    bool locks;          /* `lock` and `made` exist */
 };
 
 void mtsz_data_default(mtsz_data *data)
@@ -97,6 +108,13 @@ static mts_status make_feed(mts_data *data, const mts_task *task, uint32_t *out,
             return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "task '%s': there are no images of %lldx%lld",
                             task->name, (long long)width, (long long)height);
         }
+        if (!data->source.frame && (width > MTS_FRAME_SIDE_MOST || height > MTS_FRAME_SIDE_MOST)) {
+            return mts_fail(
+                error, MTS_STATUS_INVALID_ARGUMENT,
+                "task '%s' takes images of %lldx%lld, and mtsz_data.image gives sides of %u at most; "
+                "give mtsz_data.frame, whose images may be smaller than the input",
+                task->name, (long long)width, (long long)height, MTS_FRAME_SIDE_MOST);
+        }
         *out = find_set(data, task);
     }
     const uint32_t tensors = graph->input_count - (*out != MTS_NONE ? 1 : 0);
@@ -117,8 +135,8 @@ static mts_status make_store(mts_data *data, uint64_t memory, mts_error *error)
         const uint64_t fit = memory / bytes;
         const uint32_t kept = fit < data->source.count ? (uint32_t)fit : data->source.count;
         set->inputs = mts_alloc_zero(data->allocator, kept, bytes);
-        set->there = mts_alloc_zero(data->allocator, kept, sizeof *set->there);
-        if (!set->inputs || !set->there) {
+        set->states = mts_alloc_zero(data->allocator, kept, sizeof *set->states);
+        if (!set->inputs || !set->states) {
             return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for %u images of %ux%u", kept,
                             set->params.width, set->params.height);
         }
@@ -150,6 +168,10 @@ mts_status mts_data_create(const mtsz_data *source, const mts_task *tasks, uint3
     data->sets = mts_alloc_zero(allocator, count, sizeof *data->sets);
     data->feeds = mts_alloc_zero(allocator, count, sizeof *data->feeds);
     data->locks = pthread_mutex_init(&data->lock, NULL) == 0;
+    if (data->locks && pthread_cond_init(&data->made, NULL) != 0) {
+        (void)pthread_mutex_destroy(&data->lock);
+        data->locks = false;
+    }
     if (!data->sets || !data->feeds || !data->locks) {
         status = mts_fail_memory(error);
     }
@@ -172,9 +194,10 @@ void mts_data_destroy(mts_data **data)
     }
     for (uint32_t i = 0; i < old->set_count; i++) {
         mts_alloc_free(old->allocator, old->sets[i].inputs);
-        mts_alloc_free(old->allocator, old->sets[i].there);
+        mts_alloc_free(old->allocator, old->sets[i].states);
     }
     if (old->locks) {
+        (void)pthread_cond_destroy(&old->made);
         (void)pthread_mutex_destroy(&old->lock);
     }
     mts_alloc_free(old->allocator, old->sets);
@@ -233,12 +256,11 @@ static mts_status call_source(const mts_data *data, const image_set *set, uint32
     return MTS_STATUS_OK;
 }
 
-/* Copies the planes behind each other, as the parameters want them, and writes what the input shows. */
-static mts_status show_frame(const mts_data *data, const image_set *set, const mts_frame *frame, float *out,
-                             mts_error *error)
+/* Copies the planes behind each other, as the parameters want them. */
+static mts_status copy_frame(const mts_data *data, const image_set *set, const mts_frame *frame,
+                             shown_frame *shown, mts_error *error)
 {
     const mts_region_defaults defaults = mts_frame_defaults(set->preprocess);
-    mts_frame_params params = set->params;
     mts_frame_view view = {0};
     uint32_t at[MTS_FRAME_PLANES] = {0};
     size_t bytes = 0;
@@ -253,27 +275,33 @@ static mts_status show_frame(const mts_data *data, const image_set *set, const m
         at[k] = (uint32_t)bytes;
         bytes += mts_frame_plane_bytes(&view.planes, view.stride, k);
     }
-    unsigned char *planes = mts_alloc_zero(data->allocator, bytes, 1);
-    if (!planes) {
+    *shown = (shown_frame){.planes = mts_alloc_zero(data->allocator, bytes, 1), .bytes = bytes};
+    shown->params = set->params;
+    if (!shown->planes) {
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for an image of %ux%u",
                         view.frame.width, view.frame.height);
     }
     for (uint32_t k = 0; k < view.planes.count; k++) {
-        memcpy(planes + at[k], view.plane[k], mts_frame_plane_bytes(&view.planes, view.stride, k));
+        memcpy(shown->planes + at[k], view.plane[k], mts_frame_plane_bytes(&view.planes, view.stride, k));
     }
-    const mts_region shown = mts_region_resolve(&view.frame.region, &defaults, view.frame.width,
-                                                view.frame.height, params.width, params.height);
+    const mts_region region = mts_region_resolve(&view.frame.region, &defaults, view.frame.width,
+                                                 view.frame.height, set->params.width, set->params.height);
+    mts_frame_params_show(&shown->params, &view, &region, at);
+    return MTS_STATUS_OK;
+}
+
+/* Writes what the input shows; nothing of the caller's is used. */
+static mts_status show_frame(const image_set *set, const shown_frame *shown, float *out, mts_error *error)
+{
     const mts_reference_pixels to = {
-        .image = out, .elements = set->elements, .frame = planes, .frame_bytes = bytes};
-    mts_frame_params_show(&params, &view, &shown, at);
-    const char *reason = mts_reference_pixels_write(&to, &params);
-    mts_alloc_free(data->allocator, planes);
+        .image = out, .elements = set->elements, .frame = shown->planes, .frame_bytes = shown->bytes};
+    const char *reason = mts_reference_pixels_write(&to, &shown->params);
     return reason ? mts_fail(error, MTS_STATUS_INTERNAL, "%s", reason) : MTS_STATUS_OK;
 }
 
-/* The input that an image becomes, under the lock; `rgb` as in call_source. */
-static mts_status fetch_locked(const mts_data *data, const image_set *set, uint32_t index, float *out,
-                               mts_error *error)
+/* A copy of an image of the caller's, under the lock; the caller frees shown->planes under it. */
+static mts_status ask_for_image(const mts_data *data, const image_set *set, uint32_t index,
+                                shown_frame *shown, mts_error *error)
 {
     mts_frame frame;
     unsigned char *rgb = NULL;
@@ -286,7 +314,7 @@ static mts_status fetch_locked(const mts_data *data, const image_set *set, uint3
     }
     mts_status status = call_source(data, set, index, rgb, &frame, error);
     if (status == MTS_STATUS_OK) {
-        status = show_frame(data, set, &frame, out, error);
+        status = copy_frame(data, set, &frame, shown, error);
         status = status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "image %u", index);
     }
     mts_alloc_free(data->allocator, rgb);
@@ -299,16 +327,35 @@ static mts_status fetch_input(mts_data *data, image_set *set, uint32_t index, fl
 {
     const bool keep = index < set->kept;
     float *to = keep ? set->inputs + index * set->elements : scratch;
+    shown_frame shown = {0};
     mts_status status = MTS_STATUS_OK;
+    *input = to;
     (void)pthread_mutex_lock(&data->lock);
-    if (!keep || !set->there[index]) {
-        status = fetch_locked(data, set, index, to, error);
+    while (keep && set->states[index] == INPUT_IN_WORK) {
+        (void)pthread_cond_wait(&data->made, &data->lock);
+    }
+    const bool there = keep && set->states[index] == INPUT_THERE;
+    if (!there) {
         if (keep) {
-            set->there[index] = status == MTS_STATUS_OK;
+            set->states[index] = INPUT_IN_WORK;
         }
+        status = ask_for_image(data, set, index, &shown, error);
     }
     (void)pthread_mutex_unlock(&data->lock);
-    *input = to;
+    if (there) {
+        return status;
+    }
+    if (status == MTS_STATUS_OK) {
+        status = show_frame(set, &shown, to, error);
+        status = status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "image %u", index);
+    }
+    (void)pthread_mutex_lock(&data->lock);
+    mts_alloc_free(data->allocator, shown.planes);
+    if (keep) {
+        set->states[index] = status == MTS_STATUS_OK ? INPUT_THERE : INPUT_NONE;
+        (void)pthread_cond_broadcast(&data->made);
+    }
+    (void)pthread_mutex_unlock(&data->lock);
     return status;
 }
 

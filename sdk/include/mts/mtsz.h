@@ -36,8 +36,9 @@ typedef struct mtsz_data {
     /* First argument of the callbacks. */
     void *context;
     /* Instead of `frame`, for callers that resize themselves: writes an image as height * width
-       pixels of 3 bytes (R, G, B), row by row without gaps, which is all that the input shows. NULL
-       (default): there are no images, unless `frame` gives them. */
+       pixels of 3 bytes (R, G, B), row by row without gaps, which is all that the input shows. Sides
+       of the input are 16384 pixels at most. NULL (default): there are no images, unless `frame`
+       gives them. */
     int (*image)(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb);
     /* For tasks that take no frames: writes input number `input` of a task, `count` finite numbers,
        row-major in the shape of that input. NULL (default): there are no tensors. */

@@ -24,7 +24,7 @@ static fake_cuda_properties properties;
 static fake_object *objects;
 static uint32_t alive[FAKE_KIND_COUNT];
 static uint64_t device_bytes;
-static uint32_t orphans, misuses, damages;
+static uint32_t orphans, misuses, damages, pageable;
 static bool is_initialized, is_configured, has_failed;
 static failure failures[2]; /* of any call, of a named one */
 static uint32_t calls;
@@ -63,7 +63,7 @@ void fake_cuda_reset(void)
     configure();
     memset(failures, 0, sizeof failures);
     has_failed = false;
-    calls = orphans = misuses = damages = 0;
+    calls = orphans = misuses = damages = pageable = 0;
     (void)pthread_mutex_unlock(&mutex);
 }
 
@@ -93,6 +93,7 @@ fake_cuda_counts fake_cuda_count(void)
         .device_bytes = device_bytes,
         .orphans = orphans,
         .misuses = misuses,
+        .pageable = pageable,
         .damages = damages,
     };
     (void)pthread_mutex_unlock(&mutex);
@@ -279,6 +280,11 @@ fake_object *fake_object_next(const fake_object *after, fake_kind kind, const fa
         at = at->next;
     }
     return at;
+}
+
+void fake_pageable(void)
+{
+    pageable++;
 }
 
 void fake_misuse(const char *what)

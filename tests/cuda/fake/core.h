@@ -63,6 +63,8 @@ FAKE_API void fake_object_remove(fake_object *object);
 FAKE_API void *fake_object_find(const void *address, fake_kind kind);
 /* The first of a kind and context after `after` (NULL: from the start), or NULL. */
 FAKE_API fake_object *fake_object_next(const fake_object *after, fake_kind kind, const fake_context *context);
+/* Counts an asynchronous copy for which the driver waits. */
+FAKE_API void fake_pageable(void);
 FAKE_API void fake_misuse(const char *what);
 FAKE_API void fake_damage(const char *what, size_t size, ptrdiff_t at);
 FAKE_API void fake_orphan(void);

@@ -283,6 +283,9 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t size, CUs
         const bool later = is_pinned(from, size);
         const fake_work work = {.kind = FAKE_WORK_COPY, .to = (void *)to, .from = from, .size = size};
         result = fake_stream_add(stream, &work, later ? NULL : from, later ? 0 : size);
+        if (!later) {
+            fake_pageable();
+        }
     }
     return fake_leave(result);
 }

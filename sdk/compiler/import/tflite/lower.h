@@ -75,7 +75,7 @@ const char *mts_tflite_operator_name(const mts_tflite_operator *node, char *text
 /* clang-format off */
 #define MTS_TFLITE_FUNCTIONS(X)                                                                              \
     X(conv) X(depthwise) X(transpose_conv) X(transpose_bias) X(max_pool) X(average_pool) X(resize_bilinear)   \
-    X(resize_nearest) X(unary) X(compare) X(not) X(select) X(cast) X(floor_div) X(add_n) X(gelu) X(leaky) X(prelu) X(binary) X(squared_difference) X(softmax)  \
+    X(resize_nearest) X(unary) X(compare) X(not) X(select) X(cast) X(floor_div) X(add_n) X(gelu) X(leaky) X(prelu) X(binary) X(squared_difference) X(softmax) X(l2_norm)  \
     X(dequantize) X(reduce) X(fully_connected) X(batch_matmul) X(concat) X(pad) X(mirror_pad) X(slice)       \
     X(strided_slice) X(split) X(split_sizes) X(gather) X(pack) X(unpack) X(reshape) X(squeeze)               \
     X(transpose) X(embedding) X(gather_nd) X(scatter_nd) X(arg) X(top_k) X(one_hot) X(cumsum) X(tile) X(broadcast) X(fill) X(depth_to_space) X(space_to_depth) X(shape) X(expand_dims)  \

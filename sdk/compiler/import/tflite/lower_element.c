@@ -128,6 +128,24 @@ void mts_tflite_lower_softmax(mts_tflite *model)
     mts_tflite_out(model, 0, mts_import_emit(model->import, MTS_OP_SOFTMAX, &attrs, &x, 1), planar);
 }
 
+/* x / max(sqrt(sum of squares), 1e-6) along the last dimension: the 1e-6 is that of TensorFlow Lite's kernels. */
+void mts_tflite_lower_l2_norm(mts_tflite *model)
+{
+    mts_tflite_tensor *tensor = mts_tflite_in(model, 0);
+    const bool planar = mts_tflite_is_planar(tensor);
+    mts_import_value *x = mts_tflite_value(model, tensor, planar);
+    if (!x || x->shape.rank == 0) {
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED, "a scalar has no dimension to normalise along");
+        return;
+    }
+    const uint32_t axis = mts_tflite_dim(planar, tensor->shape.rank - 1);
+    const mts_attrs attrs = {
+        .norm = {.kind = MTS_NORM_L2, .axes = 1u << axis, .groups = 1, .epsilon = 1e-6f}};
+    mts_import_value *y = mts_import_emit(model->import, MTS_OP_NORM, &attrs, &x, 1);
+    mts_tflite_out(model, 0, mts_tflite_activate(model, y, mts_tflite_option(model, 0, MTS_FLAT_I8, 0)),
+                   planar);
+}
+
 /* DEQUANTIZE, QUANTIZE and DENSIFY: tensors are held as real numbers, dense, so that only their result is
    rounded where it is quantised. float16 constants stay float16 for weights. */
 void mts_tflite_lower_dequantize(mts_tflite *model)

@@ -21,6 +21,7 @@ static const mts_tflite_row rows[] = {
     {7, "EMBEDDING_LOOKUP", 2, 2, mts_tflite_lower_embedding},
     {8, "FLOOR", 1, 1, mts_tflite_lower_unary},
     {9, "FULLY_CONNECTED", 2, 3, mts_tflite_lower_fully_connected},
+    {11, "L2_NORMALIZATION", 1, 1, mts_tflite_lower_l2_norm},
     {14, "LOGISTIC", 1, 1, mts_tflite_lower_unary},
     {17, "MAX_POOL_2D", 1, 1, mts_tflite_lower_max_pool},
     {18, "MUL", 2, 2, mts_tflite_lower_binary},
@@ -115,8 +116,7 @@ static const mts_tflite_row rows[] = {
 static const struct {
     uint32_t code;
     const char *op;
-} refused[] = {{11, "L2_NORMALIZATION"},
-               {13, "LOCAL_RESPONSE_NORMALIZATION"},
+} refused[] = {{13, "LOCAL_RESPONSE_NORMALIZATION"},
                {16, "LSTM"},
                {96, "RANGE"},
                {118, "IF"},

@@ -1,0 +1,31 @@
+/*
+ * sized.h: options of a program that was built with an older header, whose structs end earlier. The kit uses types.h
+ * alone, so it has its own form of sdk/base/sized.h.
+ */
+#ifndef MTS_KIT_SIZED_H
+#define MTS_KIT_SIZED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/*
+ * Copies the fields that `given` has over those of `options`, which the caller has filled with defaults; `known`:
+ * sizeof *options. Both begin with their size. False: `given` is NULL, has no valid size or is larger than this
+ * library's; nothing changes then.
+ */
+static inline bool mts_kit_sized_read(void *options, size_t known, const void *given)
+{
+    size_t size = 0;
+    if (given) {
+        memcpy(&size, given, sizeof size);
+    }
+    if (size < sizeof size || size > known || size % sizeof size != 0) {
+        return false;
+    }
+    memcpy((unsigned char *)options + sizeof size, (const unsigned char *)given + sizeof size,
+           size - sizeof size);
+    return true;
+}
+
+#endif

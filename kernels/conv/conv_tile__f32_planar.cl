@@ -52,19 +52,29 @@ typedef struct conv_place {
 #endif
 
 /*
- * What the rows of a tile end with, where that is plain: one epilogue without residual and slope. CPUs do it in the
- * registers that hold the sums, without a branch; it is looked up once for all vectors of the tile.
+ * Whether a single epilogue is done in the registers that hold the sums. A program with all cases does that where rows
+ * are of one block only: most layers' are, and it is most of a case's code.
  */
-typedef struct conv_plain {
-    int is; /* else the rest is not set */
+#ifdef MTS_DIALECT_C
+#define CONV_ENDS_IN_REGISTERS(rb) ((rb) == 0)
+#else
+#define CONV_ENDS_IN_REGISTERS(rb) 1
+#endif
+
+/*
+ * What the rows of a tile end with: the first epilogue, looked up once for all vectors of the tile.
+ */
+typedef struct conv_end {
+    int alone, adds, bends; /* whether it is the only one, has a residual, has a slope */
     float low, high;
-    float scale[CONV_ROWS_MOST], bias[CONV_ROWS_MOST];
+    float scale[CONV_ROWS_MOST], bias[CONV_ROWS_MOST], slope[CONV_ROWS_MOST];
     GLOBAL mts_real *out[CONV_ROWS_MOST];
-} conv_plain;
+    GLOBAL const mts_real *res[CONV_ROWS_MOST];
+} conv_end;
 
 /* clang-format off */
-#define CONV_CLEAR(r, j) if (r < ra + rb && j < nv) sum[r][j] = mts_vec_splat(0.0f);
-#define CONV_CLEAR_ROW(r) EACH_VECTOR(CONV_CLEAR, r)
+#define CONV_START(r, j) if (r < ra + rb && j < nv) acc[r][j] = mts_vec_splat(0.0f);
+#define CONV_START_ROW(r) EACH_VECTOR(CONV_START, r)
 #define CONV_GET(r, j) if (r < ra + rb && j < nv) acc[r][j] = sum[r][j];
 #define CONV_GET_ROW(r) EACH_VECTOR(CONV_GET, r)
 #define CONV_PUT(r, j) if (r < ra + rb && j < nv) sum[r][j] = acc[r][j];
@@ -79,23 +89,7 @@ typedef struct conv_plain {
     }
 /* clang-format on */
 
-/* clang-format off */
-#define CONV_START(r, j) if (r < ra + rb && j < nv) acc[r][j] = mts_vec_splat(0.0f);
-#define CONV_START_ROW(r) EACH_VECTOR(CONV_START, r)
-#define CONV_END(r, j)                                                                                       \
-    if (j < nv)                                                                                              \
-        mts_vec_store(plain->out[r] + pixel + j * step,                                                      \
-                      mts_vec_keep(inside[j], mts_vec_min(high, mts_vec_max(low, mts_vec_fma(acc[r][j], scale, bias)))));
-#define CONV_END_ROW(r)                                                                                      \
-    if (r < ra + rb) {                                                                                       \
-        const mts_vec scale = mts_vec_splat(plain->scale[r]), bias = mts_vec_splat(plain->bias[r]);          \
-        EACH_VECTOR(CONV_END, r)                                                                             \
-    }
-#define CONV_MASK(mask, j) if (j < nv) inside[j] = mts_vec_load(mask + j * step);
-#define CONV_ALL(unused, j) if (j < nv) inside[j] = mts_vec_splat(1.0f);
-/* clang-format on */
-
-/* One loop over channels and taps: of a nest, compilers move the sums about between the inner loops. */
+/* acc += one segment. One loop over channels and taps: of a nest, compilers move the sums about between the inner loops. */
 #define CONV_LOOP                                                                                            \
     for (mts_u32 n = count * taps; n; n--) {                                                                 \
         GLOBAL const mts_real *at = x + tap[k];                                                              \
@@ -111,31 +105,9 @@ typedef struct conv_plain {
         k = k == taps ? 0 : k;                                                                               \
     }
 
-/* sum += one segment. */
-INLINE void conv_segment(GLOBAL const mts_real *x, GLOBAL const mts_real *wa, GLOBAL const mts_real *wb,
-                         GLOBAL const mts_i32 *tap, mts_u32 taps, mts_u32 count, mts_u32 pitch, mts_u32 step,
-                         mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int ra, const int rb, const int nv) {
-    mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST];
-    mts_u32 k = 0;
-    EACH_ROW(CONV_GET_ROW)
-    CONV_LOOP
-    EACH_ROW(CONV_PUT_ROW)
-}
-
-INLINE void conv_accumulate(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
-                            GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 step,
-                            mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int ra, const int rb, const int nv) {
-    GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
-    EACH_ROW(CONV_CLEAR_ROW)
-    for (mts_u32 s = 0; s < job->segments; s++, segment++) {
-        GLOBAL const mts_real *x = act + job->in + segment->channel * job->in_pitch + pixel;
-        conv_segment(x, pool + segment->weight_a, pool + (rb ? segment->weight_b : 0),
-                     (GLOBAL const mts_i32 *)(params + job->tap), TAPS ? TAPS : job->taps, segment->count, job->in_pitch,
-                     step, sum, ra, rb, nv);
-    }
-}
-
 /* clang-format off */
+#define CONV_MASK(mask, j) if (j < nv) inside[j] = mts_vec_load(mask + j * step);
+#define CONV_ALL(unused, j) if (j < nv) inside[j] = mts_vec_splat(1.0f);
 #define CONV_SCALE(r, j) if (j < nv) v[j] = mts_vec_fma(sum[r][j], scale, bias);
 #define CONV_RES(res, j) if (j < nv) v[j] = mts_vec_add(v[j], mts_vec_load(res + j * step));
 #define CONV_LOW(r, j) if (j < nv) v[j] = mts_vec_max(low, v[j]);
@@ -182,108 +154,133 @@ INLINE void conv_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
 #endif
 }
 
-/* The same, of a number of vectors that only a program compiled once for all cases does not know. */
-OUTLINE void conv_epilogue(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
-                           GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e, mts_u32 pixel,
-                           mts_u32 step, mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int rows, const int nv) {
+/* All of them, of a number of vectors that only a program compiled once for all cases does not know. */
+OUTLINE void conv_epilogues(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                            GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 step,
+                            mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int rows, const int nv) {
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
+    for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
 #ifdef MTS_DIALECT_C
 #define CONV_STORE_NV(x, n)                                                                                  \
     case (n) + 1: conv_store(act, pool, params, job, e, pixel, step, sum, rows, (n) + 1); break;
-    switch (nv) { EACH_VECTOR(CONV_STORE_NV, 0) }
+        switch (nv) { EACH_VECTOR(CONV_STORE_NV, 0) }
 #else
-    conv_store(act, pool, params, job, e, pixel, step, sum, rows, nv);
+        conv_store(act, pool, params, job, e, pixel, step, sum, rows, nv);
 #endif
+    }
+}
+
+#if CONV_SUMS_IN_MEMORY
+INLINE void conv_end_open(conv_end *end, GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                          GLOBAL const mts_conv_params *job) {
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
+    GLOBAL const mts_u32 *index = params + e->index;
+    end->alone = job->epilogues == 1;
+    end->adds = e->res != MTS_PARAM_NONE;
+    end->bends = e->fn == MTS_FN_LEAKY || e->fn == MTS_FN_PRELU;
+    end->low = mts_fn_low(e->fn, e->a);
+    end->high = mts_fn_high(e->fn, e->b);
+    for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
+        end->scale[r] = e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (e->scale + r));
+        end->bias[r] = e->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (e->bias + r));
+        end->slope[r] = e->slope == MTS_PARAM_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + (e->slope + r));
+        end->out[r] = act + e->out + index[r] * e->out_pitch;
+        end->res[r] = act + (end->adds ? e->res + index[r] * e->res_pitch : 0);
+    }
 }
 
 /* What the epilogue will touch. Of many epilogues the first: more would push the input out of the cache. */
-OUTLINE void conv_expect(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_epilogue_params *e,
-                        mts_u32 pixel, mts_u32 step, const int rows, const int nv) {
-#if VEC > 1
-    GLOBAL const mts_u32 *index = params + e->index;
+OUTLINE void conv_expect(const conv_end *end, mts_u32 pixel, mts_u32 step, const int rows, const int nv) {
     NO_UNROLL for (int r = 0; r < rows; r++) {
-        GLOBAL const mts_real *out = act + e->out + index[r] * e->out_pitch + pixel;
-        for (int j = 0; j < nv; j++) mts_fetch(out + j * step, 1);
-        if (e->res != MTS_PARAM_NONE) {
-            GLOBAL const mts_real *res = act + e->res + index[r] * e->res_pitch + pixel;
-            for (int j = 0; j < nv; j++) mts_fetch(res + j * step, 0);
-        }
+        for (int j = 0; j < nv; j++) mts_fetch(end->out[r] + pixel + j * step, 1);
+        if (end->adds)
+            for (int j = 0; j < nv; j++) mts_fetch(end->res[r] + pixel + j * step, 0);
     }
+}
 #endif
-}
 
-#if CONV_SUMS_IN_MEMORY
-INLINE void conv_plain_open(conv_plain *plain, GLOBAL mts_real *act, GLOBAL const mts_real *pool,
-                            GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job) {
-    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
-    GLOBAL const mts_u32 *index = params + e->index;
-    plain->is = job->segments == 1 && job->epilogues == 1 && e->res == MTS_PARAM_NONE && e->fn != MTS_FN_LEAKY &&
-                e->fn != MTS_FN_PRELU;
-    if (!plain->is) return;
-    plain->low = mts_fn_low(e->fn, e->a);
-    plain->high = mts_fn_high(e->fn, e->b);
-    for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
-        plain->scale[r] = e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (e->scale + r));
-        plain->bias[r] = e->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (e->bias + r));
-        plain->out[r] = act + e->out + index[r] * e->out_pitch;
+/* clang-format off */
+#define CONV_ENDS(r, j) if (j < nv) acc[r][j] = mts_vec_fma(acc[r][j], scale, bias);
+#define CONV_ENDS_ROW(r)                                                                                     \
+    if (r < ra + rb) {                                                                                       \
+        const mts_vec scale = mts_vec_splat(end->scale[r]), bias = mts_vec_splat(end->bias[r]);              \
+        EACH_VECTOR(CONV_ENDS, r)                                                                            \
     }
-}
+#define CONV_ADDS(r, j) if (j < nv) acc[r][j] = mts_vec_add(acc[r][j], mts_vec_load(end->res[r] + pixel + j * step));
+#define CONV_ADDS_ROW(r) if (r < ra + rb) { EACH_VECTOR(CONV_ADDS, r) }
+#define CONV_BENDS(r, j) if (j < nv) acc[r][j] = mts_vec_slope(acc[r][j], slope);
+#define CONV_BENDS_ROW(r)                                                                                    \
+    if (r < ra + rb) {                                                                                       \
+        const mts_vec slope = mts_vec_splat(end->slope[r]);                                                  \
+        EACH_VECTOR(CONV_BENDS, r)                                                                           \
+    }
+#define CONV_STORES(r, j)                                                                                    \
+    if (j < nv)                                                                                              \
+        mts_vec_store(end->out[r] + pixel + j * step,                                                        \
+                      mts_vec_keep(inside[j], mts_vec_min(high, mts_vec_max(low, acc[r][j]))));
+#define CONV_STORES_ROW(r) if (r < ra + rb) { EACH_VECTOR(CONV_STORES, r) }
+/* clang-format on */
 
-/* One segment, and the epilogue. */
-INLINE void conv_vectors_plain(const conv_plain *plain, GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
-                               GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 step,
-                               const int ra, const int rb, const int nv) {
+/* nv vectors of pixels. */
+INLINE void conv_vectors(const conv_end *end, GLOBAL mts_real *act, GLOBAL const mts_real *pool,
+                         GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 step,
+                         const int ra, const int rb, const int nv) {
     GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
-    GLOBAL const mts_real *x = act + job->in + segment->channel * job->in_pitch + pixel;
-    GLOBAL const mts_real *wa = pool + segment->weight_a, *wb = pool + (rb ? segment->weight_b : 0);
     GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(params + job->tap);
-    const mts_u32 taps = TAPS ? TAPS : job->taps, count = segment->count, pitch = job->in_pitch;
-    const mts_vec low = mts_vec_splat(plain->low), high = mts_vec_splat(plain->high);
-    mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST], inside[CONV_NV_MOST];
-    mts_u32 k = 0;
-    NO_UNROLL for (int r = 0; r < ra + rb; r++)
-        for (int j = 0; j < nv; j++) mts_fetch(plain->out[r] + pixel + j * step, 1);
-    EACH_ROW(CONV_START_ROW)
-    CONV_LOOP
-    if (job->mask != MTS_PARAM_NONE) {
-        GLOBAL const mts_real *mask = pool + job->mask + pixel;
-        EACH_VECTOR(CONV_MASK, mask)
-    } else {
-        EACH_VECTOR(CONV_ALL, 0)
-    }
-    EACH_ROW(CONV_END_ROW)
-}
-#endif
-
-INLINE void conv_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
-                         GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 step, const int ra, const int rb,
-                         const int nv) {
-    GLOBAL const mts_epilogue_params *epilogue = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
-    mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST];
-    conv_expect(act, params, epilogue, pixel, step, ra + rb, nv);
-    conv_accumulate(act, pool, params, job, pixel, step, sum, ra, rb, nv);
-    for (mts_u32 e = 0; e < job->epilogues; e++)
-        conv_epilogue(act, pool, params, job, epilogue + e, pixel, step, sum, ra + rb, nv);
-}
-
-INLINE void conv_case(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
-                      GLOBAL const mts_conv_params *job, conv_place at, const int ra, const int rb) {
-    mts_u32 pixel = at.pixel;
+    const mts_u32 taps = TAPS ? TAPS : job->taps, pitch = job->in_pitch;
+    mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST];
 #if CONV_SUMS_IN_MEMORY
-    conv_plain plain;
-    conv_plain_open(&plain, act, pool, params, job);
-    if (plain.is)
-        for (; pixel + (NV(ra + rb) - 1) * at.step < at.end; pixel += NV(ra + rb) * at.step)
-            conv_vectors_plain(&plain, act, pool, params, job, pixel, at.step, ra, rb, NV(ra + rb));
+    conv_expect(end, pixel, step, ra + rb, nv);
 #endif
-    for (; pixel + (NV(ra + rb) - 1) * at.step < at.end; pixel += NV(ra + rb) * at.step)
-        conv_vectors(act, pool, params, job, pixel, at.step, ra, rb, NV(ra + rb));
-    for (; pixel < at.end; pixel += at.step) conv_vectors(act, pool, params, job, pixel, at.step, ra, rb, 1);
+    EACH_ROW(CONV_START_ROW)
+    for (mts_u32 s = job->segments; s; s--, segment++) {
+        GLOBAL const mts_real *x = act + job->in + segment->channel * pitch + pixel;
+        GLOBAL const mts_real *wa = pool + segment->weight_a, *wb = pool + (rb ? segment->weight_b : 0);
+        const mts_u32 count = segment->count;
+        mts_u32 k = 0;
+        CONV_LOOP
+    }
+#if CONV_SUMS_IN_MEMORY
+    if (end->alone && CONV_ENDS_IN_REGISTERS(rb)) {
+        const mts_vec low = mts_vec_splat(end->low), high = mts_vec_splat(end->high);
+        mts_vec inside[CONV_NV_MOST];
+        EACH_ROW(CONV_ENDS_ROW)
+        if (end->adds) { EACH_ROW(CONV_ADDS_ROW) }
+        if (end->bends) { EACH_ROW(CONV_BENDS_ROW) }
+        if (job->mask != MTS_PARAM_NONE) {
+            GLOBAL const mts_real *mask = pool + job->mask + pixel;
+            EACH_VECTOR(CONV_MASK, mask)
+        } else {
+            EACH_VECTOR(CONV_ALL, 0)
+        }
+        EACH_ROW(CONV_STORES_ROW)
+        return;
+    }
+    mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST];
+    EACH_ROW(CONV_PUT_ROW)
+    conv_epilogues(act, pool, params, job, pixel, step, sum, ra + rb, nv);
+#else
+    conv_epilogues(act, pool, params, job, pixel, step, acc, ra + rb, nv);
+#endif
 }
 
 #ifdef MTS_DIALECT_C
+/* sum += one segment. */
+INLINE void conv_segment(GLOBAL const mts_real *x, GLOBAL const mts_real *wa, GLOBAL const mts_i32 *tap, mts_u32 taps,
+                         mts_u32 count, mts_u32 pitch, mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int ra) {
+    const int rb = 0, nv = 1;
+    const mts_u32 step = VEC;
+    GLOBAL const mts_real *wb = wa;
+    mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST];
+    mts_u32 k = 0;
+    EACH_ROW(CONV_GET_ROW)
+    CONV_LOOP
+    EACH_ROW(CONV_PUT_ROW)
+}
+
 /*
- * A tile whose pair of rows has no case, which a program compiled ahead of time may meet: rows_a, then rows_b, vector by
- * vector. The input is read twice.
+ * A tile whose pair of rows has no case, which a program compiled ahead of time may meet, and the last vectors of one that
+ * has: rows_a, then rows_b, vector by vector. The input is read twice.
  */
 OUTLINE void conv_part(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                        GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST],
@@ -295,26 +292,43 @@ OUTLINE void conv_part(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, 
         GLOBAL const mts_real *x = act + job->in + segment->channel * job->in_pitch + pixel;
         GLOBAL const mts_real *w = pool + (other ? segment->weight_b : segment->weight_a);
 #define CONV_PART(r)                                                                                         \
-    case (r) + 1: conv_segment(x, w, w, tap, job->taps, segment->count, job->in_pitch, 0, sum, (r) + 1, 0, 1); break;
+    case (r) + 1: conv_segment(x, w, tap, job->taps, segment->count, job->in_pitch, sum, (r) + 1); break;
         switch (rows) { EACH_ROW(CONV_PART) }
     }
 }
 
 OUTLINE void conv_parts(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_conv_params *job, conv_place at) {
-    GLOBAL const mts_epilogue_params *epilogue = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
     for (mts_u32 pixel = at.pixel; pixel < at.end; pixel += at.step) {
         mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST];
         conv_part(act, pool, params, job, pixel, sum, job->rows_a, 0);
         conv_part(act, pool, params, job, pixel, sum + job->rows_a, job->rows_b, 1);
-        for (mts_u32 e = 0; e < job->epilogues; e++)
-            conv_epilogue(act, pool, params, job, epilogue + e, pixel, at.step, sum, job->rows_a + job->rows_b, 1);
+        conv_epilogues(act, pool, params, job, pixel, at.step, sum, job->rows_a + job->rows_b, 1);
     }
 }
 #define CONV_OTHER_CASES default: conv_parts(act, pool, params, job, at); break;
 #else
 #define CONV_OTHER_CASES
 #endif
+
+INLINE void conv_case(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                      GLOBAL const mts_conv_params *job, conv_place at, const int ra, const int rb) {
+    const int nv = NV(ra + rb);
+    conv_end end;
+#if CONV_SUMS_IN_MEMORY
+    conv_end_open(&end, act, pool, params, job);
+#endif
+    for (; at.pixel + (nv - 1) * at.step < at.end; at.pixel += nv * at.step)
+        conv_vectors(&end, act, pool, params, job, at.pixel, at.step, ra, rb, nv);
+#ifdef MTS_DIALECT_C
+    if (rb) {
+        conv_parts(act, pool, params, job, at);
+        return;
+    }
+#endif
+    for (; at.pixel < at.end; at.pixel += at.step)
+        conv_vectors(&end, act, pool, params, job, at.pixel, at.step, ra, rb, 1);
+}
 
 /* Applies the functions that conv_store left out, in place: to what was stored, which HALF has rounded. */
 INLINE void conv_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,

@@ -16,8 +16,9 @@ add_custom_command(
           ${CMAKE_SOURCE_DIR}/cmake/embed_kernels.cmake
   VERBATIM)
 
+# In order of preference. A GPU comes before all others (sdk/api/devices.c), so that OpenCL's place is that of its CPU devices.
 set(MTS_BACKENDS "")
-foreach(backend CUDA OPENCL CPU REFERENCE NULL)
+foreach(backend CUDA CPU OPENCL REFERENCE NULL)
   if(MTS_BACKEND_${backend})
     string(TOLOWER ${backend} lower)
     list(APPEND MTS_BACKENDS ${lower})

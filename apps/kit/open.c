@@ -111,6 +111,7 @@ int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *op
     runtime.check = options->check ? 1 : 0;
     runtime.replay = options->replay;
     runtime.flush_launches = options->flush_launches;
+    runtime.threads = options->threads;
     runtime.gemm = options->gemm ? MTS_USE_ON : MTS_USE_AUTO;
     runtime.error_text = app->error;
     runtime.error_size = sizeof app->error;

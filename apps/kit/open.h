@@ -36,6 +36,7 @@ typedef struct cli_open_options {
     mts_use replay;                            /* AUTO if not set */
     bool gemm;                                 /* let --tune try a library's matrix products */
     uint32_t flush_launches, frames_in_flight; /* as in mts.h; 0: its defaults */
+    uint32_t threads;                          /* likewise */
     mts_when_full when_full;
     void *context; /* handed to done, which takes the place of the progress bar */
     void (*done)(void *context, mts_ticket ticket, mts_status status);
@@ -48,6 +49,14 @@ typedef struct cli_open_options {
          0,          0},                                                                                      \
         {"precision", 0, CLI_KIND_TEXT, &(o).precision, "P", "float32 (default), float16-storage or float16", \
          0,           0},                                                                                     \
+        {"threads",                                                                                           \
+         0,                                                                                                   \
+         CLI_KIND_COUNT,                                                                                      \
+         &(o).threads,                                                                                        \
+         "N",                                                                                                 \
+         "threads of device cpu (default: one each processor)",                                               \
+         1,                                                                                                   \
+         MTS_THREADS_MOST},                                                                                   \
         {"check", 0, CLI_KIND_FLAG, &(o).check, "", "watch the use of the device (slow)", 0, 0},              \
         {"tune", 0,  CLI_KIND_COUNT, &(o).tuning_ms, "MS", "measure kernels for this long (default: do not)", \
          1,      1e9},                                                                                        \

@@ -361,6 +361,8 @@ int cli_command_bench(int argc, char **argv)
          0, 0},
         {"device", 0, CLI_KIND_TEXT, &args.open.device, "N|ID", "device, see 'mts devices' (default: auto)",
          0, 0},
+        {"threads", 0, CLI_KIND_COUNT, &args.open.threads, "N",
+         "threads of device cpu (default: one each processor)", 1, MTS_THREADS_MOST},
         {"tune", 0, CLI_KIND_COUNT, &args.open.tuning_ms, "MS",
          "measure kernels for this long, for every strategy (default: do not)", 1, 1e9},
         {"priority", 0, CLI_KIND_TEXT, &args.open.priorities, "A=2,B=1",

@@ -136,8 +136,8 @@ static uint32_t backend_count(void)
     return mts_cpu_set_best() ? 1 : 0;
 }
 
-/* What the processor calls itself. */
-static void copy_name(char *out, size_t size)
+/* What the processor calls itself, and the instruction set of the kernels: "AMD EPYC (v4)". */
+static void name_of(const mts_cpu_set *set, char *out, size_t size)
 {
 #if defined(__x86_64__)
     unsigned words[12] = {0};
@@ -152,11 +152,12 @@ static void copy_name(char *out, size_t size)
     while (length > 0 && text[length - 1] == ' ') {
         length--;
     }
-    (void)snprintf(out, size, "%.*s", length > 0 ? (int)length : 6, length > 0 ? text : "x86-64");
+    (void)snprintf(out, size, "%.*s (%s)", length > 0 ? (int)length : 6, length > 0 ? text : "x86-64",
+                   set->name);
 #elif defined(__aarch64__)
-    (void)snprintf(out, size, "arm64");
+    (void)snprintf(out, size, "arm64 (%s)", set->name);
 #else
-    (void)snprintf(out, size, "processor");
+    (void)snprintf(out, size, "processor (%s)", set->name);
 #endif
 }
 
@@ -182,14 +183,14 @@ static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_er
         .backend = "cpu",
         .unified_memory = true,
         .imports = MTS_MEMORY_BIT(MTS_MEMORY_HOST),
-        .compute_units = processors < MTS_CPU_THREADS_MOST ? processors : MTS_CPU_THREADS_MOST,
+        .compute_units = processors < MTS_THREADS_MOST ? processors : MTS_THREADS_MOST,
         .vector_floats = set->vector,
         .work_group_size = 4096,
         .local_bytes = LOCAL_BYTES,
         .memory_bytes = memory_bytes(),
         .buffer_bytes = memory_bytes(),
     };
-    copy_name(info->name, sizeof info->name);
+    name_of(set, info->name, sizeof info->name);
     (void)snprintf(info->driver, sizeof info->driver, "1 %s", set->name);
     return MTS_STATUS_OK;
 }
@@ -202,6 +203,9 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
     const mts_status status = backend_describe(index, &info, error);
     if (status != MTS_STATUS_OK) {
         return status;
+    }
+    if (options->threads > 0) {
+        info.compute_units = options->threads < MTS_THREADS_MOST ? options->threads : MTS_THREADS_MOST;
     }
     mts_cpu_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
     mts_cpu_pool *pool = mts_cpu_pool_make(options->allocator, info.compute_units, &mts_cpu_list_calls);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/status.h"
 #include "platform/os/os.h"
 #include "platform/os/thread.h"
 
@@ -182,7 +183,7 @@ mts_cpu_pool *mts_cpu_pool_make(const mts_allocator *allocator, uint32_t threads
     }
     pool->allocator = allocator;
     pool->calls = *calls;
-    pool->threads = threads < 1 ? 1 : threads > MTS_CPU_THREADS_MOST ? MTS_CPU_THREADS_MOST : threads;
+    pool->threads = threads < 1 ? 1 : threads > MTS_THREADS_MOST ? MTS_THREADS_MOST : threads;
     atomic_init(&pool->ticket, TICKET_EMPTY);
     atomic_init(&pool->caller_at, UINT32_MAX);
     pool->workers = mts_alloc_zero(allocator, pool->threads, sizeof *pool->workers);

@@ -14,8 +14,6 @@
 
 #include "base/alloc.h"
 
-#define MTS_CPU_THREADS_MOST 256u
-
 typedef struct mts_cpu_pool mts_cpu_pool;
 
 /* Work of one launch: `chunks` of it, at least 1. */

@@ -1,10 +1,10 @@
 /*
  * devices.c: the list of devices and the choice among them.
  *
- * An id is the backend's name and, where a machine can have several, a number: "opencl:0", "reference".
- * Backends come from the generated registry, in order of preference. The null backend computes nothing, so it
- * opens only by its name and stands in no list; so do devices that have a name instead of a number:
- * "cuda:sm_62".
+ * An id is the backend's name and, where a machine can have several, a number: "opencl:0", "cpu", "reference".
+ * Backends come from the generated registry, in order of preference; GPUs come before all others. The null backend
+ * computes nothing, so it opens only by its name and stands in no list; so do devices that have a name instead of a
+ * number: "cuda:sm_62".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -116,37 +116,54 @@ static bool has_foreign(const mts_device_options *options)
 
 #define CANDIDATES_MOST 32
 
-/*
- * Number `rank` of the listed devices, GPUs first, then the others in the registry's order; of those that take the
- * caller's context if there is one to take.
- */
-static mts_status choose(const mts_device_options *options, uint32_t rank, target *out, mts_error *error)
+/* Devices that can be described, in the order in which they are preferred. */
+typedef struct device_list {
+    target devices[CANDIDATES_MOST];
+    uint32_t gpus, count;
+} device_list;
+
+static void device_list_add(device_list *list, const target *found, bool is_gpu)
 {
-    target others[CANDIDATES_MOST];
-    uint32_t gpu_count = 0;
-    uint32_t other_count = 0;
+    if (list->count == CANDIDATES_MOST) {
+        return;
+    }
+    const uint32_t at = is_gpu ? list->gpus : list->count;
+    memmove(&list->devices[at + 1], &list->devices[at], (list->count - at) * sizeof list->devices[0]);
+    list->devices[at] = *found;
+    list->gpus += is_gpu ? 1 : 0;
+    list->count++;
+}
+
+/*
+ * GPUs first, then the others, both in the registry's order; with a context of the caller's only those that take one.
+ * Drivers of later backends are not loaded where the first `wanted` devices are GPUs.
+ */
+static void device_list_fill(device_list *list, const mts_device_options *options, uint32_t wanted)
+{
     size_t count = 0;
     const mts_backend *const *table = mts_backend_table(&count);
-    for (size_t i = 0; i < count; i++) {
-        const bool fits = backend_listed(table[i]) && (table[i]->takes_external || !has_foreign(options));
+    *list = (device_list){.count = 0};
+    for (size_t i = 0; i < count && list->gpus < wanted; i++) {
+        const bool fits =
+            backend_listed(table[i]) && (table[i]->takes_external || !options || !has_foreign(options));
         const uint32_t devices = fits ? table[i]->count() : 0;
         for (uint32_t device = 0; device < devices; device++) {
             const target found = {.backend = table[i], .index = device};
             mts_device_info info = {0};
-            if (table[i]->describe(device, &info, NULL) != MTS_STATUS_OK) {
-                continue;
-            }
-            if (info.is_gpu && gpu_count++ == rank) {
-                *out = found;
-                return MTS_STATUS_OK;
-            }
-            if (!info.is_gpu && other_count < CANDIDATES_MOST) {
-                others[other_count++] = found;
+            if (table[i]->describe(device, &info, NULL) == MTS_STATUS_OK) {
+                device_list_add(list, &found, info.is_gpu);
             }
         }
     }
-    if (rank - gpu_count < other_count) { /* here rank is not below gpu_count */
-        *out = others[rank - gpu_count];
+}
+
+/* Number `rank` of the devices. */
+static mts_status choose(const mts_device_options *options, uint32_t rank, target *out, mts_error *error)
+{
+    device_list list;
+    device_list_fill(&list, options, rank + 1);
+    if (rank < list.count) {
+        *out = list.devices[rank];
         return MTS_STATUS_OK;
     }
     return mts_fail(error, MTS_STATUS_NOT_FOUND, "this machine has no %sdevice that this build can open%s",
@@ -155,28 +172,17 @@ static mts_status choose(const mts_device_options *options, uint32_t rank, targe
 
 uint32_t mts_api_device_count(void)
 {
-    size_t count = 0;
-    uint32_t devices = 0;
-    const mts_backend *const *table = mts_backend_table(&count);
-    for (size_t i = 0; i < count; i++) {
-        devices += backend_listed(table[i]) ? table[i]->count() : 0;
-    }
-    return devices;
+    device_list list;
+    device_list_fill(&list, NULL, UINT32_MAX);
+    return list.count;
 }
 
 mts_status mts_api_device_info(uint32_t index, mts_device_desc *out, mts_error *error)
 {
-    size_t count = 0;
-    uint32_t left = index;
-    const mts_backend *const *table = mts_backend_table(&count);
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t devices = backend_listed(table[i]) ? table[i]->count() : 0;
-        if (left < devices) {
-            return describe(table[i], left, out, error);
-        }
-        left -= devices;
-    }
-    return mts_fail(error, MTS_STATUS_NOT_FOUND, "there is no device %" PRIu32, index);
+    device_list list;
+    device_list_fill(&list, NULL, UINT32_MAX);
+    return index < list.count ? describe(list.devices[index].backend, list.devices[index].index, out, error)
+                              : mts_fail(error, MTS_STATUS_NOT_FOUND, "there is no device %" PRIu32, index);
 }
 
 /* In a context of the caller's the device may be another one than the number says: asked when it is open. */

@@ -46,6 +46,10 @@ static mts_status options_check(const mts_runtime_options *options, mts_error *e
     if (status != MTS_STATUS_OK) {
         return status;
     }
+    if (options->threads > MTS_THREADS_MOST) {
+        return mts_fail(error, bad, "runtime options: threads is %u; at most %u, or 0 for one each processor",
+                        (unsigned)options->threads, MTS_THREADS_MOST);
+    }
     if (options->cuda_stream && !options->cuda_context) {
         return mts_fail(error, bad, "runtime options: cuda_stream requires cuda_context");
     }
@@ -127,6 +131,7 @@ static mts_status first_device_open(mts_runtime *runtime, const mts_runtime_opti
         .gemm = options->gemm,
         .external_context = options->cuda_context,
         .external_queue = options->cuda_stream,
+        .threads = options->threads,
     };
     runtime->cache =
         (mts_cache){.directory = runtime->cache_dir, .allocator = &runtime->allocator, .log = &runtime->log};

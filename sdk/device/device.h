@@ -264,6 +264,8 @@ typedef struct mts_device_options {
     /* CUcontext and CUstream of the caller; NULL: the device's own. Only for a backend that
        takes_external. */
     void *external_context, *external_queue;
+    /* Threads of a backend that has some of its own; 0: it chooses. */
+    uint32_t threads;
 } mts_device_options;
 
 /* A backend is compiled in by option and found in the generated registry. */

@@ -64,6 +64,30 @@ static void auto_never_picks_the_backend_that_computes_nothing(void **state)
     api_close(&fixture);
 }
 
+/* GPUs, the processor without a driver, OpenCL's processors, plain C. */
+static void auto_takes_the_first_device_of_the_list_and_gpus_stand_before_the_processor(void **state)
+{
+    api_fixture fixture;
+    mts_device_desc first = {.size = sizeof first}, chosen = {.size = sizeof chosen};
+    int part = 0;
+    (void)state;
+    assert_int_equal(mts_device_describe(0, &first), MTS_STATUS_OK);
+    api_open(&fixture, "auto");
+    assert_int_equal(mts_runtime_device(fixture.runtime, &chosen), MTS_STATUS_OK);
+    assert_string_equal(chosen.id, first.id);
+    api_close(&fixture);
+    for (uint32_t i = 0; i < mts_device_count(); i++) {
+        mts_device_desc desc = {.size = sizeof desc};
+        assert_int_equal(mts_device_describe(i, &desc), MTS_STATUS_OK);
+        const int kind = desc.is_gpu                         ? 0
+                         : strcmp(desc.id, "cpu") == 0       ? 1
+                         : strcmp(desc.id, "reference") == 0 ? 3
+                                                             : 2;
+        assert_true(kind >= part);
+        part = kind;
+    }
+}
+
 /* A device whose buffers hold 16 bytes at most takes no session. */
 static void a_chosen_device_that_cannot_take_the_session_makes_way_for_the_next(void **state)
 {
@@ -185,6 +209,10 @@ static void options_that_contradict_themselves_are_refused(void **state)
     assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(fixture.error, "replay"));
     options = api_options(&fixture, "reference");
+    options.threads = MTS_THREADS_MOST + 1;
+    assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(fixture.error, "threads is 257"));
+    options = api_options(&fixture, "reference");
     options.error_text = NULL;
     assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_INVALID_ARGUMENT);
     assert_int_equal(mts_runtime_create(&options, NULL), MTS_STATUS_INVALID_ARGUMENT);
@@ -263,6 +291,7 @@ int main(void)
         cmocka_unit_test(every_device_of_the_list_opens_by_its_id),
         cmocka_unit_test(a_device_beyond_the_list_is_not_found),
         cmocka_unit_test(auto_never_picks_the_backend_that_computes_nothing),
+        cmocka_unit_test(auto_takes_the_first_device_of_the_list_and_gpus_stand_before_the_processor),
         cmocka_unit_test(a_chosen_device_that_cannot_take_the_session_makes_way_for_the_next),
         cmocka_unit_test(a_named_device_that_cannot_take_the_session_is_an_error),
         cmocka_unit_test(an_unknown_device_is_not_found_and_the_sentence_names_it),

@@ -39,6 +39,7 @@ def program(arguments):
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Failure(f"{' '.join(arguments[1:3])}: {done.stderr.strip()}")
+    return done.stdout
 
 
 def session(path):
@@ -105,21 +106,26 @@ def compile_bundle(arguments, models, bundle):
     program(command)
 
 
-def run_bundle(arguments, models, bundle, strategy):
+def devices_of_strategies(arguments):
+    """Strategies and their devices: the one that the library chooses (cpu, where there is no GPU), and OpenCL's."""
+    listed = json.loads(program([arguments.program, "devices", "--json"]))["devices"]
+    other = "opencl:0" if any(d["id"] == "opencl:0" for d in listed) else "auto"
+    return [("sequential", arguments.device or "auto"), ("compact", arguments.device or other)]
+
+
+def run_bundle(arguments, models, bundle, strategy, device):
     folder = os.path.join(arguments.work, "out")
     os.makedirs(folder, exist_ok=True)
-    command = [arguments.program, "run", bundle, "--strategy", strategy, "--save", folder]
+    command = [arguments.program, "run", bundle, "--strategy", strategy, "--device", device, "--save", folder]
     for model in models:
         raw = os.path.join(arguments.work, f"{model.name}.npy")
         numpy.save(raw, model.input)
         command += ["--raw", f"{model.name}:{model.port}={raw}"]
-    if arguments.device:
-        command += ["--device", arguments.device]
     program(command)
     worst = 0.0
     for model in models:
         tolerance = TOLERANCE_HALF if model.half else TOLERANCE
-        difference = compare(load_outputs(folder, model), model.wanted, tolerance, f"{model.name}, {strategy}")
+        difference = compare(load_outputs(folder, model), model.wanted, tolerance, f"{model.name}, {strategy} on {device}")
         worst = worst if model.half else max(worst, difference)
     return worst
 
@@ -158,7 +164,7 @@ def check_folder(arguments, folder, vectors, tally):
         what = group[0].name if len(group) == 1 else f"{folder}, {len(group)} stitched"
         try:
             compile_bundle(arguments, group, bundle)
-            worst = max(run_bundle(arguments, group, bundle, s) for s in ("sequential", "compact"))
+            worst = max(run_bundle(arguments, group, bundle, *way) for way in arguments.ways)
             for model in group:
                 check_export(arguments, model, bundle)
             tally["passed"] += 1
@@ -173,12 +179,13 @@ def main():
     parser.add_argument("--program", required=True, help="the mts program")
     parser.add_argument("--data", required=True, help="the shared data")
     parser.add_argument("--work", required=True, help="a folder for files")
-    parser.add_argument("--device", help="a device of `mts devices` (default: auto)")
+    parser.add_argument("--device", help="a device of `mts devices` (default: auto, and OpenCL's)")
     arguments = parser.parse_args()
     if not os.path.exists(os.path.join(arguments.data, "ref/ref.json")):
         print(f"skipped: no models at {arguments.data}")
         return SKIPPED
     os.makedirs(arguments.work, exist_ok=True)
+    arguments.ways = devices_of_strategies(arguments)
     with open(os.path.join(arguments.data, "ref/ref.json"), encoding="utf-8") as file:
         vectors = json.load(file)
     tally = {"passed": 0, "failed": 0}

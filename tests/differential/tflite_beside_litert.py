@@ -10,6 +10,7 @@ computes the rest. A network with another operator of MediaPipe must be refused 
 """
 import argparse
 import glob
+import json
 import os
 import struct
 import subprocess
@@ -185,6 +186,19 @@ def count_transposes(arguments, model, bundle):
         return file.read().count(b"\x22\x09Transpose")
 
 
+def has_opencl(arguments):
+    return any(d["id"] == "opencl:0" for d in json.loads(program([arguments.program, "devices", "--json"]))["devices"])
+
+
+def ways(arguments, model):
+    """Strategies and devices. The one that the library chooses is that of its own kernels (cpu) where there is no GPU."""
+    yield "compact", "auto"
+    if model.name in BOTH_STRATEGIES:
+        yield "sequential", "auto"
+    if arguments.opencl:
+        yield "compact", "opencl:0"
+
+
 def check_model(arguments, model):
     bundle = os.path.join(arguments.work, f"{model.name}.mtsb")
     command = [arguments.program, "compile", "-o", bundle, "--task", f"{model.name}={model.path}"]
@@ -196,8 +210,8 @@ def check_model(arguments, model):
     program(command)
     wanted = model.answer()
     worst = 0.0
-    for strategy in ["compact"] + (["sequential"] if model.name in BOTH_STRATEGIES else []):
-        run = [arguments.program, "run", bundle, "--strategy", strategy, "--save", arguments.work]
+    for strategy, device in ways(arguments, model):
+        run = [arguments.program, "run", bundle, "--strategy", strategy, "--device", device, "--save", arguments.work]
         for name, numbers in model.inputs.items():
             raw = os.path.join(arguments.work, f"{model.name}.input.npy")
             numpy.save(raw, numbers)
@@ -205,7 +219,7 @@ def check_model(arguments, model):
         program(run)
         for index, output in enumerate(wanted):
             got = numpy.load(os.path.join(arguments.work, f"{model.name}.{index}.npy"))
-            worst = max(worst, compare(got, output, f"{model.name}, {strategy}: output {index}"))
+            worst = max(worst, compare(got, output, f"{model.name}, {strategy} on {device}: output {index}"))
     return f"at most {worst:.2g} of the largest output apart, {count_transposes(arguments, model, bundle)} transposes"
 
 
@@ -220,6 +234,7 @@ def main():
         print(f"skipped: no modules/*/*.tflite under {arguments.folder} (toolchains/host setup)")
         return SKIPPED
     os.makedirs(arguments.work, exist_ok=True)
+    arguments.opencl = has_opencl(arguments)
     failures = 0
     for path in files:
         model = Model(path)

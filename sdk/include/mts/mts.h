@@ -85,7 +85,7 @@ MTS_API const char *mts_version(void);
 MTS_API uint32_t mts_device_count(void);
 /*
  * Describes a device without opening it.
- * @param index 0..mts_device_count() - 1
+ * @param index 0..mts_device_count() - 1, in the order in which "auto" prefers them
  * @param out set its size before
  * @return NOT_FOUND: no such index. INVALID_ARGUMENT: `out` is NULL or its size is not known.
  */
@@ -104,10 +104,11 @@ typedef struct mts_session mts_session;
 typedef struct mts_runtime_options {
     /* sizeof(mts_runtime_options). */
     size_t size;
-    /* Id of a device. NULL or "auto" (default): a GPU, else another OpenCL device, else plain C.
-       If the runtime's first session cannot be built on that device, the runtime moves to the next
-       one in this order, and the log says so; mts_runtime_device then describes that one. A device
-       that is named here is never left.
+    /* Id of a device. NULL or "auto" (default): a GPU, else the processor ("cpu"), else another
+       OpenCL device, else plain C ("reference"); mts_device_describe counts in this order. If the
+       runtime's first session cannot be built on that device, the runtime moves to the next one in
+       this order, and the log says so; mts_runtime_device then describes that one. A device that is
+       named here is never left.
        "cuda:sm_XY" (a compute capability, as "cuda:sm_62") runs nothing. It writes the kernels of a
        session for that capability to cache_dir, for devices that have no compiler. */
     const char *device;
@@ -145,6 +146,15 @@ typedef struct mts_runtime_options {
     void *(*alloc)(void *context, size_t size);
     /* Frees what `alloc` returned. */
     void (*free)(void *context, void *memory);
+    /* Device "cpu": threads that compute, 1 to MTS_THREADS_MOST; other devices ignore it. The thread
+       that submits is one of them; the others start with the first session and end with the
+       runtime. They inherit the set of processors that the thread creating that session may run on,
+       and block all signals. A thread without work polls for 30 microseconds at most, then it
+       sleeps: between runs none of them uses the processor.
+       0 (default): as many as there are processors that the thread calling mts_runtime_create may
+       run on. Give fewer where the system grants less than these, as a container with a quota does,
+       or where other work has to go on. */
+    uint32_t threads;
 } mts_runtime_options;
 
 /*
@@ -292,17 +302,6 @@ MTS_API mts_status mts_bundle_inspect(const mts_bundle *bundle, mts_report repor
 
 /* Number of a submission of a session: 1, 2, 3, ... */
 typedef uint64_t mts_ticket;
-
-/* What a submission does while all frames_in_flight slots are in use. */
-typedef enum mts_when_full {
-    /* It fails with BUSY (default). */
-    MTS_WHEN_FULL_BUSY = 0,
-    /* It waits until the oldest run has finished. This requires `done`. */
-    MTS_WHEN_FULL_BLOCK = 1,
-    /* It drops the oldest submission that is not on the device: a frame that waits, or a finished
-       run that was not consumed. This requires at least 2 slots. */
-    MTS_WHEN_FULL_DROP_OLDEST = 2
-} mts_when_full;
 
 /* What a session runs, and how it is planned. */
 typedef struct mts_session_options {

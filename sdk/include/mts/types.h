@@ -303,6 +303,17 @@ typedef enum mts_strategy {
     MTS_STRATEGY_DENSE = 3
 } mts_strategy;
 
+/* What a submission does while all frames_in_flight slots are in use. */
+typedef enum mts_when_full {
+    /* It fails with BUSY (default). */
+    MTS_WHEN_FULL_BUSY = 0,
+    /* It waits until the oldest run has finished. This requires `done`. */
+    MTS_WHEN_FULL_BLOCK = 1,
+    /* It drops the oldest submission that is not on the device: a frame that waits, or a finished
+       run that was not consumed. This requires at least 2 slots. */
+    MTS_WHEN_FULL_DROP_OLDEST = 2
+} mts_when_full;
+
 /* How tasks that can be stitched are divided into groups. A group runs as one. */
 typedef enum mts_grouping {
     /* All tasks that can be stitched together are one group (default). */
@@ -367,19 +378,22 @@ typedef struct mts_launch_profile {
     double duration_ms;
 } mts_launch_profile;
 
+/* Most threads of a runtime (mts_runtime_options.threads). */
+#define MTS_THREADS_MOST 256u
+
 /* A device that can be opened. */
 typedef struct mts_device_desc {
     /* sizeof(mts_device_desc), set by the caller. */
     size_t size;
-    /* What mts_runtime_options.device takes: "cuda:0", "opencl:0", "reference". */
+    /* What mts_runtime_options.device takes: "cuda:0", "opencl:0", "cpu", "reference". */
     char id[32];
-    /* Name of the hardware. */
+    /* Name of the hardware; of "cpu" with the instruction set of its kernels, "AMD EPYC (v4)". */
     char name[128];
     /* Version of the driver. */
     char driver[128];
     /* 1: a GPU. 0: another device. */
     uint32_t is_gpu;
-    /* Compute units, as the driver counts them. */
+    /* Compute units, as the driver counts them; of "cpu" its threads. */
     uint32_t compute_units;
     /* Number of floats in the vectors that kernels use. */
     uint32_t vector_floats;

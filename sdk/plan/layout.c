@@ -259,7 +259,8 @@ static void classify_members(layouter *l)
                                  .input_conversion = MTS_NONE,
                                  .residual_conversion = MTS_NONE};
         const mts_node *node = mts_member_node(s, &s->members[m]);
-        l->forced[s->members[m].output] = how->variant == MTS_VARIANT_FC || changes_rank(node);
+        l->forced[s->members[m].output] =
+            how->variant == MTS_VARIANT_FC || changes_rank(node) || mts_place_scales_dense(s, &s->members[m]);
     }
 }
 
@@ -470,10 +471,11 @@ static mts_status store_values(layouter *l)
         const mts_member *member = &s->members[m];
         uint32_t *storage = &l->plan->value_storage[member->output];
         const mts_op op = mts_member_node(s, member)->op;
-        if (mts_plan_reads_dense(op)) {
+        const bool alias = op == MTS_OP_RESHAPE && !l->plan->members[m].in_place;
+        if (alias || op == MTS_OP_GATHER) {
             status = dense_copy(l, member->inputs[0], storage);
         }
-        if (status != MTS_STATUS_OK || op == MTS_OP_RESHAPE) {
+        if (status != MTS_STATUS_OK || alias) {
             continue;
         }
         if (l->cells[member->output].tied) {

@@ -4,19 +4,24 @@
  * Planes of a storage follow each other at one pitch, so neighbouring channels of one image are a storage too.
  * What writes or reads a value only sees its own storage: offset, dimensions, pitch. A concatenation of
  * channels therefore has no launch if its operands' producers write into its storage; a slice of channels is
- * read where it lies; a tensor with planes of zeros behind it is written by the producer of what they are added
- * to, as the zeros behind every tensor are (`tail`).
+ * read where it lies; so is a tensor of other leading dimensions over the same planes (the RESHAPEs of a channel
+ * shuffle); a tensor with planes of zeros behind it is written by the producer of what they are added to, as the
+ * zeros behind every tensor are (`tail`).
  */
 #include "plan/places.h"
 
 #include "base/check.h"
 
+/* Hosts above a value: at most so many, which bounds what finding the root of a value costs. */
+enum { NESTED_MOST = 128 };
+
 typedef struct finder {
     const mts_stitched *stitched;
     mts_member_plan *members;
-    const bool *forced;
-    bool *output; /* per svalue: a graph output, or a reshaped one */
+    bool *forced;
+    bool *stays; /* per svalue: a graph output, a reshaped one, or what a SCALE reads dense */
     mts_place *places;
+    uint32_t *height; /* per svalue: of the values inside of it, each inside of the next; or more */
 } finder;
 
 static const mts_place nowhere = {.host = MTS_NONE};
@@ -54,40 +59,63 @@ static uint32_t plane_axis(const finder *f, uint32_t value)
 static bool can_move(const finder *f, uint32_t value)
 {
     const uint32_t member = f->stitched->values[value].member;
-    if (member == MTS_NONE || f->forced[value] || f->output[value] || f->places[value].host != MTS_NONE) {
+    if (member == MTS_NONE || f->forced[value] || f->stays[value] || f->places[value].host != MTS_NONE) {
         return false;
     }
     return mts_member_node(f->stitched, &f->stitched->members[member])->op != MTS_OP_RESHAPE;
 }
 
+static uint32_t planes_of(const finder *f, uint32_t value)
+{
+    uint32_t dims[MTS_TENSOR_RANK_MAX];
+    mts_shape_pad(shape_of(f->stitched, value), dims);
+    return dims[0] * dims[1] * dims[2] * dims[3];
+}
+
+/* Puts a value inside of another one, unless too many lie inside of each other. */
+static bool put(finder *f, uint32_t value, mts_place place)
+{
+    uint32_t inside = f->height[value] + 1;
+    uint32_t nested = inside;
+    for (uint32_t v = place.host; v != MTS_NONE; v = f->places[v].host) {
+        nested++;
+    }
+    if (nested > NESTED_MOST) {
+        return false;
+    }
+    for (uint32_t v = place.host; v != MTS_NONE; v = f->places[v].host, inside++) {
+        f->height[v] = f->height[v] > inside ? f->height[v] : inside;
+    }
+    f->places[value] = place;
+    return true;
+}
+
 /* ---- concatenations ---- */
 
 /*
- * Operand `which` of a concatenation begins at `plane` of it and is a slice of a value that may move there as a
- * whole: all planes of that value are operands, at the right places. The value then moves.
+ * Operand `which` of a concatenation begins at `plane` of it and lies in a value that may move there as a whole:
+ * all planes of that value are operands, at the right places. The value, which is sliced or is a concatenation
+ * itself, then moves.
  */
-static bool move_sliced(finder *f, const mts_member *member, uint32_t which, uint32_t plane)
+static bool move_whole(finder *f, const mts_member *member, uint32_t which, uint32_t plane)
 {
-    const mts_place slice = f->places[member->inputs[which]];
-    if (slice.host == MTS_NONE || !can_move(f, slice.host) || slice.plane > plane) {
+    uint32_t begin = 0;
+    const uint32_t whole = mts_place_root(f->places, member->inputs[which], &begin);
+    if (whole == member->inputs[which] || whole == member->output || !can_move(f, whole) || begin > plane) {
         return false;
     }
-    const uint32_t from = plane - slice.plane;
-    const uint32_t end = from + channels_of(f->stitched, slice.host);
+    const uint32_t from = plane - begin;
+    const uint32_t end = from + planes_of(f, whole);
     uint32_t at = 0;
     for (uint32_t i = 0; i < member->input_count; i++) {
-        const mts_place *place = &f->places[member->inputs[i]];
         const uint32_t count = channels_of(f->stitched, member->inputs[i]);
-        if (at < end && at + count > from && (place->host != slice.host || place->plane + from != at)) {
+        if (at < end && at + count > from &&
+            (mts_place_root(f->places, member->inputs[i], &begin) != whole || begin + from != at)) {
             return false;
         }
         at += count;
     }
-    if (at < end) {
-        return false;
-    }
-    f->places[slice.host] = (mts_place){.host = member->output, .plane = from};
-    return true;
+    return at >= end && put(f, whole, (mts_place){.host = member->output, .plane = from});
 }
 
 static bool place_concat(finder *f, const mts_member *member)
@@ -106,10 +134,9 @@ static bool place_concat(finder *f, const mts_member *member)
     for (uint32_t i = 0; i < member->input_count; i++) {
         const uint32_t value = member->inputs[i];
         if (can_move(f, value)) {
-            f->places[value] = (mts_place){.host = member->output, .plane = plane};
-            any = true;
+            any = put(f, value, (mts_place){.host = member->output, .plane = plane}) || any;
         } else {
-            any = move_sliced(f, member, i, plane) || any;
+            any = move_whole(f, member, i, plane) || any;
         }
         plane += channels_of(f->stitched, value);
     }
@@ -123,7 +150,7 @@ static bool place_slice(finder *f, const mts_member *member)
     const mts_attrs_slice *slice = &mts_member_node(f->stitched, member)->attrs.slice;
     const uint32_t host = member->inputs[0];
     const uint32_t axis = host != MTS_NONE ? plane_axis(f, host) : MTS_NONE;
-    if (axis == MTS_NONE || f->forced[host] || f->forced[member->output] || f->output[member->output]) {
+    if (axis == MTS_NONE || f->forced[host] || f->forced[member->output] || f->stays[member->output]) {
         return false;
     }
     const mts_shape *from = shape_of(f->stitched, host);
@@ -132,8 +159,25 @@ static bool place_slice(finder *f, const mts_member *member)
             return false;
         }
     }
-    f->places[member->output] = (mts_place){.host = host, .plane = (uint32_t)slice->start[axis]};
-    return true;
+    return put(f, member->output, (mts_place){.host = host, .plane = (uint32_t)slice->start[axis]});
+}
+
+/* Only dimensions in front of rows and columns change, so that the planes stay as they are. */
+static bool place_reshape(finder *f, const mts_member *member)
+{
+    const uint32_t host = member->inputs[0];
+    if (host == MTS_NONE || f->forced[host] || f->stays[member->output]) {
+        return false;
+    }
+    uint32_t from[MTS_TENSOR_RANK_MAX];
+    uint32_t to[MTS_TENSOR_RANK_MAX];
+    mts_shape_pad(shape_of(f->stitched, host), from);
+    mts_shape_pad(shape_of(f->stitched, member->output), to);
+    const bool planes_stay = from[4] == to[4] && from[5] == to[5] && shape_of(f->stitched, host)->rank >= 2 &&
+                             shape_of(f->stitched, member->output)->rank >= 2;
+    f->forced[member->output] =
+        !planes_stay || !put(f, member->output, (mts_place){.host = host, .plane = 0});
+    return !f->forced[member->output];
 }
 
 /* The producer of what zeros are added to has to have a launch, which writes them. */
@@ -152,8 +196,7 @@ static bool place_pad(finder *f, const mts_member *member)
             return false;
         }
     }
-    f->places[value] = (mts_place){.host = member->output, .zeros = (uint32_t)pad->after[axis]};
-    return true;
+    return put(f, value, (mts_place){.host = member->output, .zeros = (uint32_t)pad->after[axis]});
 }
 
 static bool place_member(finder *f, const mts_member *member)
@@ -163,6 +206,8 @@ static bool place_member(finder *f, const mts_member *member)
         return place_concat(f, member);
     case MTS_OP_SLICE:
         return place_slice(f, member);
+    case MTS_OP_RESHAPE:
+        return place_reshape(f, member);
     case MTS_OP_PAD:
         return place_pad(f, member);
     default:
@@ -178,16 +223,17 @@ static void unplace_member(finder *f, const mts_member *member)
         if (value == MTS_NONE) {
             continue;
         }
-        const uint32_t above = f->places[value].host;
-        if (above == member->output) {
-            f->places[value] = nowhere;
-        } else if (above != MTS_NONE && f->places[above].host == member->output) {
-            f->places[above] = nowhere; /* move_sliced */
+        uint32_t inside = value; /* of the output, directly: the operand or what it lies in */
+        while (f->places[inside].host != MTS_NONE && f->places[inside].host != member->output) {
+            inside = f->places[inside].host;
         }
+        f->places[inside] = f->places[inside].host == member->output ? nowhere : f->places[inside];
     }
-    if (mts_member_node(f->stitched, member)->op == MTS_OP_SLICE) {
+    const mts_op op = mts_member_node(f->stitched, member)->op;
+    if (op == MTS_OP_SLICE || op == MTS_OP_RESHAPE) {
         f->places[member->output] = nowhere;
     }
+    f->forced[member->output] = f->forced[member->output] || op == MTS_OP_RESHAPE;
 }
 
 /* All members of a layer are done in place, or none. */
@@ -206,15 +252,26 @@ static void place_layer(finder *f, const mts_layer *layer)
     }
 }
 
+bool mts_place_scales_dense(const mts_stitched *stitched, const mts_member *member)
+{
+    return mts_member_node(stitched, member)->op == MTS_OP_SCALE &&
+           shape_of(stitched, member->output)->rank != 4;
+}
+
 /* A value that a reshaped graph output lies over is one as well. */
-static void find_outputs(finder *f)
+static void find_stays(finder *f)
 {
     const mts_stitched *s = f->stitched;
+    for (uint32_t m = 0; m < s->member_count; m++) {
+        if (mts_place_scales_dense(s, &s->members[m]) && s->members[m].inputs[0] != MTS_NONE) {
+            f->stays[s->members[m].inputs[0]] = true;
+        }
+    }
     for (uint32_t g = 0; g < s->graph_count; g++) {
         for (uint32_t o = 0; o < s->graphs[g]->output_count; o++) {
             uint32_t value = s->value_of[g][s->graphs[g]->outputs[o].value];
             while (value != MTS_NONE) {
-                f->output[value] = true;
+                f->stays[value] = true;
                 const uint32_t member = s->values[value].member;
                 const bool alias =
                     member != MTS_NONE && mts_member_node(s, &s->members[member])->op == MTS_OP_RESHAPE;
@@ -224,22 +281,37 @@ static void find_outputs(finder *f)
     }
 }
 
-mts_status mts_places_find(mts_plan *plan, const bool *forced, mts_place *places, mts_arena *arena,
+/* Each value's root becomes its host, so that all later questions take one step. */
+static void resolve_roots(mts_place *places, uint32_t count)
+{
+    for (uint32_t v = 0; v < count; v++) {
+        uint32_t plane = 0;
+        const uint32_t root = mts_place_root(places, v, &plane);
+        if (root != v) {
+            places[v].host = root;
+            places[v].plane = plane;
+        }
+    }
+}
+
+mts_status mts_places_find(mts_plan *plan, bool *forced, mts_place *places, mts_arena *arena,
                            mts_error *error)
 {
     const mts_stitched *s = plan->stitched;
     finder f = {.stitched = s, .members = plan->members, .forced = forced, .places = places};
-    f.output = mts_arena_zero(arena, s->value_count, sizeof *f.output);
-    if (!f.output) {
+    f.stays = mts_arena_zero(arena, s->value_count, sizeof *f.stays);
+    f.height = mts_arena_zero(arena, s->value_count, sizeof *f.height);
+    if (!f.stays || !f.height) {
         return mts_fail_memory(error);
     }
     for (uint32_t v = 0; v < s->value_count; v++) {
         places[v] = nowhere;
     }
-    find_outputs(&f);
+    find_stays(&f);
     for (uint32_t i = 0; i < s->layer_count; i++) {
         place_layer(&f, &s->layers[i]);
     }
+    resolve_roots(places, s->value_count);
     return MTS_STATUS_OK;
 }
 
@@ -273,7 +345,8 @@ static void make_part(const mts_plan *plan, mts_storage *part, uint32_t host, ui
     part->host = host;
     part->at = (uint64_t)plane * whole->pitch;
     part->tail = zeros * whole->pitch + whole->gap;
-    part->floats = (uint64_t)part->dims[3] * whole->pitch + part->tail;
+    const uint32_t planes = part->dims[0] * part->dims[1] * part->dims[2] * part->dims[3];
+    part->floats = (uint64_t)planes * whole->pitch + part->tail;
 }
 
 static void add_copy(mts_plan *plan, uint32_t value, uint32_t member, uint32_t host, uint32_t plane)

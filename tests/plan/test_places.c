@@ -197,6 +197,75 @@ static void planes_of_zeros_are_written_by_the_producer(void **state)
     mts_arena_release(&w.arena);
 }
 
+/* As in a dense block: each concatenation begins with the operands of the one before. */
+static void concatenations_that_continue_each_other_are_one(void **state)
+{
+    world w;
+    uint32_t parts[6];
+    uint32_t wholes[6];
+    (void)state;
+    const mts_attrs attrs = {.concat = {.axis = 1}};
+    parts[0] = wholes[0] = relu(&w, world_open(&w, 3));
+    for (uint32_t i = 1; i < 6; i++) {
+        parts[i] = relu(&w, wholes[i - 1]);
+        wholes[i] = add(&w, MTS_OP_CONCAT, parts, i + 1, &attrs);
+    }
+    output(&w, relu(&w, wholes[5]));
+    make_plan(&w);
+    assert_int_equal(steps_of(&w, MTS_OP_CONCAT), 0);
+    assert_int_equal(w.plan->order_count, 0);
+    assert_int_equal(plane_of(&w, wholes[2], wholes[5]), 0);
+    assert_int_equal(plane_of(&w, parts[3], wholes[5]), 3 + 3 + 6);
+    mts_arena_release(&w.arena);
+}
+
+/* A chain of values inside of each other that is longer than the limit is cut by copies. */
+static void nested_values_have_a_limit(void **state)
+{
+    world w;
+    (void)state;
+    uint32_t value = relu(&w, world_open(&w, 1));
+    for (uint32_t i = 0; i < 200; i++) {
+        value = concat(&w, value, relu(&w, channels(&w, value, 0, 1)), 1);
+    }
+    output(&w, relu(&w, value));
+    make_plan(&w);
+    assert_int_equal(steps_of(&w, MTS_OP_CONCAT), 0);
+    assert_int_equal(steps_of(&w, MTS_OP_SLICE), 0);
+    assert_int_equal(w.plan->order_count, 1);
+    mts_arena_release(&w.arena);
+}
+
+static uint32_t reshape(world *w, uint32_t value, uint32_t rank, const int64_t *dims)
+{
+    mts_attrs attrs = {.reshape = {.shape = mts_shape_make(rank, dims)}};
+    return add(w, MTS_OP_RESHAPE, &value, 1, &attrs);
+}
+
+/* The two RESHAPEs of a channel shuffle: no dense copy before, none behind. */
+static void planes_stay_when_leading_dimensions_change(void **state)
+{
+    world w;
+    (void)state;
+    const uint32_t a = relu(&w, world_open(&w, 6));
+    const uint32_t joined = concat(&w, relu(&w, a), a, 1);
+    const uint32_t groups = reshape(&w, joined, 5, (const int64_t[]){1, 2, 6, 5, 7});
+    const mts_attrs swap = {.transpose = {.perm = {0, 2, 1, 3, 4}}};
+    const uint32_t turned = add(&w, MTS_OP_TRANSPOSE, &groups, 1, &swap);
+    const uint32_t shuffled = reshape(&w, turned, 4, (const int64_t[]){1, 12, 5, 7});
+    const uint32_t high = channels(&w, shuffled, 6, 6);
+    const uint32_t flat = reshape(&w, high, 3, (const int64_t[]){1, 6, 35});
+    output(&w, relu(&w, flat));
+    output(&w, reshape(&w, relu(&w, high), 3, (const int64_t[]){6, 5, 7})); /* an output has to be whole */
+    make_plan(&w);
+    assert_int_equal(steps_of(&w, MTS_OP_CONCAT), 0);
+    assert_int_equal(steps_of(&w, MTS_OP_SLICE), 0);
+    assert_int_equal(w.plan->order_count, 0);
+    assert_int_equal(plane_of(&w, groups, joined), 0);
+    assert_int_equal(plane_of(&w, high, turned), 6);
+    mts_arena_release(&w.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +273,9 @@ int main(void)
         cmocka_unit_test(what_lies_elsewhere_is_copied),
         cmocka_unit_test(channels_are_read_where_they_lie),
         cmocka_unit_test(planes_of_zeros_are_written_by_the_producer),
+        cmocka_unit_test(concatenations_that_continue_each_other_are_one),
+        cmocka_unit_test(nested_values_have_a_limit),
+        cmocka_unit_test(planes_stay_when_leading_dimensions_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

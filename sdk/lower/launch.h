@@ -52,6 +52,8 @@ typedef struct mts_encoded_launch {
     uint64_t mul_adds;
     /* Bytes that have to be moved at least. Of a layer's launches only the one with most work has them. */
     uint64_t bytes;
+    /* Why a launch that only moves data is there; NULL: it computes. */
+    const char *moves;
 } mts_encoded_launch;
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "lower/encoders.h"
 #include "lower/implementations.h"
+#include "lower/moves.h"
 #include "lower/traffic.h"
 
 #define HALF_WHOLE_MAX 2048u /* float16 holds every whole number up to this one */
@@ -139,6 +140,7 @@ static void describe_step(mts_encoding *encoding, const mts_step *step, size_t f
 {
     const bool layer = step->kind == MTS_STEP_LAYER;
     const uint32_t tasks = count_tasks(encoding, step);
+    const char *moves = mts_moves_reason(encoding->plan, step);
     size_t most = first;
     for (size_t l = first; l < encoding->launch_count; l++) {
         mts_encoded_launch *launch = &encoding->launches[l];
@@ -150,6 +152,7 @@ static void describe_step(mts_encoding *encoding, const mts_step *step, size_t f
         launch->group = layer ? step->group : MTS_NONE;
         launch->stage = step->group;
         launch->section = mts_weights_section(&encoding->pool);
+        launch->moves = moves;
         most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;
     }
     if (most < encoding->launch_count) {

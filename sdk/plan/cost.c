@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "plan/layout.h"
+
 /*
  * A layer of fewer products than this is mostly the beginning and the end of a launch. What a layer touches
  * beyond this many bytes comes from memory. Only the order of magnitude matters: the constants are fitted.
@@ -51,7 +53,7 @@ static computation compute(const mts_stitched *stitched, const mts_member *membe
     return c;
 }
 
-/* Which member of each layer a task needs: the writers of its values. A RESHAPE is an alias and no launch. */
+/* Which member of each layer a task needs: the writers of its values. */
 static void find_members(mts_cost_table *table, const mts_stitched *stitched, const uint32_t *layer_of)
 {
     for (uint32_t t = 0; t < table->task_count; t++) {
@@ -65,7 +67,9 @@ static void find_members(mts_cost_table *table, const mts_stitched *stitched, co
     }
 }
 
-static void fill(mts_cost_table *table, const mts_stitched *stitched, uint32_t *layer_of)
+/* A RESHAPE is an alias, and a layer that is in place is no launch. */
+static void fill(mts_cost_table *table, const mts_stitched *stitched, const mts_member_plan *members,
+                 uint32_t *layer_of)
 {
     for (size_t i = 0; i < (size_t)table->layer_count * table->task_count; i++) {
         table->member_of[i] = MTS_NONE;
@@ -76,8 +80,9 @@ static void fill(mts_cost_table *table, const mts_stitched *stitched, uint32_t *
     }
     for (uint32_t l = 0; l < stitched->layer_count; l++) {
         const mts_layer *layer = &stitched->layers[l];
-        for (uint32_t m = layer->first; layer->op != MTS_OP_RESHAPE && m < layer->first + layer->count; m++) {
-            layer_of[m] = l;
+        for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+            const bool runs = layer->op != MTS_OP_RESHAPE && !members[m].in_place;
+            layer_of[m] = runs ? l : MTS_NONE;
         }
     }
     find_members(table, stitched, layer_of);
@@ -98,9 +103,13 @@ mts_status mts_cost_table_make(const mts_stitched *stitched, mts_strategy strate
     if (!table || !table->computations || !table->member_of || !layer_of) {
         return mts_fail_memory(error);
     }
-    fill(table, stitched, layer_of);
-    *out = table;
-    return MTS_STATUS_OK;
+    const mts_member_plan *members = NULL;
+    const mts_status status = mts_layout_members(stitched, arena, &members, error);
+    if (status == MTS_STATUS_OK) {
+        fill(table, stitched, members, layer_of);
+        *out = table;
+    }
+    return status;
 }
 
 /* One layer of a set: the sum of its computations, or what a strategy makes of them. */

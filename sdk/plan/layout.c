@@ -523,6 +523,30 @@ size_t mts_layout_conversions_most(const mts_stitched *s)
     return (size_t)s->member_count * 2 + s->value_count + mts_places_copies_most(s);
 }
 
+/* Variants of convolutions, values that have to be dense, and what is in place. */
+static mts_status decide_in_place(layouter *l, mts_arena *arena)
+{
+    const mts_stitched *s = l->stitched;
+    l->plan->members = mts_arena_zero(arena, s->member_count, sizeof *l->plan->members);
+    l->forced = mts_arena_zero(arena, s->value_count, sizeof *l->forced);
+    l->places = mts_arena_zero(arena, s->value_count, sizeof *l->places);
+    if (!l->plan->members || !l->forced || !l->places) {
+        return mts_fail_memory(l->error);
+    }
+    classify_members(l);
+    return mts_places_find(l->plan, l->forced, l->places, arena, l->error);
+}
+
+mts_status mts_layout_members(const mts_stitched *stitched, mts_arena *arena, const mts_member_plan **members,
+                              mts_error *error)
+{
+    mts_plan plan = {.stitched = stitched};
+    layouter l = {.plan = &plan, .stitched = stitched, .error = error};
+    const mts_status status = decide_in_place(&l, arena);
+    *members = plan.members;
+    return status;
+}
+
 mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mts_arena *arena,
                              mts_error *error)
 {
@@ -537,19 +561,14 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
     plan->storages = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->storages);
     plan->import_value = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->import_value);
     plan->value_storage = mts_arena_zero(arena, s->value_count, sizeof *plan->value_storage);
-    plan->members = mts_arena_zero(arena, s->member_count, sizeof *plan->members);
     l.cells = mts_arena_zero(arena, conversions + s->value_count, sizeof *l.cells);
-    l.forced = mts_arena_zero(arena, s->value_count, sizeof *l.forced);
-    l.places = mts_arena_zero(arena, s->value_count, sizeof *l.places);
-    if (!plan->conversions || !plan->storages || !plan->import_value || !plan->value_storage ||
-        !plan->members || !l.cells || !l.forced || !l.places) {
+    if (!plan->conversions || !plan->storages || !plan->import_value || !plan->value_storage || !l.cells) {
         return mts_fail_memory(error);
     }
     for (size_t i = 0; i < conversions + s->value_count; i++) {
         l.cells[i].parent = (uint32_t)i;
     }
-    classify_members(&l);
-    mts_status status = mts_places_find(plan, l.forced, l.places, arena, error);
+    mts_status status = decide_in_place(&l, arena);
     if (status == MTS_STATUS_OK) {
         form_classes(&l);
         join_places(&l);

@@ -218,9 +218,34 @@ static void explain_json(const explained *e, mts_text *text)
         mts_text_add_json(text, l->label);
         mts_text_add(text, ", \"kernel\": ");
         mts_text_add_json(text, l->kernel);
-        mts_text_add(text, ", \"computations\": %u, \"tasks\": %u}", l->members, l->tasks);
+        mts_text_add(text, ", \"computations\": %u, \"tasks\": %u, \"bytes\": %llu", l->members, l->tasks,
+                     (unsigned long long)l->bytes);
+        if (l->moves) {
+            mts_text_add(text, ", \"moves\": ");
+            mts_text_add_json(text, l->moves);
+        }
+        mts_text_add(text, "}");
     }
     mts_text_add(text, "]}");
+}
+
+/* What the planner could not do in place. */
+static void moves_text(const explained *e, mts_text *text)
+{
+    uint32_t count = 0;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < e->view.launch_count; i++) {
+        count += e->view.launches[i].moves ? 1 : 0;
+        bytes += e->view.launches[i].moves ? e->view.launches[i].bytes : 0;
+    }
+    mts_text_add(text, "%u launches only move data, %llu bytes\n", count, (unsigned long long)bytes);
+    for (uint32_t i = 0; i < e->view.launch_count; i++) {
+        const mts_encoded_launch *l = &e->view.launches[i];
+        if (l->moves) {
+            mts_text_add(text, "%4u  %-48s %11llu bytes: %s\n", i, l->label, (unsigned long long)l->bytes,
+                         l->moves);
+        }
+    }
 }
 
 static void explain_text(const explained *e, mts_text *text)
@@ -248,6 +273,7 @@ static void explain_text(const explained *e, mts_text *text)
         mts_text_add(text, "%4u  %-48s %3u computation(s) for %3u task(s)\n", i, l->label, l->members,
                      l->tasks);
     }
+    moves_text(e, text);
 }
 
 void mts_explain(const mts_engine *engine, const mts_planning_report *report, bool json, mts_text *text)

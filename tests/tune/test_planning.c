@@ -265,11 +265,14 @@ static void an_explanation_lists_what_was_considered_and_why_it_was_not_selected
     assert_non_null(strstr(mts_text_get(&text), "chosen"));
     assert_non_null(strstr(mts_text_get(&text), "each task alone"));
     assert_non_null(strstr(mts_text_get(&text), "predicted:"));
+    assert_non_null(strstr(mts_text_get(&text), "launches only move data"));
+    assert_non_null(strstr(mts_text_get(&text), "bytes: a convolution has a stride"));
     mts_text_release(&text);
     mts_text_init(&text, mts_allocator_default());
     mts_explain(engine, &report, true, &text);
     assert_non_null(strstr(mts_text_get(&text), "\"considered\": [{\"what\": "));
     assert_non_null(strstr(mts_text_get(&text), "\"verdict\": \"chosen\""));
+    assert_non_null(strstr(mts_text_get(&text), "\"moves\": \"a convolution has a stride"));
     mts_text_release(&text);
     const uint64_t unlimited = engine->stats.peak_bytes;
     options.memory_budget.bytes = 1000;

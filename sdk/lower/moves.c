@@ -1,0 +1,74 @@
+/*
+ * moves.c: the passes that only move data which sdk/plan could not do without. The reasons follow the rules of
+ * plan/places.c and plan/layout.c; they decide nothing.
+ */
+#include "lower/moves.h"
+
+/* Whether `axis` of a value are the channels of one image, whose planes follow each other. */
+static bool are_channels(const mts_shape *shape, uint32_t axis)
+{
+    bool one = shape->rank >= 3 && axis == shape->rank - 3;
+    for (uint32_t d = 0; one && d < axis; d++) {
+        one = shape->dims[d] == 1;
+    }
+    return one;
+}
+
+static bool slices_channels(const mts_attrs_slice *slice, const mts_shape *from)
+{
+    for (uint32_t d = 0; d < from->rank; d++) {
+        const bool whole = slice->start[d] == 0 && slice->size[d] == from->dims[d];
+        if (slice->step[d] != 1 || (!whole && !are_channels(from, d))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char *layer_reason(const mts_stitched *s, const mts_layer *layer)
+{
+    const mts_member *member = &s->members[layer->first];
+    const mts_attrs *attrs = &mts_member_node(s, member)->attrs;
+    const mts_shape *shape = &s->values[member->output].shape;
+    const mts_value *operand = mts_member_operand(s, member, 0);
+    switch (layer->op) {
+    case MTS_OP_CONCAT:
+        return are_channels(shape, attrs->concat.axis)
+                   ? "no operand can be written where the result lies"
+                   : "operands along this axis do not lie one behind the other in memory";
+    case MTS_OP_SLICE:
+        return operand && slices_channels(&attrs->slice, &operand->shape)
+                   ? "the operand has to be dense, or the result is an output or a constant's part"
+                   : "only channels of one image are read where they lie";
+    case MTS_OP_PAD:
+        return attrs->pad.mode == MTS_PAD_CONSTANT && attrs->pad.value == 0.0f
+                   ? "only zeros behind channels are written by the producer, and only its own"
+                   : "only zeros are written by the producer";
+    case MTS_OP_TRANSPOSE:
+        return "a reader has its operand in the order of its dimensions";
+    case MTS_OP_GATHER:
+        return "the indices are a list";
+    case MTS_OP_TAKE:
+        return "the indices are known when it runs";
+    case MTS_OP_EXPAND:
+        return "a reader does not repeat its operand";
+    default:
+        return NULL;
+    }
+}
+
+const char *mts_moves_reason(const mts_plan *plan, const mts_step *step)
+{
+    switch (step->kind) {
+    case MTS_STEP_SPACE_TO_DEPTH:
+        return "a convolution has a stride, or its operand is dense";
+    case MTS_STEP_DENSE:
+        return plan->conversions[plan->order[step->first]].part
+                   ? "an operand of the concatenation is an input, an output, or lies in another one"
+                   : "a RESHAPE that changes rows, a GATHER or an output has to be dense";
+    case MTS_STEP_INPUT:
+        return "a reader does not read the caller's memory";
+    default:
+        return layer_reason(plan->stitched, &plan->stitched->layers[step->first]);
+    }
+}

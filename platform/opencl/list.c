@@ -289,6 +289,11 @@ static mts_status run_profiled(mts_cl_device *device, const mts_cl_command_list 
             /* several commands, of which the event is the last one's */
             times[i].start = i > 0 && times[i - 1].end < times[i].end ? times[i - 1].end : 0;
         }
+        /* The queue is in order, whatever the clock says (Mesa's lets launches overlap). */
+        if (i > 0 && times[i].start < times[i - 1].end) {
+            times[i].start = times[i - 1].end;
+            times[i].end = times[i].end > times[i].start ? times[i].end : times[i].start;
+        }
     }
     return status;
 }

@@ -27,6 +27,11 @@ static void quirks_are_chosen_by_the_drivers_names(void **state)
     assert_true(mts_cl_quirks_find("Intel(R) OpenCL|Intel(R) Corporation|a CPU|2026")->host_buffers);
     assert_false(mts_cl_quirks_find("Intel(R) OpenCL Graphics|Intel(R) Corporation|a GPU|24")->host_buffers);
     assert_true(mts_cl_quirks_find("rusticl|Mesa|llvmpipe|22.3")->finish_by_marker);
+    /* fetching memory beforehand is asked for where the driver is known to have the instruction */
+    assert_non_null(strstr(mts_cl_quirks_find("Portable Computing Language|x|y|3.1")->options, "-DFETCH=1"));
+    assert_non_null(strstr(mts_cl_quirks_find("Intel(R) OpenCL|x|a CPU|2026")->options, "-DFETCH=1"));
+    assert_null(strstr(mts_cl_quirks_find("rusticl|Mesa|llvmpipe|22.3")->options, "FETCH"));
+    assert_null(strstr(mts_cl_quirks_find("Somebody|Else|1|2")->options, "FETCH"));
 }
 
 static uint32_t flushes;

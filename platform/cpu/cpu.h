@@ -7,6 +7,7 @@
 #include "device/device.h"
 #include "kernels/item.h"
 #include "platform/cpu/pool.h"
+#include "platform/cpu/schedule.h"
 #include "platform/cpu/sets.h"
 
 typedef struct mts_cpu_device {
@@ -35,6 +36,7 @@ typedef struct mts_cpu_kernel {
 typedef struct mts_cpu_list {
     mts_command_list base;
     mts_launch *launches;
+    mts_cpu_schedule schedule;
 } mts_cpu_list;
 
 /* kernel.c */

@@ -182,6 +182,7 @@ static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_er
     *info = (mts_device_info){
         .backend = "cpu",
         .unified_memory = true,
+        .overlaps = true,
         .imports = MTS_MEMORY_BIT(MTS_MEMORY_HOST),
         .compute_units = processors < MTS_THREADS_MOST ? processors : MTS_THREADS_MOST,
         .vector_floats = set->vector,
@@ -207,6 +208,7 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
     if (options->threads > 0) {
         info.compute_units = options->threads < MTS_THREADS_MOST ? options->threads : MTS_THREADS_MOST;
     }
+    info.overlaps = info.compute_units > 1;
     mts_cpu_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
     mts_cpu_pool *pool = mts_cpu_pool_make(options->allocator, info.compute_units, &mts_cpu_list_calls);
     if (!device || !pool) {

@@ -52,6 +52,7 @@ static void drop_small_numbers(void)
 
 void mts_cpu_list_destroy(mts_device *device, mts_command_list *list)
 {
+    mts_cpu_schedule_release(&((mts_cpu_list *)list)->schedule, device->allocator);
     mts_alloc_free(device->allocator, ((mts_cpu_list *)list)->launches);
     mts_alloc_free(device->allocator, list);
 }
@@ -75,23 +76,33 @@ static mts_status reserve(mts_cpu_device *device, mts_error *error)
     return MTS_STATUS_OK;
 }
 
+/* What submitting needs, so that it allocates nothing: scratch, space in the pool, threads. */
+static mts_status prepare(mts_cpu_device *device, size_t count, mts_error *error)
+{
+    const mts_status status = reserve(device, error);
+    if (status == MTS_STATUS_OK && !mts_cpu_pool_reserve(device->pool, (uint32_t)count)) {
+        return mts_fail_memory(error);
+    }
+    mts_cpu_pool_start(device->pool);
+    return status;
+}
+
 mts_status mts_cpu_list_create(mts_device *base, const mts_launch *launches, size_t count,
                                mts_command_list **out, mts_error *error)
 {
-    const mts_status status = reserve((mts_cpu_device *)base, error);
-    mts_cpu_pool_start(((mts_cpu_device *)base)->pool); /* submitting allocates nothing */
-    if (status != MTS_STATUS_OK) {
-        return status;
-    }
     mts_cpu_list *list = mts_alloc_zero(base->allocator, 1, sizeof *list);
-    mts_launch *copy = mts_alloc_zero(base->allocator, count, sizeof *copy);
-    if (!list || !copy) {
-        mts_alloc_free(base->allocator, copy);
-        mts_alloc_free(base->allocator, list);
+    if (!list) {
         return mts_fail_memory(error);
     }
-    memcpy(copy, launches, count * sizeof *copy);
-    list->launches = copy;
+    list->launches = mts_alloc_zero(base->allocator, count, sizeof *list->launches);
+    mts_status status = list->launches ? MTS_STATUS_OK : mts_fail_memory(error);
+    MTS_TRY(status, mts_cpu_schedule_make(launches, count, base->allocator, &list->schedule, error));
+    MTS_TRY(status, prepare((mts_cpu_device *)base, count, error));
+    if (status != MTS_STATUS_OK) {
+        mts_cpu_list_destroy(base, &list->base);
+        return status;
+    }
+    memcpy(list->launches, launches, count * sizeof *launches);
     *out = &list->base;
     return MTS_STATUS_OK;
 }
@@ -161,50 +172,58 @@ static uint64_t count_groups(const mts_launch *launch)
 typedef struct list_work {
     const mts_cpu_device *device;
     const mts_launch *launches;
+    const uint32_t *launch_of;
 } list_work;
 
-static uint32_t chunks_of(const void *work, uint32_t launch, uint32_t threads)
+static uint32_t chunks_of(const void *work, uint32_t place, uint32_t threads)
 {
-    const uint64_t groups = count_groups(&((const list_work *)work)->launches[launch]);
+    const list_work *w = work;
+    const uint64_t groups = count_groups(&w->launches[w->launch_of[place]]);
     const uint64_t most = (uint64_t)threads * CHUNKS_PER_THREAD;
     return (uint32_t)(groups == 0 ? 1 : groups < 2 * most ? groups : most);
 }
 
-static void run_chunk(const void *work, uint32_t launch, uint32_t chunk, uint32_t chunks, uint32_t thread)
+static void run_chunk(const void *work, const mts_cpu_chunk *chunk, uint32_t thread)
 {
     const list_work *w = work;
-    const uint64_t groups = count_groups(&w->launches[launch]);
-    run_groups(&w->launches[launch], groups * chunk / chunks, groups * (chunk + 1) / chunks,
+    const mts_launch *launch = &w->launches[w->launch_of[chunk->launch]];
+    const uint64_t groups = count_groups(launch);
+    run_groups(launch, groups * chunk->chunk / chunk->chunks, groups * (chunk->chunk + 1) / chunk->chunks,
                w->device->scratch + thread * w->device->scratch_size);
 }
 
 const mts_cpu_pool_calls mts_cpu_list_calls = {drop_small_numbers, chunks_of, run_chunk};
 
-static void run_launches(mts_device *device, const mts_launch *launches, size_t count)
+static void run_order(const list_work *work, const mts_cpu_order *order)
 {
-    const list_work work = {(const mts_cpu_device *)device, launches};
     const uint64_t mode = float_mode();
     drop_small_numbers();
-    mts_cpu_pool_run(work.device->pool, &work, (uint32_t)count);
+    mts_cpu_pool_run(work->device->pool, order, work);
     set_float_mode(mode);
 }
 
 mts_status mts_cpu_list_submit(mts_device *device, mts_command_list *list, mts_error *error)
 {
+    const mts_cpu_list *l = (const mts_cpu_list *)list;
+    const list_work work = {(const mts_cpu_device *)device, l->launches, l->schedule.launch_of};
     (void)error;
-    run_launches(device, ((const mts_cpu_list *)list)->launches, list->count);
+    run_order(&work, &l->schedule.order);
     return MTS_STATUS_OK;
 }
 
+/* One launch after the other, in the order of the list. */
 mts_status mts_cpu_list_profile(mts_device *device, mts_command_list *list, mts_launch_time *times,
                                 size_t count, mts_error *error)
 {
+    static const uint32_t zeros[2];
+    static const mts_cpu_order alone = {1, zeros, zeros, zeros};
     const mts_cpu_list *l = (const mts_cpu_list *)list;
     const uint64_t zero = mts_os_clock_ns();
     (void)error;
-    for (size_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
+        const list_work work = {(const mts_cpu_device *)device, l->launches, &i};
         times[i].start = mts_os_clock_ns() - zero;
-        run_launches(device, &l->launches[i], 1);
+        run_order(&work, &alone);
         times[i].end = mts_os_clock_ns() - zero;
     }
     return MTS_STATUS_OK;

@@ -1,10 +1,11 @@
 /*
  * pool.c: see pool.h.
  *
- * One 64-bit word, the ticket, holds the number of the current launch and how many of its chunks are left. A thread takes
- * a chunk by subtracting 1; what it then reads about the launch does not change until that chunk has ended. Whichever
- * thread ends the last chunk of a launch puts the next one into the ticket, so no thread waits for one that sleeps or is
- * late, only for chunks that are being computed.
+ * `opened` counts the times that launches were opened, and the ends of runs. A thread without work waits for it to become
+ * another than before the thread last looked at the board: what opened before that look was found there, and what opens
+ * later changes it. No wake-up is lost: a thread first counts itself as a sleeper and then looks at `opened` once more,
+ * and a thread that opens launches first raises `opened` and then looks for sleepers, so one of the two sees the other.
+ * No thread waits for one that is late or sleeps, only for chunks that are being computed.
  */
 #include "platform/cpu/pool.h"
 
@@ -16,10 +17,8 @@
 #include "platform/os/os.h"
 #include "platform/os/thread.h"
 
-/* Below this the low half of a ticket says that no chunk is left. Each thread goes below by 1 at most. */
-#define TICKET_EMPTY ((uint32_t)1 << 16)
 #define POLL_NS 30000u /* before a thread without work sleeps */
-#define POLL_ROUNDS 64 /* looks at the ticket from one look at the clock to the next */
+#define POLL_ROUNDS 64 /* looks at `opened` from one look at the clock to the next */
 #define LINE 64        /* bytes that processors share as one */
 
 typedef struct worker {
@@ -28,6 +27,12 @@ typedef struct worker {
     uint32_t number;
 } worker;
 
+/* A board that was too small: a late thread may still look at it. */
+typedef struct retired {
+    struct retired *next;
+    mts_cpu_board *board;
+} retired;
+
 struct mts_cpu_pool {
     const mts_allocator *allocator;
     mts_cpu_pool_calls calls;
@@ -35,45 +40,37 @@ struct mts_cpu_pool {
     uint32_t started;
     uint64_t process; /* whose the threads are */
     worker *workers;
-    /* Of the current run. */
-    const void *work;
-    uint32_t first, count;       /* number of its first launch, and how many it has */
-    uint32_t chunks;             /* of the current launch */
+    _Atomic(mts_cpu_board *) board; /* NULL: nothing was reserved */
+    retired *boards;
     _Atomic(uint32_t) caller_at; /* the processor that the caller's thread was on */
-    char before_ticket[LINE];
-    _Atomic(uint64_t) ticket;
-    char before_ended[LINE];
-    _Atomic(uint32_t) ended; /* chunks of the current launch */
+    char before_opened[LINE];
+    _Atomic(uint32_t) opened;
     char before_sleep[LINE];
     _Atomic(uint32_t) sleepers, wakes; /* workers that sleep; changes when they are woken */
     _Atomic(uint32_t) caller_sleeps, caller_wakes;
     _Atomic(bool) stop;
 };
 
-static uint32_t launch_of(uint64_t ticket)
+static void wake(const _Atomic(uint32_t) *sleepers, _Atomic(uint32_t) *wakes)
 {
-    return (uint32_t)(ticket >> 32);
+    if (atomic_load(sleepers) > 0) {
+        atomic_fetch_add(wakes, 1);
+        mts_os_word_wake(wakes);
+    }
 }
 
-/* Makes launch `number` the current one, which is the run's last but one at most, or ends the run. */
-static void publish(mts_cpu_pool *pool, uint32_t number)
+/* Tells that so many chunks are to be had, of which the calling thread takes one, or that the run is over. */
+static void announce(mts_cpu_pool *pool, uint32_t chunks, bool over)
 {
-    const uint32_t index = number - pool->first;
-    const bool over = index == pool->count;
-    uint32_t chunks = 0;
-    if (!over) {
-        chunks = pool->calls.chunks(pool->work, index, pool->started + 1);
-        pool->chunks = chunks;
+    if (chunks == 0 && !over) {
+        return;
     }
-    atomic_store_explicit(&pool->ended, 0, memory_order_relaxed);
-    atomic_store(&pool->ticket, (uint64_t)number << 32 | (TICKET_EMPTY + chunks));
-    if ((over || chunks > 1) && atomic_load(&pool->caller_sleeps)) {
-        atomic_fetch_add(&pool->caller_wakes, 1);
-        mts_os_word_wake(&pool->caller_wakes);
+    atomic_fetch_add(&pool->opened, 1);
+    if (over || chunks > 1) {
+        wake(&pool->caller_sleeps, &pool->caller_wakes);
     }
-    if (chunks > 1 && atomic_load(&pool->sleepers) > 0) {
-        atomic_fetch_add(&pool->wakes, 1);
-        mts_os_word_wake(&pool->wakes);
+    if (chunks > 1) {
+        wake(&pool->sleepers, &pool->wakes);
     }
 }
 
@@ -92,34 +89,34 @@ static void stand_apart(mts_cpu_pool *pool, uint32_t thread)
     }
 }
 
-/* Takes chunks of the current launch and of those that follow until none is left. Returns the last ticket. */
-static uint64_t work_on(mts_cpu_pool *pool, uint32_t thread)
+/*
+ * Computes chunks while there are any. Returns the value of `opened` before the last look at the board. *at: the launch
+ * that the thread worked on last.
+ */
+static uint32_t work_on(mts_cpu_pool *pool, uint32_t thread, uint32_t *at)
 {
     for (;;) {
         stand_apart(pool, thread);
-        uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
-        if ((uint32_t)ticket > TICKET_EMPTY) {
-            ticket = atomic_fetch_sub_explicit(&pool->ticket, 1, memory_order_acq_rel);
+        const uint32_t opened = atomic_load(&pool->opened);
+        mts_cpu_board *board = atomic_load(&pool->board);
+        mts_cpu_chunk chunk;
+        if (!board || !mts_cpu_board_take(board, *at, &chunk)) {
+            return opened;
         }
-        const uint32_t left = (uint32_t)ticket;
-        if (left <= TICKET_EMPTY) {
-            return ticket;
-        }
-        const uint32_t number = launch_of(ticket), chunks = pool->chunks;
-        pool->calls.run(pool->work, number - pool->first, chunks - (left - TICKET_EMPTY), chunks, thread);
-        if (atomic_fetch_add_explicit(&pool->ended, 1, memory_order_acq_rel) + 1 == chunks) {
-            publish(pool, number + 1);
-        }
+        *at = chunk.launch;
+        pool->calls.run(mts_cpu_board_work(board), &chunk, thread);
+        const uint32_t chunks = mts_cpu_board_end(board, &chunk);
+        announce(pool, chunks, mts_cpu_board_is_over(board));
     }
 }
 
-/* Polls until the ticket is another launch's; false: for long enough. */
-static bool poll(const mts_cpu_pool *pool, uint32_t launch)
+/* Polls until `opened` is another number; false: for long enough. */
+static bool poll(const mts_cpu_pool *pool, uint32_t opened)
 {
     const uint64_t start = mts_os_clock_ns();
     do {
         for (int i = 0; i < POLL_ROUNDS; i++) {
-            if (launch_of(atomic_load_explicit(&pool->ticket, memory_order_acquire)) != launch ||
+            if (atomic_load_explicit(&pool->opened, memory_order_acquire) != opened ||
                 atomic_load_explicit(&pool->stop, memory_order_relaxed)) {
                 return true;
             }
@@ -129,13 +126,13 @@ static bool poll(const mts_cpu_pool *pool, uint32_t launch)
     return false;
 }
 
-/* Sleeps until the ticket is another launch's; the caller's thread and the workers have words of their own. */
-static void sleep_on(mts_cpu_pool *pool, uint32_t launch, _Atomic(uint32_t) *sleepers,
+/* Sleeps until `opened` is another number; the caller's thread and the workers have words of their own. */
+static void sleep_on(mts_cpu_pool *pool, uint32_t opened, _Atomic(uint32_t) *sleepers,
                      const _Atomic(uint32_t) *wakes)
 {
     atomic_fetch_add(sleepers, 1);
     const uint32_t before = atomic_load(wakes);
-    if (launch_of(atomic_load(&pool->ticket)) == launch && !atomic_load(&pool->stop)) {
+    if (atomic_load(&pool->opened) == opened && !atomic_load(&pool->stop)) {
         mts_os_word_wait(wakes, before);
     }
     atomic_fetch_sub(sleepers, 1);
@@ -145,11 +142,12 @@ static void worker_run(void *context)
 {
     const worker *self = context;
     mts_cpu_pool *pool = self->pool;
+    uint32_t at = 0;
     pool->calls.enter();
     while (!atomic_load_explicit(&pool->stop, memory_order_acquire)) {
-        const uint32_t launch = launch_of(work_on(pool, self->number));
-        if (!poll(pool, launch)) {
-            sleep_on(pool, launch, &pool->sleepers, &pool->wakes);
+        const uint32_t opened = work_on(pool, self->number, &at);
+        if (!poll(pool, opened)) {
+            sleep_on(pool, opened, &pool->sleepers, &pool->wakes);
         }
     }
 }
@@ -184,7 +182,6 @@ mts_cpu_pool *mts_cpu_pool_make(const mts_allocator *allocator, uint32_t threads
     pool->allocator = allocator;
     pool->calls = *calls;
     pool->threads = threads < 1 ? 1 : threads > MTS_THREADS_MOST ? MTS_THREADS_MOST : threads;
-    atomic_init(&pool->ticket, TICKET_EMPTY);
     atomic_init(&pool->caller_at, UINT32_MAX);
     pool->workers = mts_alloc_zero(allocator, pool->threads, sizeof *pool->workers);
     if (!pool->workers) {
@@ -206,39 +203,68 @@ void mts_cpu_pool_destroy(mts_cpu_pool *pool)
     for (uint32_t i = 0; own && i < pool->started; i++) {
         mts_os_thread_join(&pool->workers[i].thread);
     }
+    while (pool->boards) {
+        retired *gone = pool->boards;
+        pool->boards = gone->next;
+        mts_cpu_board_destroy(gone->board, pool->allocator);
+        mts_alloc_free(pool->allocator, gone);
+    }
+    mts_cpu_board_destroy(atomic_load(&pool->board), pool->allocator);
     mts_alloc_free(pool->allocator, pool->workers);
     mts_alloc_free(pool->allocator, pool);
 }
 
-static void run_alone(const mts_cpu_pool *pool, const void *work, uint32_t count)
+bool mts_cpu_pool_reserve(mts_cpu_pool *pool, uint32_t launches)
 {
-    for (uint32_t launch = 0; launch < count; launch++) {
-        const uint32_t chunks = pool->calls.chunks(work, launch, 1);
-        for (uint32_t chunk = 0; chunk < chunks; chunk++) {
-            pool->calls.run(work, launch, chunk, chunks, 0);
+    mts_cpu_board *old = atomic_load(&pool->board);
+    const uint32_t capacity = old ? mts_cpu_board_capacity(old) : 0;
+    if (launches <= capacity) {
+        return true;
+    }
+    retired *entry = mts_alloc_zero(pool->allocator, 1, sizeof *entry);
+    /* At least twice the old one, so that all that are retired take no more than the present one. */
+    mts_cpu_board *board =
+        mts_cpu_board_make(pool->allocator, launches / 2 > capacity ? launches : 2 * capacity);
+    if (!entry || !board) {
+        mts_alloc_free(pool->allocator, entry);
+        mts_cpu_board_destroy(board, pool->allocator);
+        return false;
+    }
+    *entry = (retired){pool->boards, old};
+    pool->boards = entry;
+    atomic_store(&pool->board, board);
+    return true;
+}
+
+static void run_alone(const mts_cpu_pool *pool, const mts_cpu_order *order, const void *work)
+{
+    mts_cpu_chunk c;
+    for (c.launch = 0; c.launch < order->count; c.launch++) {
+        c.chunks = pool->calls.chunks(work, c.launch, 1);
+        for (c.chunk = 0; c.chunk < c.chunks; c.chunk++) {
+            pool->calls.run(work, &c, 0);
         }
     }
 }
 
-void mts_cpu_pool_run(mts_cpu_pool *pool, const void *work, uint32_t count)
+void mts_cpu_pool_run(mts_cpu_pool *pool, const mts_cpu_order *order, const void *work)
 {
+    mts_cpu_board *board = atomic_load(&pool->board);
+    uint32_t at = 0;
     mts_cpu_pool_start(pool); /* nothing, except in the child of a fork */
-    if (pool->threads == 1 || pool->started == 0 || count == 0) {
-        run_alone(pool, work, count);
+    if (pool->threads == 1 || pool->started == 0 || order->count == 0) {
+        run_alone(pool, order, work);
         return;
     }
-    pool->work = work;
-    pool->count = count;
-    pool->first = launch_of(atomic_load(&pool->ticket)) + 1;
-    const uint32_t end = pool->first + count;
-    publish(pool, pool->first);
+    mts_cpu_board_begin(board, order, work, pool->calls.chunks, pool->started + 1);
+    announce(pool, UINT32_MAX, false);
     for (;;) {
-        const uint32_t launch = launch_of(work_on(pool, 0));
-        if (launch == end) {
+        const uint32_t opened = work_on(pool, 0, &at);
+        if (mts_cpu_board_is_over(board)) {
             return;
         }
-        if (!poll(pool, launch)) {
-            sleep_on(pool, launch, &pool->caller_sleeps, &pool->caller_wakes);
+        if (!poll(pool, opened)) {
+            sleep_on(pool, opened, &pool->caller_sleeps, &pool->caller_wakes);
         }
     }
 }

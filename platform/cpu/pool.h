@@ -1,9 +1,9 @@
 /*
- * pool.h: threads that share the work-groups of a list of launches.
+ * pool.h: threads that share the chunks of a list of launches.
  *
- * The thread that submits works too. Launches run one after the other; the work-groups of one are handed out in chunks to
- * whichever thread is free. A thread without work polls for some tens of microseconds, then it sleeps. Not responsible
- * for what a chunk computes.
+ * The thread that submits works too. A thread without work takes a chunk of any launch that may start (board.h), first of
+ * those near the one that it worked on last, whose data its caches hold. Where there is none it polls for some tens of
+ * microseconds, then it sleeps. Not responsible for what a chunk computes, nor for which launches may start.
  *
  * Thread-safety: one thread at a time uses a pool. After a fork the child's first run starts threads of its own.
  */
@@ -12,15 +12,12 @@
 
 #include <stdint.h>
 
-#include "base/alloc.h"
+#include "platform/cpu/board.h"
 
 typedef struct mts_cpu_pool mts_cpu_pool;
 
-/* Work of one launch: `chunks` of it, at least 1. */
-typedef uint32_t mts_cpu_chunks_function(const void *work, uint32_t launch, uint32_t threads);
-/* Computes chunk number `chunk` of `chunks` on the thread with this number, 0 being the one that submits. */
-typedef void mts_cpu_chunk_function(const void *work, uint32_t launch, uint32_t chunk, uint32_t chunks,
-                                    uint32_t thread);
+/* Computes a chunk on the thread with this number, 0 being the one that submits. */
+typedef void mts_cpu_chunk_function(const void *work, const mts_cpu_chunk *chunk, uint32_t thread);
 
 /* What a pool does, given once. enter: called by each new thread first. */
 typedef struct mts_cpu_pool_calls {
@@ -39,7 +36,9 @@ mts_cpu_pool *mts_cpu_pool_make(const mts_allocator *allocator, uint32_t threads
 void mts_cpu_pool_start(mts_cpu_pool *pool);
 /* Ends its threads. NULL is fine. */
 void mts_cpu_pool_destroy(mts_cpu_pool *pool);
-/* Runs launches 0 to count - 1 of `work`, in order, and returns when all have ended. */
-void mts_cpu_pool_run(mts_cpu_pool *pool, const void *work, uint32_t count);
+/* Makes space for runs of so many launches, between two runs. False: no memory. */
+bool mts_cpu_pool_reserve(mts_cpu_pool *pool, uint32_t launches);
+/* Runs the launches of an order, for which there is space, and returns when all have ended. It allocates nothing. */
+void mts_cpu_pool_run(mts_cpu_pool *pool, const mts_cpu_order *order, const void *work);
 
 #endif

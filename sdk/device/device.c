@@ -134,6 +134,19 @@ static mts_status check_grid(const mts_launch *launch, mts_error *error)
     return MTS_STATUS_OK;
 }
 
+static mts_status check_accesses(const mts_launch *launch, mts_error *error)
+{
+    for (uint32_t i = 0; launch->accesses && i < launch->access_count; i++) {
+        const mts_access *access = &launch->accesses[i];
+        if (access->begin > access->end || access->end > launch->act->size) {
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                            "launch '%s': it touches bytes %zu to %zu of a buffer of %zu",
+                            launch_label(launch), access->begin, access->end, launch->act->size);
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
 static mts_status check_launch(const mts_device *device, const mts_launch *launch, mts_error *error)
 {
     const bool product = launch->gemm.m > 0;
@@ -151,6 +164,10 @@ static mts_status check_launch(const mts_device *device, const mts_launch *launc
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "launch '%s': the kernel or a buffer belongs to another device",
                         launch_label(launch));
+    }
+    const mts_status status = check_accesses(launch, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (product && !device->info.gemm) {
         return mts_fail(error, MTS_STATUS_UNSUPPORTED, "launch '%s': device '%s' takes no matrix products",

@@ -25,7 +25,7 @@
 #include "base/log.h"
 #include "base/status.h"
 
-#define MTS_DEVICE_ABI 4u
+#define MTS_DEVICE_ABI 5u
 /* Events of a device, see mts_device_event_record. */
 #define MTS_DEVICE_EVENTS 8u
 #define MTS_DEVICE_NAME 128
@@ -61,6 +61,8 @@ typedef struct mts_device_info {
     bool unified_memory;
     /* Launches may be matrix products. */
     bool gemm;
+    /* Launches of a list that do not depend on each other run at the same time (mts_launch.accesses). */
+    bool overlaps;
     /* MTS_MEMORY_BIT of each kind of memory that mts_buffer_import takes. */
     uint32_t imports;
     uint32_t compute_units;
@@ -111,6 +113,12 @@ typedef struct mts_gemm {
     uint32_t a_stride, b_stride, c_stride;
 } mts_gemm;
 
+/* Bytes [begin, end) of a launch's act that it reads, or writes and may read. */
+typedef struct mts_access {
+    size_t begin, end;
+    bool writes;
+} mts_access;
+
 /*
  * kernel(act, pool, params, first) over a grid, where global[i] is a multiple of local[i]. Or, if
  * gemm.m > 0, a matrix product: kernel is NULL, and first, global and local are not read.
@@ -124,6 +132,11 @@ typedef struct mts_launch {
     /* Layer, for traces. It outlives the command list. */
     const char *label;
     mts_gemm gemm;
+    /* All that it touches of act; NULL: that is not known, and may be anything. A device may run launches of a list
+       at the same time, or in another order, where none touches what the other writes (device/dependencies.h). They
+       outlive the command list. */
+    const mts_access *accesses;
+    uint32_t access_count;
 } mts_launch;
 
 /* When a launch ran on the device: nanoseconds since its list was submitted, start <= end. */
@@ -164,8 +177,9 @@ typedef struct mts_device_ops {
                                       mts_command_list **out, mts_error *error);
     void (*command_list_destroy)(mts_device *device, mts_command_list *list);
     /* Replaces all launches of a list that is not running by as many with the same kernels in the
-       same order; buffers, first, global and local may differ. It builds nothing. After a failure the
-       list cannot be used. NULL: unsupported, the caller creates a new list. */
+       same order and with the same accesses; buffers, first, global and local may differ. It builds
+       nothing. After a failure the list cannot be used. NULL: unsupported, the caller creates a new
+       list. */
     mts_status (*command_list_update)(mts_device *device, mts_command_list *list, const mts_launch *launches,
                                       size_t count, mts_error *error);
     /* Enqueues the whole list and flushes; does not wait, does not allocate. */

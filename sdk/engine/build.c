@@ -90,6 +90,38 @@ static mts_status make_program(mts_builder *b)
     return e->note ? MTS_STATUS_OK : mts_builder_memory(b);
 }
 
+/*
+ * With lanes a session may take a tenth more memory than its tasks take one by one, where each has its own copy of every
+ * weight: numbers that the arena may grow by. Weights count as they are stored; packed, they are more.
+ */
+static mts_status find_lane_floats(const mts_builder *b, uint64_t *out)
+{
+    const mts_archive *archive = b->engine->archive;
+    uint64_t own = 0;
+    uint64_t stored = 0;
+    bool *seen = mts_alloc_zero(b->engine->allocator, archive->block_count, sizeof *seen);
+    if (!seen) {
+        return mts_builder_memory(b);
+    }
+    for (uint32_t g = 0; g < b->program.graph_count; g++) {
+        const mts_graph *graph = b->program.graphs[g];
+        for (uint32_t v = 0; v < graph->value_count; v++) {
+            const mts_value *value = &graph->values[v];
+            own += value->kind == MTS_VALUE_CONST ? mts_shape_count(&value->shape) : 0;
+            for (uint32_t i = 0; value->kind == MTS_VALUE_CONST && i < value->block_count; i++) {
+                const uint32_t block = value->blocks[i].block;
+                if (block < archive->block_count && !seen[block]) {
+                    seen[block] = true;
+                    stored += archive->blocks[block].size / mts_type_size(archive->blocks[block].dtype);
+                }
+            }
+        }
+    }
+    mts_alloc_free(b->engine->allocator, seen);
+    *out = own / 10 + (own > stored ? own - stored : 0);
+    return MTS_STATUS_OK;
+}
+
 /* Slices are planned in bytes of float32. */
 static uint64_t slice_bytes(const mts_builder *b)
 {
@@ -104,16 +136,27 @@ static uint64_t buffer_elements(const mts_builder *b)
     return b->engine->device->info.buffer_bytes / mts_precision_size(b->engine->stats.precision);
 }
 
+static mts_status plan(mts_builder *b)
+{
+    const mts_device_info *info = &b->engine->device->info;
+    mts_plan_request wanted = {
+        .stitched = b->stitched, .inputs = b->input_kinds, .strided_rows = mts_launch_by_rows(info)};
+    mts_status status = MTS_STATUS_OK;
+    if (b->lanes) {
+        wanted.lanes = info->compute_units;
+        status = find_lane_floats(b, &wanted.lane_floats);
+    }
+    MTS_TRY(status, mts_plan_create(&wanted, &b->scratch, &b->plan, b->error));
+    return status;
+}
+
 /* Layers for slices of so many bytes, from the uncut ones, and their plan. */
 static mts_status cut_and_plan(mts_builder *b, const mts_stitched *uncut, uint64_t slices)
 {
     *b->stitched = *uncut;
     mts_status status = mts_slices_cut(b->stitched, slices, &b->scratch, b->error);
     MTS_TRY(status, mts_fit_weights(b->stitched, buffer_elements(b), &b->scratch, b->error));
-    const mts_plan_request wanted = {.stitched = b->stitched,
-                                     .inputs = b->input_kinds,
-                                     .strided_rows = mts_launch_by_rows(&b->engine->device->info)};
-    MTS_TRY(status, mts_plan_create(&wanted, &b->scratch, &b->plan, b->error));
+    MTS_TRY(status, plan(b));
     return status;
 }
 
@@ -138,6 +181,8 @@ static mts_status plan_to_fit(mts_builder *b)
 static mts_status stitch_and_plan(mts_builder *b)
 {
     const mts_program *program = &b->program;
+    /* The other strategies run models one after another. */
+    b->lanes = b->engine->options.strategy == MTS_STRATEGY_COMPACT && b->engine->device->info.overlaps;
     const uint32_t **slots = mts_arena_zero(&b->scratch, program->graph_count, sizeof *slots);
     if (!slots) {
         return mts_builder_memory(b);
@@ -224,6 +269,34 @@ static mts_status encode(mts_builder *b)
     return MTS_STATUS_OK;
 }
 
+static mts_status encode_and_count(mts_builder *b)
+{
+    mts_status status = encode(b);
+    MTS_TRY(status, mts_build_footprint(b));
+    return status;
+}
+
+/* Without lanes where the memory budget does not allow them. */
+static mts_status encode_within_budget(mts_builder *b)
+{
+    mts_error *error = b->error;
+    if (!b->lanes || !mts_memory_budget_is_limited(b->engine->options.memory_budget)) {
+        return encode_and_count(b);
+    }
+    b->error = NULL;
+    mts_status status = encode_and_count(b);
+    b->error = b->encoding.error = error;
+    if (status == MTS_STATUS_OK) {
+        return status;
+    }
+    b->lanes = false;
+    mts_encoding_release(&b->encoding);
+    mts_task_masks_release(&b->masks);
+    status = plan(b);
+    MTS_TRY(status, encode_and_count(b));
+    return status;
+}
+
 static mts_status find_kernel(mts_builder *b, const mts_encoded_launch *launch, mts_kernel **out)
 {
     mts_engine *e = b->engine;
@@ -259,8 +332,12 @@ static mts_status prepare(mts_builder *b)
     for (uint32_t i = 0; i < e->launches.count; i++) {
         const mts_encoded_launch *from = &e->launches.encoded[i];
         mts_launch *to = &e->launches.items[i];
-        *to = (mts_launch){
-            .act = e->launches.act, .params = e->launches.params, .first = from->first, .label = from->label};
+        *to = (mts_launch){.act = e->launches.act,
+                           .params = e->launches.params,
+                           .first = from->first,
+                           .label = from->label,
+                           .accesses = from->accesses,
+                           .access_count = from->access_count};
         memcpy(to->global, from->global, sizeof to->global);
         memcpy(to->local, from->local, sizeof to->local);
         mts_status status = report(b, 0.1f + 0.6f * (float)i / (float)e->launches.count, from->label);
@@ -331,8 +408,7 @@ static mts_status make(mts_builder *b, const mts_engine_options *options)
     MTS_TRY(status, mts_build_slots(b));
     MTS_TRY(status, stitch_and_plan(b));
     MTS_TRY(status, report(b, 0.05f, "packing weights"));
-    MTS_TRY(status, encode(b));
-    MTS_TRY(status, mts_build_footprint(b));
+    MTS_TRY(status, encode_within_budget(b));
     if (b->dry_run) {
         return status;
     }

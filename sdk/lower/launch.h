@@ -50,6 +50,9 @@ typedef struct mts_encoded_launch {
        every group, behind that group's layers. */
     uint32_t stage;
     uint64_t mul_adds;
+    /* What it touches of the activations, as its step does; see mts_launch. */
+    const mts_access *accesses;
+    uint32_t access_count;
     /* Bytes that have to be moved at least. Of a layer's launches only the one with most work has them. */
     uint64_t bytes;
     /* Why a launch that only moves data is there; NULL: it computes. */

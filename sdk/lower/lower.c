@@ -135,13 +135,33 @@ static uint32_t count_tasks(const mts_encoding *encoding, const mts_step *step)
     return tasks;
 }
 
+/* What the launches of a step touch of the arena, in bytes. */
+static mts_access *find_accesses(const mts_encoding *encoding, const mts_step *step)
+{
+    const mts_plan *plan = encoding->plan;
+    const size_t size = mts_precision_size(encoding->precision);
+    mts_access *accesses = mts_arena_zero(encoding->strings, step->uses, sizeof *accesses);
+    for (uint32_t i = 0; accesses && i < step->uses; i++) {
+        const mts_storage_use *use = &plan->uses[step->use + i];
+        const mts_storage *storage = &plan->storages[use->storage];
+        accesses[i] = (mts_access){.begin = (size_t)storage->offset * size,
+                                   .end = (size_t)(storage->offset + storage->floats) * size,
+                                   .writes = use->writes};
+    }
+    return accesses;
+}
+
 /* What is known of all launches of a step. */
-static void describe_step(mts_encoding *encoding, const mts_step *step, size_t first)
+static mts_status describe_step(mts_encoding *encoding, const mts_step *step, size_t first)
 {
     const bool layer = step->kind == MTS_STEP_LAYER;
     const uint32_t tasks = count_tasks(encoding, step);
     const char *moves = mts_moves_reason(encoding->plan, step);
+    const mts_access *accesses = find_accesses(encoding, step);
     size_t most = first;
+    if (!accesses) {
+        return mts_encode_memory(encoding);
+    }
     for (size_t l = first; l < encoding->launch_count; l++) {
         mts_encoded_launch *launch = &encoding->launches[l];
         launch->tasks = tasks;
@@ -153,11 +173,14 @@ static void describe_step(mts_encoding *encoding, const mts_step *step, size_t f
         launch->stage = step->group;
         launch->section = mts_weights_section(&encoding->pool);
         launch->moves = moves;
+        launch->accesses = accesses;
+        launch->access_count = step->uses;
         most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;
     }
     if (most < encoding->launch_count) {
         encoding->launches[most].bytes = mts_traffic_bytes(encoding, step);
     }
+    return MTS_STATUS_OK;
 }
 
 static mts_status encode_described(mts_encoding *encoding, const mts_step *step)
@@ -165,8 +188,8 @@ static mts_status encode_described(mts_encoding *encoding, const mts_step *step)
     const size_t first = encoding->launch_count;
     encoding->facts = (mts_layer_facts){0};
     encoding->config = (mts_kernel_config){0};
-    const mts_status status = encode_step(encoding, step);
-    describe_step(encoding, step, first);
+    mts_status status = encode_step(encoding, step);
+    MTS_TRY(status, describe_step(encoding, step, first));
     return status;
 }
 

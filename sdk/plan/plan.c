@@ -3,22 +3,31 @@
  */
 #include "plan/plan.h"
 
+#include "plan/lanes.h"
 #include "plan/layout.h"
 
 typedef struct planner {
     mts_plan *plan;
     const mts_stitched *stitched;
+    const mts_plan_request *request;
     mts_arena *arena;
     mts_error *error;
 } planner;
 
-static void touch(mts_plan *plan, uint32_t storage, uint32_t step)
+static void lengthen(mts_storage *storage, uint32_t step)
+{
+    storage->first = storage->first == MTS_NONE ? step : storage->first;
+    storage->last = step;
+}
+
+/* A step reads or writes a storage: it and its host live then. */
+static void touch(mts_plan *plan, uint32_t storage, uint32_t step, bool writes)
 {
     mts_storage *s = &plan->storages[storage];
-    s->first = s->first == MTS_NONE ? step : s->first;
-    s->last = step;
+    plan->uses[plan->use_count++] = (mts_storage_use){step, storage, writes};
+    lengthen(s, step);
     if (s->host != MTS_NONE) {
-        touch(plan, s->host, step); /* which has no host */
+        lengthen(&plan->storages[s->host], step); /* which has no host */
     }
 }
 
@@ -44,9 +53,9 @@ static void close_step(mts_plan *plan, const mts_step *step)
     for (uint32_t i = 0; i < step->count; i++) {
         const mts_conversion *c = &plan->conversions[plan->order[step->first + i]];
         if (!c->zero_copy) {
-            touch(plan, plan->value_storage[c->value], index);
+            touch(plan, plan->value_storage[c->value], index, false);
         }
-        touch(plan, c->storage, index);
+        touch(plan, c->storage, index, true);
     }
 }
 
@@ -58,7 +67,7 @@ static void add_input(mts_plan *plan, uint32_t storage, mts_step *step)
         return;
     }
     plan->imports[plan->import_count++] = value;
-    touch(plan, storage, plan->step_count); /* of the step that is being collected */
+    touch(plan, storage, plan->step_count, true); /* of the step that is being collected */
     step->count++;
 }
 
@@ -144,10 +153,10 @@ static void touch_member(mts_plan *plan, uint32_t member, uint32_t step)
     const mts_member *m = &plan->stitched->members[member];
     for (uint32_t i = 0; i < m->input_count; i++) {
         if (m->inputs[i] != MTS_NONE) {
-            touch(plan, operand_storage(plan, member, i), step);
+            touch(plan, operand_storage(plan, member, i), step, false);
         }
     }
-    touch(plan, plan->value_storage[m->output], step);
+    touch(plan, plan->value_storage[m->output], step, true);
 }
 
 static void add_steps(mts_plan *plan)
@@ -180,6 +189,16 @@ static void add_steps(mts_plan *plan)
     close_step(plan, &dense);
 }
 
+/* Gives each step its uses, which are in step order. */
+static void find_uses(mts_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->use_count; i++) {
+        mts_step *step = &plan->steps[plan->uses[i].step];
+        step->use = step->uses == 0 ? i : step->use;
+        step->uses++;
+    }
+}
+
 /* Offsets of one region that persists over runs: one after another. */
 static uint64_t place_region(mts_plan *plan, mts_storage_region region, uint64_t offset)
 {
@@ -209,8 +228,8 @@ static mts_status place(planner *p)
         spans[i] = (mts_span){.size = used ? s->floats : 0, .first = s->first, .last = s->last};
     }
     uint64_t peak = 0;
-    const mts_status status =
-        mts_arena_place(spans, plan->storage_count, MTS_PLAN_ALIGN, p->arena->allocator, &peak, p->error);
+    const mts_status status = mts_lanes_place(plan, p->request->lanes, begin / 10 + p->request->lane_floats,
+                                              spans, p->arena, &peak, p->error);
     if (status != MTS_STATUS_OK) {
         return status;
     }
@@ -232,6 +251,16 @@ static mts_status place(planner *p)
     return MTS_STATUS_OK;
 }
 
+/* Uses at most: operands and results, what conversions read and write, and inputs. */
+static size_t uses_most(const mts_stitched *stitched, size_t conversions)
+{
+    size_t count = 2 * conversions + stitched->value_count;
+    for (uint32_t m = 0; m < stitched->member_count; m++) {
+        count += (size_t)stitched->members[m].input_count + 1;
+    }
+    return count;
+}
+
 static mts_status allocate(planner *p)
 {
     const mts_stitched *s = p->stitched;
@@ -245,8 +274,9 @@ static mts_status allocate(planner *p)
     plan->order = mts_arena_zero(p->arena, conversions, sizeof *plan->order);
     plan->imports = mts_arena_zero(p->arena, s->value_count, sizeof *plan->imports);
     plan->steps = mts_arena_zero(p->arena, (size_t)s->layer_count * 4 + 2, sizeof *plan->steps);
+    plan->uses = mts_arena_zero(p->arena, uses_most(s, conversions), sizeof *plan->uses);
     plan->output_storage = mts_arena_zero(p->arena, s->graph_count, sizeof *plan->output_storage);
-    bool ok = plan->order && plan->imports && plan->steps && plan->output_storage;
+    bool ok = plan->order && plan->uses && plan->imports && plan->steps && plan->output_storage;
     for (uint32_t g = 0; ok && g < s->graph_count; g++) {
         plan->output_storage[g] =
             mts_arena_zero(p->arena, s->graphs[g]->output_count, sizeof **plan->output_storage);
@@ -259,11 +289,12 @@ mts_status mts_plan_create(const mts_plan_request *request, mts_arena *arena, mt
                            mts_error *error)
 {
     *out = NULL;
-    planner p = {.stitched = request->stitched, .arena = arena, .error = error};
+    planner p = {.stitched = request->stitched, .request = request, .arena = arena, .error = error};
     mts_status status = allocate(&p);
     MTS_TRY(status, mts_layout_assign(p.plan, request, arena, error));
     if (status == MTS_STATUS_OK) {
         add_steps(p.plan);
+        find_uses(p.plan);
         status = place(&p);
     }
     if (status == MTS_STATUS_OK) {

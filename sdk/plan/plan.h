@@ -97,14 +97,23 @@ typedef struct mts_step {
     mts_step_kind kind;
     uint32_t first, count;
     uint32_t group;
+    /* uses[use .. use + uses): what it reads and writes. */
+    uint32_t use, uses;
 } mts_step;
+
+/* A step reads or writes a storage; of a part only the part, not its host. */
+typedef struct mts_storage_use {
+    uint32_t step, storage;
+    bool writes;
+} mts_storage_use;
 
 typedef struct mts_plan {
     const mts_stitched *stitched;
-    uint32_t storage_count, conversion_count, step_count, order_count, import_count;
+    uint32_t storage_count, conversion_count, step_count, order_count, import_count, use_count;
     mts_storage *storages;
     mts_conversion *conversions;
     mts_step *steps;
+    mts_storage_use *uses;     /* in step order */
     uint32_t *order;           /* conversions in step order */
     uint32_t *imports;         /* input svalues in step order */
     uint32_t *import_value;    /* per storage: the input svalue that an INPUT step brings, or MTS_NONE */
@@ -119,6 +128,8 @@ typedef struct mts_plan_request {
     const mts_stitched *stitched;
     const uint8_t *inputs; /* mts_input_kind of each svalue that is an input; NULL: all are in the arena */
     bool strided_rows;     /* the device runs mts_plan_by_rows convolutions of stride 2 without phases */
+    uint32_t lanes;        /* groups that run at the same time at most (plan/lanes.h); 0: one */
+    uint64_t lane_floats;  /* what lanes may add to the arena, beside a tenth of it */
 } mts_plan_request;
 
 /* The result lives in `arena`. Errors: OUT_OF_MEMORY, LIMIT (over 2^31 floats). */

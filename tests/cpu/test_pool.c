@@ -1,5 +1,6 @@
 /*
- * test_pool.c: threads of the cpu backend: every chunk once, launches in order, by all threads, also after a fork.
+ * test_pool.c: threads of the cpu backend: every chunk once, launches behind those that they wait for, by all threads, also
+ * after a fork.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,8 +17,9 @@
 
 #include "platform/cpu/pool.h"
 #include "platform/os/os.h"
+#include "platform/os/thread.h"
 
-enum { LAUNCHES = 300, CHUNKS = 64, RUNS = 20 };
+enum { LAUNCHES = 300, CHUNKS = 64, RUNS = 20, DAG_LAUNCHES = 40, DAG_CHUNKS = 4, DAG_EDGES = 4 };
 
 static uint32_t cells[LAUNCHES][CHUNKS];
 
@@ -33,20 +36,36 @@ static uint32_t chunks_of(const void *work, uint32_t launch, uint32_t threads)
 }
 
 /* Counts up from what the launch before left: wrong if it has not ended, or if a chunk runs twice. */
-static void run_chunk(const void *work, uint32_t launch, uint32_t chunk, uint32_t chunks, uint32_t thread)
+static void run_chunk(const void *work, const mts_cpu_chunk *chunk, uint32_t thread)
 {
+    const uint32_t launch = chunk->launch;
     const uint32_t before = launch > 0 ? cells[launch - 1][chunks_of(work, launch - 1, 1) - 1] : 0;
-    (void)chunks;
+    (void)work;
     (void)thread;
-    cells[launch][chunk] += before + 1;
+    cells[launch][chunk->chunk] += before + 1;
 }
 
 static const mts_cpu_pool_calls calls = {enter, chunks_of, run_chunk};
 
+/* Each launch waits for the one before. */
+static void run_chain(mts_cpu_pool *pool, const void *work, uint32_t count)
+{
+    static uint32_t waits[LAUNCHES], next_first[LAUNCHES + 1], next[LAUNCHES];
+    for (uint32_t i = 0; i < count; i++) {
+        waits[i] = i > 0 ? 1 : 0;
+        next_first[i] = i;
+        next[i] = i + 1;
+    }
+    next_first[count] = count - 1;
+    const mts_cpu_order order = {count, waits, next_first, next};
+    assert_true(mts_cpu_pool_reserve(pool, count));
+    mts_cpu_pool_run(pool, &order, work);
+}
+
 static int is_right(mts_cpu_pool *pool)
 {
     memset(cells, 0, sizeof cells);
-    mts_cpu_pool_run(pool, NULL, LAUNCHES);
+    run_chain(pool, NULL, LAUNCHES);
     for (uint32_t launch = 0; launch < LAUNCHES; launch++) {
         for (uint32_t chunk = 0; chunk < CHUNKS; chunk++) {
             if (cells[launch][chunk] != (chunk < chunks_of(NULL, launch, 1) ? launch + 1 : 0)) {
@@ -97,12 +116,10 @@ static uint32_t two_chunks(const void *work, uint32_t launch, uint32_t threads)
     return 2;
 }
 
-static void meet(const void *work, uint32_t launch, uint32_t chunk, uint32_t chunks, uint32_t thread)
+static void meet(const void *work, const mts_cpu_chunk *chunk, uint32_t thread)
 {
     meeting *both = *(meeting *const *)work;
-    (void)chunk;
-    (void)chunks;
-    if (launch == 0) {
+    if (chunk->launch == 0) {
         atomic_fetch_add(&both->arrived, 1);
         while (atomic_load(&both->arrived) < 2) {
             mts_os_sleep_ns(10000); /* each thread takes one of the chunks */
@@ -127,9 +144,110 @@ static void a_caller_that_sleeps_is_woken_for_the_next_launch(void **state)
     meeting both = {.missed = false};
     meeting *const work = &both;
     assert_non_null(pool);
-    mts_cpu_pool_run(pool, &work, 2);
+    run_chain(pool, &work, 2);
     assert_false(both.missed);
     mts_cpu_pool_destroy(pool);
+}
+
+/*
+ * Launches that wait for some of the earlier ones, each chunk of which mixes all chunks of those: a launch that starts too
+ * early, a chunk that is left out or runs twice gives other numbers.
+ */
+typedef struct dag {
+    uint32_t count;
+    uint32_t waits[DAG_LAUNCHES], next_first[DAG_LAUNCHES + 1], next[DAG_LAUNCHES * DAG_EDGES];
+    uint32_t before[DAG_LAUNCHES][DAG_EDGES], chunks[DAG_LAUNCHES];
+    uint32_t cells[DAG_LAUNCHES][DAG_CHUNKS];
+} dag;
+
+static uint32_t dag_chunks(const void *work, uint32_t launch, uint32_t threads)
+{
+    (void)threads;
+    return (*(dag *const *)work)->chunks[launch];
+}
+
+static void mix(const void *work, const mts_cpu_chunk *chunk, uint32_t thread)
+{
+    dag *d = *(dag *const *)work;
+    uint32_t sum = chunk->launch * 97 + chunk->chunk + 1;
+    (void)thread;
+    for (uint32_t i = 0; chunk->chunk == 1 && i < 100; i++) {
+        mts_os_pause(); /* time for other threads to do wrong */
+    }
+    for (uint32_t i = 0; i < d->waits[chunk->launch]; i++) {
+        const uint32_t from = d->before[chunk->launch][i];
+        for (uint32_t c = 0; c < d->chunks[from]; c++) {
+            sum = sum * 31 + d->cells[from][c];
+        }
+    }
+    d->cells[chunk->launch][chunk->chunk] = d->cells[chunk->launch][chunk->chunk] * 7 + sum;
+}
+
+static uint32_t draw(uint32_t *state, uint32_t below)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 8) % below;
+}
+
+static void draw_dag(dag *d, uint32_t seed)
+{
+    uint32_t at = 0;
+    memset(d, 0, sizeof *d);
+    d->count = 1 + draw(&seed, DAG_LAUNCHES);
+    const uint32_t edges = draw(&seed, DAG_EDGES + 1);
+    for (uint32_t i = 0; i < d->count; i++) {
+        d->chunks[i] = 1 + draw(&seed, DAG_CHUNKS);
+        for (uint32_t e = 0; i > 0 && e < edges; e++) {
+            const uint32_t from = draw(&seed, i);
+            bool known = draw(&seed, 3) == 0;
+            for (uint32_t k = 0; k < d->waits[i]; k++) {
+                known = known || d->before[i][k] == from;
+            }
+            if (!known) {
+                d->before[i][d->waits[i]++] = from;
+            }
+        }
+    }
+    for (uint32_t from = 0; from < d->count; from++) {
+        d->next_first[from] = at;
+        for (uint32_t i = from + 1; i < d->count; i++) {
+            for (uint32_t k = 0; k < d->waits[i]; k++) {
+                if (d->before[i][k] == from) {
+                    d->next[at++] = i;
+                }
+            }
+        }
+    }
+    d->next_first[d->count] = at;
+}
+
+/* 10^5 of them; MTS_TEST_DAGS says how many instead. */
+static void launches_of_a_graph_run_behind_those_that_they_wait_for(void **state)
+{
+    (void)state;
+    const mts_cpu_pool_calls dag_calls = {enter, dag_chunks, mix};
+    const char *wanted = getenv("MTS_TEST_DAGS");
+    const uint32_t graphs = wanted ? (uint32_t)strtoul(wanted, NULL, 10) : 100000;
+    static dag d, alone;
+    dag *const work = &d, *const work_alone = &alone;
+    for (uint32_t threads = 1; threads <= 8; threads++) {
+        mts_cpu_pool *pool = mts_cpu_pool_make(mts_allocator_default(), threads, &dag_calls);
+        mts_cpu_pool *one = mts_cpu_pool_make(mts_allocator_default(), 1, &dag_calls);
+        assert_non_null(pool);
+        assert_non_null(one);
+        /* Most with few threads: many on few processors take turns of the system's clock. */
+        for (uint32_t g = 0; g < (threads == 2 ? graphs - graphs / 16 : graphs / 112); g++) {
+            draw_dag(&d, g * 8 + threads);
+            alone = d;
+            const mts_cpu_order order = {d.count, d.waits, d.next_first, d.next};
+            assert_true(mts_cpu_pool_reserve(pool, d.count));
+            mts_cpu_pool_run(pool, &order, &work);
+            mts_cpu_pool_run(one, &order, &work_alone);
+            assert_memory_equal(d.cells, alone.cells, sizeof d.cells);
+        }
+        mts_cpu_pool_destroy(pool);
+        mts_cpu_pool_destroy(one);
+    }
 }
 
 static void a_child_of_a_fork_has_threads_of_its_own(void **state)
@@ -160,6 +278,7 @@ int main(void)
         cmocka_unit_test(every_chunk_runs_once_and_after_the_launch_before),
         cmocka_unit_test(a_pool_that_never_ran_and_none_are_destroyed),
         cmocka_unit_test(a_caller_that_sleeps_is_woken_for_the_next_launch),
+        cmocka_unit_test(launches_of_a_graph_run_behind_those_that_they_wait_for),
         cmocka_unit_test(a_child_of_a_fork_has_threads_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,14 @@ static void launches_with_missing_or_foreign_objects_are_refused(void **state)
     bad = each_device.launch;
     bad.first = (uint32_t)(each_device.table->size / 4);
     assert_launch_refused(&bad);
+    const mts_access accesses[2] = {{each_device.launch.act->size, each_device.launch.act->size + 1, false},
+                                    {8, 4, true}};
+    for (int i = 0; i < 2; i++) {
+        bad = each_device.launch;
+        bad.accesses = &accesses[i];
+        bad.access_count = 1;
+        assert_launch_refused(&bad);
+    }
     device_fixture_init(&other, NULL);
     device_fixture_open(&other, each_device.backend, each_device.index);
     mts_buffer *foreign = NULL;

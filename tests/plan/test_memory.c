@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "device/dependencies.h"
 #include "plan/plan.h"
 #include "plan/slices.h"
 #include "support/random_net.h"
@@ -25,6 +26,7 @@ typedef struct play {
     const mts_plan *plan;
     const mts_stitched *stitched;
     uint32_t *owner; /* storage + 1 of each float of the arena */
+    uint32_t *order; /* of the steps */
     uint32_t seed, step;
 } play;
 
@@ -164,7 +166,8 @@ static void play_run(play *p)
             write_storage(p, i);
         }
     }
-    for (p->step = 0; p->step < plan->step_count; p->step++) {
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        p->step = p->order[i];
         const mts_step *step = &plan->steps[p->step];
         if (step->kind == MTS_STEP_LAYER) {
             play_layer(p, &p->stitched->layers[step->first]);
@@ -179,6 +182,49 @@ static void play_run(play *p)
             read_storage(p, i); /* inputs serve the next run too */
         }
     }
+}
+
+/* Any order of the steps that what they read and write allows; the first is theirs. */
+static void draw_order(play *p, uint32_t run)
+{
+    const mts_plan *plan = p->plan;
+    mts_access *accesses = calloc(plan->use_count, sizeof *accesses);
+    mts_launch *launches = calloc(plan->step_count, sizeof *launches);
+    uint32_t *ready = calloc(plan->step_count, sizeof *ready);
+    mts_dependencies d;
+    assert_true(accesses && launches && ready);
+    for (uint32_t u = 0; u < plan->use_count; u++) {
+        const mts_storage *s = &plan->storages[plan->uses[u].storage];
+        accesses[u] = (mts_access){s->offset, s->offset + s->floats, plan->uses[u].writes};
+    }
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        launches[i].accesses = accesses + plan->steps[i].use;
+        launches[i].access_count = plan->steps[i].uses;
+    }
+    assert_int_equal(mts_dependencies_find(launches, plan->step_count, mts_allocator_default(), &d, NULL),
+                     MTS_STATUS_OK);
+    uint32_t count = 0, done = 0, random = p->seed * 8 + run;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        ready[count] = i;
+        count += d.waits[i] == 0;
+    }
+    for (; count > 0; done++) {
+        random = random * 1664525u + 1013904223u;
+        const uint32_t at = run == 0 ? 0 : (random >> 8) % count;
+        const uint32_t step = ready[at];
+        ready[at] = ready[--count];
+        p->order[done] = run == 0 ? done : step;
+        for (uint32_t k = d.next_first[step]; k < d.next_first[step + 1]; k++) {
+            if (--d.waits[d.next[k]] == 0) {
+                ready[count++] = d.next[k];
+            }
+        }
+    }
+    assert_int_equal(done, plan->step_count);
+    mts_dependencies_release(&d, mts_allocator_default());
+    free(ready);
+    free(launches);
+    free(accesses);
 }
 
 static uint64_t members_sum(const mts_stitched *stitched)
@@ -233,13 +279,22 @@ static void play_family(const random_family *family, bool share)
     uint8_t *inputs = mts_arena_zero(&arena, stitched->value_count, 1);
     assert_non_null(inputs);
     vary(family, stitched, inputs, &arena);
-    const mts_plan_request wanted = {.stitched = stitched, .inputs = inputs};
+    mts_plan_request wanted = {.stitched = stitched, .inputs = inputs};
     assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_STATUS_OK);
+    const uint64_t least = plan->arena_floats;
+    wanted.lanes = family->seed % 4;
+    wanted.lane_floats = family->seed % 3 == 0 ? 1000 : 1 << 30;
+    assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_STATUS_OK);
+    assert_true(plan->arena_floats <= least + least / 10 + wanted.lane_floats);
     play p = {.plan = plan, .stitched = stitched, .seed = family->seed};
     p.owner = calloc(plan->arena_floats, sizeof *p.owner);
-    assert_non_null(p.owner);
-    play_run(&p);
-    play_run(&p); /* the second run finds what the first left behind */
+    p.order = calloc(plan->step_count, sizeof *p.order);
+    assert_true(p.owner && p.order);
+    for (uint32_t run = 0; run < 3; run++) { /* later runs find what the first left behind */
+        draw_order(&p, run);
+        play_run(&p);
+    }
+    free(p.order);
     free(p.owner);
     mts_arena_release(&arena);
 }

@@ -5,12 +5,14 @@
 #include "support/net.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/passes/clone.h"
 #include "compiler/passes/discover.h"
 #include "compiler/passes/pool.h"
 #include "support/second_device.h"
+#include "support/touch.h"
 
 mts_status net_device_open(const char *backend, const char *cache, mts_device **out, mts_error *error)
 {
@@ -20,7 +22,10 @@ mts_status net_device_open(const char *backend, const char *cache, mts_device **
     *out = NULL;
     for (size_t i = 0; i < count; i++) {
         if (strcmp(table[i]->name, second_device_backend(backend)) == 0 && table[i]->count() > 0) {
-            return table[i]->open(0, &options, out, error);
+            const mts_status status = table[i]->open(0, &options, out, error);
+            const bool touches =
+                status == MTS_STATUS_OK && (*out)->info.overlaps && getenv("MTS_TEST_TOUCHES");
+            return touches ? mts_wrap_touch(out, error) : status;
         }
     }
     return mts_fail(error, MTS_STATUS_NOT_FOUND, "no device of backend %s", backend);

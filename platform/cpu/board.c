@@ -1,0 +1,166 @@
+/*
+ * board.c: see board.h.
+ *
+ * No thread waits here, so none can wait for ever: each loop ends by what the thread itself does. A run does end: waits
+ * point from a launch to larger ones, so the smallest launch that has not ended is open, and its chunks are taken or to
+ * be had.
+ *
+ * A thread that is late may hold the number of a launch that was open in an earlier run. It finds a closed one, whose
+ * counter it lowers below CLOSED without harm, or one that is open again and whose chunk it may as well compute. Hence a
+ * launch's chunk is only ever got by lowering `left` from above CLOSED, and opening stores the counter anew.
+ */
+#include "platform/cpu/board.h"
+
+#include <stdatomic.h>
+
+/* At or below this a launch has no chunk to take. Each thread lowers it further by 1 at most between two openings. */
+#define CLOSED ((uint32_t)1 << 16)
+#define WORD 64u /* launches of a word of `open` */
+
+typedef struct slot {
+    _Atomic(uint32_t) left;  /* chunks to be taken, above CLOSED */
+    _Atomic(uint32_t) ended; /* chunks */
+    _Atomic(uint32_t) waits; /* launches that have to end first */
+    uint32_t chunks;         /* of the launch, since it was opened */
+} slot;
+
+struct mts_cpu_board {
+    uint32_t capacity, words;
+    slot *slots;
+    /* A bit for each launch that has chunks to take. It may be set a little longer. */
+    _Atomic(uint64_t) *open;
+    /* Of the run. A thread that holds a chunk may read them: the run does not end before the chunk. */
+    const mts_cpu_order *order;
+    const void *work;
+    mts_cpu_chunks_function *chunks_of;
+    uint32_t threads;
+    char before_unfinished[64];
+    _Atomic(uint32_t) unfinished; /* launches */
+};
+
+mts_cpu_board *mts_cpu_board_make(const mts_allocator *allocator, uint32_t capacity)
+{
+    mts_cpu_board *board = mts_alloc_zero(allocator, 1, sizeof *board);
+    if (!board) {
+        return NULL;
+    }
+    board->words = capacity / WORD + 1;
+    board->capacity = board->words * WORD;
+    board->slots = mts_alloc_zero(allocator, board->capacity, sizeof *board->slots);
+    board->open = mts_alloc_zero(allocator, board->words, sizeof *board->open);
+    if (!board->slots || !board->open) {
+        mts_cpu_board_destroy(board, allocator);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < board->capacity; i++) {
+        atomic_init(&board->slots[i].left, CLOSED);
+    }
+    return board;
+}
+
+uint32_t mts_cpu_board_capacity(const mts_cpu_board *board)
+{
+    return board->capacity;
+}
+
+void mts_cpu_board_destroy(mts_cpu_board *board, const mts_allocator *allocator)
+{
+    if (board) {
+        mts_alloc_free(allocator, board->slots);
+        mts_alloc_free(allocator, (void *)board->open);
+        mts_alloc_free(allocator, board);
+    }
+}
+
+/* Returns the launch's chunks. */
+static uint32_t open_launch(mts_cpu_board *board, uint32_t launch)
+{
+    slot *s = &board->slots[launch];
+    s->chunks = board->chunks_of(board->work, launch, board->threads);
+    atomic_store_explicit(&s->left, CLOSED + s->chunks, memory_order_release);
+    atomic_fetch_or_explicit(&board->open[launch / WORD], (uint64_t)1 << launch % WORD, memory_order_release);
+    return s->chunks;
+}
+
+void mts_cpu_board_begin(mts_cpu_board *board, const mts_cpu_order *order, const void *work,
+                         mts_cpu_chunks_function *chunks_of, uint32_t threads)
+{
+    board->order = order;
+    board->work = work;
+    board->chunks_of = chunks_of;
+    board->threads = threads;
+    atomic_store_explicit(&board->unfinished, order->count, memory_order_relaxed);
+    for (uint32_t i = 0; i < order->count; i++) {
+        atomic_store_explicit(&board->slots[i].ended, 0, memory_order_relaxed);
+        atomic_store_explicit(&board->slots[i].waits, order->waits[i], memory_order_relaxed);
+    }
+    for (uint32_t i = 0; i < order->count; i++) {
+        if (order->waits[i] == 0) {
+            open_launch(board, i);
+        }
+    }
+}
+
+static bool take_of(mts_cpu_board *board, uint32_t launch, mts_cpu_chunk *out)
+{
+    slot *s = &board->slots[launch];
+    uint32_t left = atomic_load_explicit(&s->left, memory_order_acquire);
+    if (left > CLOSED) {
+        left = atomic_fetch_sub_explicit(&s->left, 1, memory_order_acq_rel);
+    }
+    if (left <= CLOSED) {
+        return false;
+    }
+    if (left == CLOSED + 1) { /* before the chunk ends, and so before the launch can open again */
+        atomic_fetch_and_explicit(&board->open[launch / WORD], ~((uint64_t)1 << launch % WORD),
+                                  memory_order_relaxed);
+    }
+    *out = (mts_cpu_chunk){launch, s->chunks - (left - CLOSED), s->chunks};
+    return true;
+}
+
+bool mts_cpu_board_take(mts_cpu_board *board, uint32_t from, mts_cpu_chunk *out)
+{
+    const uint32_t first = from < board->capacity ? from / WORD : 0;
+    for (uint32_t i = 0; i <= board->words; i++) {
+        const uint32_t word = first + i < board->words ? first + i : first + i - board->words;
+        uint64_t bits = atomic_load_explicit(&board->open[word], memory_order_acquire);
+        if (i == 0) {
+            bits &= UINT64_MAX << from % WORD; /* the rest of this word comes last */
+        }
+        for (; bits; bits &= bits - 1) {
+            if (take_of(board, word * WORD + (uint32_t)__builtin_ctzll(bits), out)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+uint32_t mts_cpu_board_end(mts_cpu_board *board, const mts_cpu_chunk *chunk)
+{
+    slot *s = &board->slots[chunk->launch];
+    uint32_t opened = 0;
+    if (atomic_fetch_add_explicit(&s->ended, 1, memory_order_acq_rel) + 1 != chunk->chunks) {
+        return 0;
+    }
+    const mts_cpu_order *order = board->order;
+    for (uint32_t i = order->next_first[chunk->launch]; i < order->next_first[chunk->launch + 1]; i++) {
+        const uint32_t next = order->next[i];
+        if (atomic_fetch_sub_explicit(&board->slots[next].waits, 1, memory_order_acq_rel) == 1) {
+            opened += open_launch(board, next);
+        }
+    }
+    atomic_fetch_sub(&board->unfinished, 1); /* the last touch of the run */
+    return opened;
+}
+
+bool mts_cpu_board_is_over(const mts_cpu_board *board)
+{
+    return atomic_load(&board->unfinished) == 0;
+}
+
+const void *mts_cpu_board_work(const mts_cpu_board *board)
+{
+    return board->work;
+}

@@ -140,15 +140,48 @@ INLINE int mts_span_step(GLOBAL const mts_dest_params *d, mts_span *s) {
     return value;
 }
 
+/* The zeros before, among and after the rows, of the positions not met yet. */
+INLINE void mts_span_zeros(GLOBAL mts_real *act, GLOBAL const mts_dest_params *d, const mts_span *s) {
+    GLOBAL mts_real *const plane = act + s->plane;
+    const mts_u32 rows = d->gap + d->dims[4] * d->row; /* where they end */
+    if (s->at < d->gap) mts_zero(plane + s->at, mts_least(s->end, d->gap) - s->at);
+    if (d->row > d->dims[5]) {
+        for (mts_u32 from = d->gap + s->row * d->row + d->dims[5]; from < mts_least(rows, s->end); from += d->row) {
+            const mts_u32 to = mts_least(from + d->row - d->dims[5], s->end), begin = mts_most(from, s->at);
+            if (begin < to) mts_zero(plane + begin, to - begin);
+        }
+    }
+    if (rows < s->end) mts_zero(plane + mts_most(rows, s->at), s->end - mts_most(rows, s->at));
+}
+
 /* Steps to the next stretch and writes the zeros before it; 0 when there is none. */
 INLINE int mts_span_next(GLOBAL mts_real *act, GLOBAL const mts_dest_params *d, mts_span *s) {
     if (s->flat == 1 && s->at < s->end && mts_span_whole(d, s)) return 1;
+    if (s->flat == 2) {
+        mts_span_zeros(act, d, s);
+        s->at = s->end;
+        return 0;
+    }
     while (s->at < s->end) {
         const int value = mts_span_step(d, s);
         if (!value) mts_zero(act + s->to, s->n);
-        if (value && s->flat == 0) return 1;
+        if (value) return 1;
     }
     return 0;
+}
+
+/*
+ * Rows of the run that may be met together: the stretch and the whole rows that follow it without a gap, which it then
+ * stands for. 1 where the stretch is not a whole row or zeros follow it.
+ */
+INLINE mts_u32 mts_span_rows(GLOBAL const mts_dest_params *d, mts_span *s) {
+    mts_u32 rows = 1;
+    if (s->x == 0 && s->n == d->dims[5] && s->n == d->row) {
+        rows += mts_least(d->dims[4] - 1 - s->y, (s->end - s->at) / d->row);
+        s->at += (rows - 1) * d->row;
+        s->row += rows - 1;
+    }
+    return rows;
 }
 
 /* Offset of the element that a view has at the first column of the stretch; or its plane's first one. */
@@ -193,6 +226,9 @@ INLINE void mts_row_store(GLOBAL mts_real *p, float v, mts_u32 left, mts_u32 roo
 
 /* Lanes without a float repeat the first one, so that no function meets a value that is not there. */
 INLINE mts_vec mts_row_lanes(GLOBAL const mts_real *p, mts_i32 step, mts_u32 left) {
+#ifdef mts_vec_gather
+    if (left >= VEC) return mts_vec_gather(p, step);
+#endif
     mts_vec v = mts_vec_splat(mts_load(p));
     for (mts_u32 i = 1; i < VEC && i < left; i++) ((float *)&v)[i] = mts_load(p + (mts_i32)i * step);
     return v;
@@ -213,6 +249,11 @@ INLINE void mts_row_store(GLOBAL mts_real *p, mts_vec v, mts_u32 left, mts_u32 r
     }
 #endif
     for (mts_u32 i = 0; i < VEC && i < left; i++) mts_store(p + i, ((const float *)&v)[i]);
+}
+
+/* Of every step-th float from p on, as many as `left`. */
+INLINE void mts_row_scatter(GLOBAL mts_real *p, mts_i32 step, mts_vec v, mts_u32 left) {
+    for (mts_u32 i = 0; i < VEC && i < left; i++) mts_store(p + (mts_i32)i * step, ((const float *)&v)[i]);
 }
 
 INLINE float mts_vec_sum(mts_vec v) {
@@ -380,9 +421,13 @@ INLINE mts_vec mts_reach_close(const mts_reach *r, mts_vec v) {
 #endif
 
 /* One of the functions that may end a convolution (kernels/abi/functions.h), but PRELU; NONE gives v. */
-#define MTS_FN_CHOICE(NAME, formula) fn == MTS_FN_##NAME ? (formula) :
+#define MTS_FN_CASE(NAME, formula)                                                                           \
+    case MTS_FN_##NAME: return formula;
 INLINE mts_vec mts_vec_element(mts_u32 fn, mts_vec v, float a, float b) {
-    return MTS_FUNCTIONS_FUSED(MTS_FN_CHOICE) v;
+    switch (fn) {
+        MTS_FUNCTIONS_FUSED(MTS_FN_CASE)
+    default: return v;
+    }
 }
 
 /*
@@ -405,6 +450,44 @@ INLINE mts_vec mts_row_fn(mts_u32 fn, mts_vec v, float a, float b) {
     if (fn == MTS_FN_NONE) return v;
     if (fn == MTS_FN_PRELU) return mts_vec_slope(v, mts_vec_splat(a));
     return mts_vec_element(fn, v, a, b);
+}
+
+/*
+ * ---- blocks: some vectors of a stretch, so that what an element-wise kernel computes is chosen once for all of them ----
+ */
+#define MTS_BLOCK (VEC > 1 ? 4 : 1)
+
+/* As mts_row_load, of `left` floats, at least 1. Vectors without a float repeat the first. */
+INLINE void mts_block_load(mts_vec x[MTS_BLOCK], GLOBAL const mts_real *p, mts_i32 step, mts_u32 left) {
+    x[0] = mts_row_load(p, step, left, 0);
+    UNROLL for (int k = 1; k < MTS_BLOCK; k++)
+        x[k] = left > (mts_u32)k * VEC ? mts_row_load(p + k * VEC * step, step, left - k * VEC, 0) : x[0];
+}
+
+INLINE void mts_block_store(GLOBAL mts_real *p, const mts_vec x[MTS_BLOCK], mts_u32 left) {
+    UNROLL for (int k = 0; k < MTS_BLOCK; k++)
+        if (left > (mts_u32)k * VEC) mts_row_store(p + k * VEC, x[k], left - k * VEC, 0);
+}
+
+/* mts_row_fn of each, in place. */
+INLINE void mts_block_fn(mts_u32 fn, mts_vec x[MTS_BLOCK], float a, float b) {
+#if VEC == 1 || FN
+    UNROLL for (int k = 0; k < MTS_BLOCK; k++) x[k] = mts_row_fn(fn, x[k], a, b);
+#else
+#define MTS_FN_BLOCK(NAME, formula)                                                                          \
+    case MTS_FN_##NAME:                                                                                      \
+        for (int k = 0; k < MTS_BLOCK; k++) {                                                                \
+            const mts_vec v = x[k];                                                                          \
+            x[k] = formula;                                                                                  \
+        }                                                                                                    \
+        break;
+    switch (fn) {
+    case MTS_FN_NONE: break;
+        MTS_FUNCTIONS_FUSED(MTS_FN_BLOCK)
+    default:
+        for (int k = 0; k < MTS_BLOCK; k++) x[k] = mts_row_fn(fn, x[k], a, b);
+    }
+#endif
 }
 
 #endif

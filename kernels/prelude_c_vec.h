@@ -1,7 +1,7 @@
 /*
  * prelude_c_vec.h: operations on vectors that C has no operator for, in the words of the instruction set.
  *
- * Responsible for choosing by comparison, rounding, square roots, shuffles and float16. What an instruction set has no
+ * Responsible for choosing by comparison, rounding, square roots, shuffles, float16 and gathering. What an instruction set has no
  * branch for is written in plain vector C, so that any processor works. Part of prelude_c.h.
  */
 #ifndef MTS_KERNELS_PRELUDE_C_VEC_H
@@ -12,6 +12,7 @@
 #elif defined(__ARM_NEON) && defined(__aarch64__)
 #include <arm_neon.h>
 #endif
+#include <stddef.h>
 
 /* M of every lane: EACH_LANE(M) is M(0), M(1), .. */
 #if VEC == 4
@@ -181,5 +182,26 @@ INLINE void mts_vec_store_half(mts_half *p, mts_vec v) {
     for (int i = 0; i < VEC; i++) p[i] = mts_half_make(lanes[i]);
 }
 #endif
+
+/* ---- gathering: every step-th of the reals from p on ---- */
+
+#if !HALF && VEC == 16 && defined(__AVX512F__)
+#define MTS_GATHER(p, at) ((mts_vec)_mm512_i32gather_ps((__m512i)(at), p, 4))
+#elif !HALF && VEC == 8 && defined(__AVX2__)
+#define MTS_GATHER(p, at) ((mts_vec)_mm256_i32gather_ps(p, (__m256i)(at), 4))
+#endif
+INLINE mts_vec mts_vec_gathered(const mts_real *p, mts_i32 step) {
+#ifdef MTS_GATHER
+#define MTS_INDEX(i) i
+    return MTS_GATHER(p, (mts_vec_bits){MTS_EACH_LANE(MTS_INDEX)} * step);
+#else
+#if HALF
+#define MTS_GATHERED(i) mts_half_value(p[(i) * (ptrdiff_t)step])
+#else
+#define MTS_GATHERED(i) p[(i) * (ptrdiff_t)step]
+#endif
+    return (mts_vec){MTS_EACH_LANE(MTS_GATHERED)};
+#endif
+}
 
 #endif

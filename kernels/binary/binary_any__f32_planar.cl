@@ -7,19 +7,26 @@
 #define KIND 0
 #endif
 
-INLINE mts_vec binary_kind(mts_u32 kind, mts_vec x, mts_vec y) {
+/* u = u kind w, vector by vector. */
+INLINE void binary_kind(mts_u32 kind, mts_vec u[MTS_BLOCK], const mts_vec w[MTS_BLOCK]) {
+#define BINARY_BLOCK(formula)                                                                                \
+    for (int k = 0; k < MTS_BLOCK; k++) {                                                                    \
+        const mts_vec x = u[k], y = w[k];                                                                    \
+        u[k] = formula;                                                                                      \
+    }
 #if KIND
-#define BINARY_ONLY(NAME, formula) KIND == MTS_BIN_##NAME ? (formula) :
-    return MTS_BINARIES_ALONE(BINARY_ONLY) x;
+#define BINARY_ONLY(NAME, formula) if (KIND == MTS_BIN_##NAME) BINARY_BLOCK(formula)
+    MTS_BINARIES_ALONE(BINARY_ONLY)
 #else
-#define BINARY_CASE(NAME, formula) case MTS_BIN_##NAME: return formula;
+#define BINARY_CASE(NAME, formula)                                                                           \
+    case MTS_BIN_##NAME: BINARY_BLOCK(formula) break;
     switch (kind) {
 #ifdef MTS_DIALECT_C /* one program has all kinds */
         MTS_BINARIES(BINARY_CASE)
 #else
         MTS_BINARIES_COMMON(BINARY_CASE)
 #endif
-    default: return x;
+    default: break;
     }
 #endif
 }
@@ -36,11 +43,13 @@ KERNEL void binary_any__f32_planar(MTS_ARGS) {
     while (mts_span_next(act, &r->dest, &s)) {
         GLOBAL const mts_real *lhs = (r->lhs_pool ? pool : act) + mts_view_at(&r->lhs, &s);
         GLOBAL const mts_real *rhs = (r->rhs_pool ? pool : act) + mts_view_at(&r->rhs, &s);
-        for (mts_u32 i = 0; i < s.n; i += VEC) {
-            const mts_vec x = mts_row_load(lhs + (mts_i32)i * left_step, left_step, s.n - i, 0);
-            const mts_vec y = mts_row_load(rhs + (mts_i32)i * right_step, right_step, s.n - i, 0);
-            const mts_vec v = binary_kind(r->kind, x, y);
-            mts_row_store(act + s.to + i, mts_row_fn(r->fn, v, r->a, r->b), s.n - i, 0);
+        for (mts_u32 i = 0; i < s.n; i += MTS_BLOCK * VEC) {
+            mts_vec x[MTS_BLOCK], y[MTS_BLOCK];
+            mts_block_load(x, lhs + (mts_i32)i * left_step, left_step, s.n - i);
+            mts_block_load(y, rhs + (mts_i32)i * right_step, right_step, s.n - i);
+            binary_kind(r->kind, x, y);
+            mts_block_fn(r->fn, x, r->a, r->b);
+            mts_block_store(act + s.to + i, x, s.n - i);
         }
     }
 }

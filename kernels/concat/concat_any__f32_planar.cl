@@ -20,6 +20,27 @@ INLINE mts_u32 concat_part(GLOBAL const mts_part_params *parts, mts_u32 count, m
     return i;
 }
 
+#if VEC > 1
+/*
+ * Rows of fewer columns than a vector has lanes, column by column: a lane is a row. `rows` rows lie at s->to one after
+ * another.
+ */
+INLINE void concat_columns(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_concat_params *r,
+                           GLOBAL const mts_part_params *parts, const mts_span *s, mts_u32 rows) {
+    const mts_u32 row = r->dest.row;
+    for (mts_u32 x = 0; x < r->dest.dims[5]; x++) {
+        const mts_u32 i = concat_part(parts, r->parts, x);
+        GLOBAL const mts_view_params *view = &parts[i].view;
+        const mts_i32 down = (mts_i32)view->stride[4];
+        GLOBAL const mts_real *from =
+            (parts[i].pool ? pool : act) + (mts_view_at(view, s) + (x - parts[i].start) * view->stride[5]);
+        for (mts_u32 y = 0; y < rows; y += VEC)
+            mts_row_scatter(act + s->to + y * row + x, (mts_i32)row,
+                            mts_row_load(from + (mts_i32)y * down, down, rows - y, 0), rows - y);
+    }
+}
+#endif
+
 KERNEL void concat_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_concat_params *r = MTS_MEMBER(mts_concat_params);
     GLOBAL const mts_part_params *parts = (GLOBAL const mts_part_params *)(params + r->part);
@@ -30,6 +51,13 @@ KERNEL void concat_any__f32_planar(MTS_ARGS) {
     }
     while (mts_span_next(act, &r->dest, &s)) {
         mts_u32 n;
+#if VEC > 1
+        const mts_u32 rows = r->axis == 5 && r->dest.dims[5] < VEC ? mts_span_rows(&r->dest, &s) : 1;
+        if (rows > 1) {
+            concat_columns(act, pool, r, parts, &s, rows);
+            continue;
+        }
+#endif
         for (mts_u32 done = 0; done < s.n; done += n, s.x += n) {
             const mts_u32 at = concat_coordinate(&s, r->axis), i = concat_part(parts, r->parts, at);
             GLOBAL const mts_view_params *view = &parts[i].view;

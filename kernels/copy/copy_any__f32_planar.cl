@@ -28,6 +28,17 @@ INLINE void copy_pairs(GLOBAL mts_real *act, GLOBAL const mts_copy_params *r, mt
 INLINE int copy_is_pairs(GLOBAL const mts_copy_params *r) {
     return r->dest.dims[5] == 2 && r->dest.row == 2 && r->step[4] == 1 && r->step[5] > 1;
 }
+
+/* `rows` rows of fewer columns than a vector has lanes, which lie at s->to one after another: a lane is a row. */
+INLINE void copy_columns(GLOBAL mts_real *act, GLOBAL const mts_copy_params *r, mts_source src, mts_u32 offset,
+                         const mts_span *s, mts_u32 rows) {
+    const mts_u32 row = r->dest.row;
+    for (mts_u32 x = 0; x < row; x++, offset += (mts_u32)r->step[5])
+        for (mts_u32 y = 0; y < rows; y += VEC) {
+            const mts_source from = mts_source_at(src, offset + y * (mts_u32)r->step[4]);
+            mts_row_scatter(act + s->to + y * row + x, (mts_i32)row, mts_source_row(from, r->step[4], rows - y, 0), rows - y);
+        }
+}
 #else
 #define copy_is_pairs(r) 0
 #define copy_pairs(act, r, src, offset, end, s)
@@ -51,6 +62,13 @@ KERNEL void copy_any__f32_planar(MTS_ARGS) {
             copy_pairs(act, r, src, offset, end, &s);
             continue;
         }
+#if VEC > 1
+        const mts_u32 rows = r->dest.dims[5] < VEC && !s.flat ? mts_span_rows(&r->dest, &s) : 1;
+        if (rows > 1) {
+            copy_columns(act, r, src, offset, &s, rows);
+            continue;
+        }
+#endif
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const mts_u32 from = offset + i * (mts_u32)step;
             const mts_vec v = mts_source_row(mts_source_at(src, from), step, s.n - i, end - from);

@@ -12,10 +12,12 @@ KERNEL void scale_any__f32_planar(MTS_ARGS) {
         const mts_vec scale = mts_vec_splat(r->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (r->scale + s.c[3])));
         const mts_vec bias = mts_vec_splat(r->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (r->bias + s.c[3])));
         const float a = r->slope == MTS_PARAM_NONE ? r->a : mts_load(pool + (r->slope + s.c[3]));
-        for (mts_u32 i = 0; i < s.n; i += VEC) {
-            const mts_vec x = mts_row_load(from + (mts_i32)i * step, step, s.n - i, 0);
-            mts_row_store(act + s.to + i, mts_row_fn(r->fn, mts_vec_fma(x, scale, bias), a, r->b), s.n - i,
-                          0);
+        for (mts_u32 i = 0; i < s.n; i += MTS_BLOCK * VEC) {
+            mts_vec x[MTS_BLOCK];
+            mts_block_load(x, from + (mts_i32)i * step, step, s.n - i);
+            UNROLL for (int k = 0; k < MTS_BLOCK; k++) x[k] = mts_vec_fma(x[k], scale, bias);
+            mts_block_fn(r->fn, x, a, r->b);
+            mts_block_store(act + s.to + i, x, s.n - i);
         }
     }
 }

@@ -88,6 +88,27 @@ INLINE float softmax_sum(GLOBAL mts_real *to, GLOBAL const mts_real *p, const mt
     return mts_vec_sum(mts_vec_add(mts_vec_add(sum[0], sum[1]), mts_vec_add(sum[2], sum[3])));
 }
 
+/* `rows` rows of at most VEC columns, at most VEC of them: a lane is a row. Sums as softmax_row does. */
+INLINE void softmax_short_rows(GLOBAL mts_real *to, GLOBAL const mts_real *p, GLOBAL const mts_softmax_params *r,
+                               mts_u32 rows) {
+    const mts_u32 step = r->src.stride[5];
+    const mts_i32 down = (mts_i32)r->src.stride[4];
+    mts_vec x[VEC], most = mts_row_load(p, down, rows, 0), sum = mts_vec_splat(0.0f);
+    for (mts_u32 k = 0; k < r->length; k++) {
+        x[k] = mts_row_load(p + k * step, down, rows, 0);
+        most = mts_vec_max(most, x[k]);
+    }
+    for (mts_u32 k = 0; k < r->length; k++) {
+        const mts_vec v = mts_vec_sub(x[k], most), e = mts_vec_exp(v);
+        sum = mts_vec_add(sum, e);
+        x[k] = r->log ? v : e;
+    }
+    const mts_vec scale = r->log ? mts_vec_log(sum) : mts_vec_div(mts_vec_splat(1.0f), sum);
+    for (mts_u32 k = 0; k < r->length; k++)
+        mts_row_scatter(to + k, (mts_i32)r->dest.row, r->log ? mts_vec_sub(x[k], scale) : mts_vec_mul(x[k], scale),
+                        rows);
+}
+
 INLINE void softmax_row(GLOBAL mts_real *to, GLOBAL const mts_real *row, GLOBAL const mts_softmax_params *r,
                         const mts_i32 step) {
     const mts_vec most = mts_vec_splat(softmax_most(row, step, r->length));
@@ -160,14 +181,18 @@ KERNEL void softmax_any__f32_planar(MTS_ARGS) {
 #else
         const mts_u32 chunk = (rows + mts_global_size(0) - 1) / mts_global_size(0);
         const mts_u32 end = mts_least((mts_global_id(0) + 1) * chunk, rows);
-        for (mts_u32 y = mts_global_id(0) * chunk; y < end; y++) {
+        mts_u32 each = r->length <= VEC ? VEC : 1; /* rows at once */
+        for (mts_u32 y = mts_global_id(0) * chunk; y < end; y += each) {
             GLOBAL const mts_real *const row = src + y * r->src.stride[4];
-            if (r->src.stride[5] == 1) {
+            each = mts_least(each, end - y);
+            if (r->length <= VEC) {
+                softmax_short_rows(dest + y * r->dest.row, row, r, each);
+            } else if (r->src.stride[5] == 1) {
                 softmax_row(dest + y * r->dest.row, row, r, 1);
             } else {
                 softmax_row(dest + y * r->dest.row, row, r, (mts_i32)r->src.stride[5]);
             }
-            mts_rows_zero(act, &r->dest, s.plane, y, 1);
+            mts_rows_zero(act, &r->dest, s.plane, y, each);
         }
 #endif
         return;

@@ -9,9 +9,11 @@ KERNEL void unary_any__f32_planar(MTS_ARGS) {
     s.flat = mts_view_flat(&r->src, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {
         GLOBAL const mts_real *from = act + mts_view_at(&r->src, &s);
-        for (mts_u32 i = 0; i < s.n; i += VEC) {
-            const mts_vec v = mts_row_load(from + (mts_i32)i * step, step, s.n - i, 0);
-            mts_row_store(act + s.to + i, mts_row_fn(r->fn, v, r->a, r->b), s.n - i, 0);
+        for (mts_u32 i = 0; i < s.n; i += MTS_BLOCK * VEC) {
+            mts_vec x[MTS_BLOCK];
+            mts_block_load(x, from + (mts_i32)i * step, step, s.n - i);
+            mts_block_fn(r->fn, x, r->a, r->b);
+            mts_block_store(act + s.to + i, x, s.n - i);
         }
     }
 }

@@ -91,8 +91,8 @@ static bool is_dense_view(const mts_view_params *view, const uint32_t dims[MTS_P
     return true;
 }
 
-/* Dimensions behind the axis are one with it where all parts and the result are dense: a row of a part then is as
- * long as can be. */
+/* Dimensions behind the axis are one with it, and those before it are rows, where all parts and the result are dense: a
+ * row of a part then is as long as can be, and many short ones lie in one plane. */
 static void join_dims(mts_encoding *encoding, mts_concat_params *r)
 {
     mts_part_params *parts = (mts_part_params *)(void *)(encoding->params.words + r->part);
@@ -119,11 +119,12 @@ static void join_dims(mts_encoding *encoding, mts_concat_params *r)
         const uint32_t row =
             (end - parts[i].start) * inner; /* starts below i have changed, this one not yet */
         parts[i].start *= inner;
-        parts[i].view = (mts_view_params){.base = parts[i].view.base, .stride = {0, 0, 0, row, 0, 1}};
+        parts[i].view = (mts_view_params){.base = parts[i].view.base, .stride = {0, 0, 0, 0, row, 1}};
     }
-    const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, outer, 1, whole};
+    const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, 1, outer, whole};
     memcpy(dest->dims, dims, sizeof dims);
-    dest->row = dest->pitch = whole;
+    dest->row = whole;
+    dest->pitch = outer * whole;
     r->axis = MTS_PARAM_RANK - 1;
 }
 

@@ -1,0 +1,110 @@
+# This file will be configured to contain variables for CPack. These variables
+# should be set in the CMake list file of the project before CPack module is
+# included. The list of available CPACK_xxx variables and their associated
+# documentation may be obtained using
+#  cpack --help-variable-list
+#
+# Some variables are common to all generators (e.g. CPACK_PACKAGE_NAME)
+# and some are specific to a generator
+# (e.g. CPACK_NSIS_EXTRA_INSTALL_COMMANDS). The generator specific variables
+# usually begin with CPACK_<GENNAME>_xxxx.
+
+
+set(CPACK_BUILD_SOURCE_DIRS "/root/wt/real;/root/wt/real/build2")
+set(CPACK_CMAKE_GENERATOR "Ninja")
+set(CPACK_COMPONENTS_ALL "runtime;development;compiler;compress;tools")
+set(CPACK_COMPONENTS_ALL_SET_BY_USER "TRUE")
+set(CPACK_COMPONENT_COMPILER_DESCRIPTION "compiler library
+ Compiles ONNX models into one file for the run-time library.")
+set(CPACK_COMPONENT_COMPRESS_DESCRIPTION "compression library
+ Makes compiled models share weights, prunes and splits them.")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "headers and static libraries
+ What is needed to build programs with the run-time, the compiler or the
+ compression library: headers, static libraries, a CMake package and pkg-config files.")
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "run-time library
+ Runs many neural networks on every camera frame as one graph, on OpenCL or
+ CUDA devices or in plain C. Drivers are loaded when the library is used. With
+ libmtskit, which makes boxes, points, masks and classes of outputs.")
+set(CPACK_COMPONENT_TOOLS_DESCRIPTION "command line program
+ Compiles, inspects, runs and measures bundles of neural networks.")
+set(CPACK_COMPONENT_UNSPECIFIED_HIDDEN "TRUE")
+set(CPACK_COMPONENT_UNSPECIFIED_REQUIRED "TRUE")
+set(CPACK_DEBIAN_COMPILER_PACKAGE_CONTROL_EXTRA "/root/wt/real/build2/generated/triggers")
+set(CPACK_DEBIAN_COMPILER_PACKAGE_NAME "libmtsc0")
+set(CPACK_DEBIAN_COMPILER_PACKAGE_SECTION "libs")
+set(CPACK_DEBIAN_COMPRESS_PACKAGE_CONTROL_EXTRA "/root/wt/real/build2/generated/triggers")
+set(CPACK_DEBIAN_COMPRESS_PACKAGE_NAME "libmtsz0")
+set(CPACK_DEBIAN_COMPRESS_PACKAGE_SECTION "libs")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libmts0 (= 0.1.0), libmtsc0 (= 0.1.0), libmtsz0 (= 0.1.0)")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME "libmts-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION "libdevel")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS "OFF")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libprotobuf-c-dev, libjansson-dev, libdnnl-dev, libopenblas-serial-dev")
+set(CPACK_DEBIAN_FILE_NAME "DEB-DEFAULT")
+set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE "amd64")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION "ON")
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS "ON")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS "ON")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "/root/wt/real/build2/generated/triggers")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME "libmts0")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION "libs")
+set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME "mts-tools")
+set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION "graphics")
+set(CPACK_DEB_COMPONENT_INSTALL "ON")
+set(CPACK_DEFAULT_PACKAGE_DESCRIPTION_FILE "/usr/share/cmake-3.25/Templates/CPack.GenericDescription.txt")
+set(CPACK_DEFAULT_PACKAGE_DESCRIPTION_SUMMARY "mts built using CMake")
+set(CPACK_GENERATOR "DEB")
+set(CPACK_INSTALL_CMAKE_PROJECTS "/root/wt/real/build2;mts;ALL;/")
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS "OWNER_READ;OWNER_WRITE;OWNER_EXECUTE;GROUP_READ;GROUP_EXECUTE;WORLD_READ;WORLD_EXECUTE")
+set(CPACK_INSTALL_PREFIX "/usr/local")
+set(CPACK_MODULE_PATH "")
+set(CPACK_NSIS_DISPLAY_NAME "mts 0.1.0")
+set(CPACK_NSIS_INSTALLER_ICON_CODE "")
+set(CPACK_NSIS_INSTALLER_MUI_ICON_CODE "")
+set(CPACK_NSIS_INSTALL_ROOT "$PROGRAMFILES")
+set(CPACK_NSIS_PACKAGE_NAME "mts 0.1.0")
+set(CPACK_NSIS_UNINSTALL_NAME "Uninstall")
+set(CPACK_OBJCOPY_EXECUTABLE "/usr/bin/objcopy")
+set(CPACK_OBJDUMP_EXECUTABLE "/usr/bin/objdump")
+set(CPACK_OUTPUT_CONFIG_FILE "/root/wt/real/build2/CPackConfig.cmake")
+set(CPACK_PACKAGE_CONTACT "MTS SDK maintainers <maintainers@localhost>")
+set(CPACK_PACKAGE_DEFAULT_LOCATION "/")
+set(CPACK_PACKAGE_DESCRIPTION_FILE "/usr/share/cmake-3.25/Templates/CPack.GenericDescription.txt")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Many networks on one camera frame, stitched into one")
+set(CPACK_PACKAGE_FILE_NAME "mts-0.1.0-Linux")
+set(CPACK_PACKAGE_INSTALL_DIRECTORY "mts 0.1.0")
+set(CPACK_PACKAGE_INSTALL_REGISTRY_KEY "mts 0.1.0")
+set(CPACK_PACKAGE_NAME "mts")
+set(CPACK_PACKAGE_RELOCATABLE "true")
+set(CPACK_PACKAGE_VENDOR "MTS SDK")
+set(CPACK_PACKAGE_VERSION "0.1.0")
+set(CPACK_PACKAGE_VERSION_MAJOR "0")
+set(CPACK_PACKAGE_VERSION_MINOR "1")
+set(CPACK_PACKAGE_VERSION_PATCH "0")
+set(CPACK_PACKAGING_INSTALL_PREFIX "/usr")
+set(CPACK_READELF_EXECUTABLE "/usr/bin/readelf")
+set(CPACK_RESOURCE_FILE_LICENSE "/usr/share/cmake-3.25/Templates/CPack.GenericLicense.txt")
+set(CPACK_RESOURCE_FILE_README "/usr/share/cmake-3.25/Templates/CPack.GenericDescription.txt")
+set(CPACK_RESOURCE_FILE_WELCOME "/usr/share/cmake-3.25/Templates/CPack.GenericWelcome.txt")
+set(CPACK_SET_DESTDIR "OFF")
+set(CPACK_SOURCE_GENERATOR "TBZ2;TGZ;TXZ;TZ")
+set(CPACK_SOURCE_OUTPUT_CONFIG_FILE "/root/wt/real/build2/CPackSourceConfig.cmake")
+set(CPACK_SOURCE_RPM "OFF")
+set(CPACK_SOURCE_TBZ2 "ON")
+set(CPACK_SOURCE_TGZ "ON")
+set(CPACK_SOURCE_TXZ "ON")
+set(CPACK_SOURCE_TZ "ON")
+set(CPACK_SOURCE_ZIP "OFF")
+set(CPACK_STRIP_FILES "ON")
+set(CPACK_SYSTEM_NAME "Linux")
+set(CPACK_THREADS "1")
+set(CPACK_TOPLEVEL_TAG "Linux")
+set(CPACK_WIX_SIZEOF_VOID_P "8")
+
+if(NOT CPACK_PROPERTIES_FILE)
+  set(CPACK_PROPERTIES_FILE "/root/wt/real/build2/CPackProperties.cmake")
+endif()
+
+if(EXISTS ${CPACK_PROPERTIES_FILE})
+  include(${CPACK_PROPERTIES_FILE})
+endif()

@@ -63,7 +63,7 @@ static void every_strategy_takes_half_the_bytes_in_float16_and_agrees_with_the_r
             assert_in_range(2 * half->stats.activation_bytes, full->stats.activation_bytes,
                             full->stats.activation_bytes + 7); /* whole words */
             assert_int_equal(half->stats.workspace_bytes, full->stats.workspace_bytes);
-            assert_int_equal(half->launches.weights->size, half->stats.weight_bytes);
+            assert_int_equal(half->launches.weights[0]->size, half->stats.weight_bytes);
             assert_int_equal(half->launches.act->size, half->stats.activation_bytes);
             assert_int_equal(half->stats.mul_adds, full->stats.mul_adds);
             size_t got_count = 0;

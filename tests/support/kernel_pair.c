@@ -401,6 +401,21 @@ bool kernel_is_for_gpus(const char *kernel)
     return found;
 }
 
+/* Whether the cpu backend was built for an instruction set of this width (MTS_CPU_SETS); its best one's always counts. */
+static bool cpu_has_vectors(mts_device *device, unsigned long vector)
+{
+    char options[32];
+    mts_kernel *kernel = NULL;
+    if (vector == device->info.vector_floats) {
+        return true;
+    }
+    (void)snprintf(options, sizeof options, "-DVEC=%lu", vector);
+    const mts_kernel_desc desc = {"copy_any__f32_planar", options};
+    const bool has = mts_kernel_create(device, &desc, &kernel, NULL) == MTS_STATUS_OK;
+    mts_kernel_destroy(&kernel);
+    return has;
+}
+
 /*
  * Sessions on a GPU take vectors of 1 or 4 (prelude.h); longer ones would only cost their compilation. The cpu backend
  * has what its instruction sets have: vectors of 4 to its own, and no kernel for GPUs.
@@ -412,7 +427,7 @@ static bool is_asked_for(const kernel_pair *pair, const char *kernel, const char
     const unsigned long vector = vec ? strtoul(vec + strlen("-DVEC="), NULL, 10) : 4;
     if (strcmp(info->backend, "cpu") == 0) {
         const char *group = strstr(defines, "-DGROUP="); /* work-items that meet at barriers */
-        return vector >= 4 && vector <= info->vector_floats && !kernel_is_for_gpus(kernel) &&
+        return vector >= 4 && !kernel_is_for_gpus(kernel) && cpu_has_vectors(pair->devices[1], vector) &&
                (!group || strtoul(group + strlen("-DGROUP="), NULL, 10) == 1);
     }
     return !info->is_gpu || vector <= 4;

@@ -1,5 +1,0 @@
-/* Generated from kernels/manifest.def. */
-#include "platform/cpu/kernel.h"
-
-#define depthwise_rows__f32_planar MTS_CPU_SYMBOL(depthwise_rows__f32_planar_)
-#include "kernels/depthwise/depthwise_rows__f32_planar.cl"

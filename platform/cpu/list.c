@@ -12,8 +12,8 @@
 #endif
 
 #define PAGE 4096u /* threads' scratch does not share pages */
-/* Work-groups are handed out one by one, or in so many chunks for each thread where there are many. */
-#define CHUNKS_PER_THREAD 16u
+/* Work-groups are handed out one by one, or in so many chunks for each thread where there are more (chunk_begin). */
+#define CHUNKS_PER_THREAD 4u
 
 /* ---- numbers too small for a normal float: 0, as on other devices; they would take a hundred times as long ---- */
 
@@ -180,7 +180,18 @@ static uint32_t chunks_of(const void *work, uint32_t place, uint32_t threads)
     const list_work *w = work;
     const uint64_t groups = count_groups(&w->launches[w->launch_of[place]]);
     const uint64_t most = (uint64_t)threads * CHUNKS_PER_THREAD;
-    return (uint32_t)(groups == 0 ? 1 : groups < 2 * most ? groups : most);
+    return (uint32_t)(groups == 0 ? 1 : groups < most ? groups : most);
+}
+
+/*
+ * The first work-group of a chunk. Chunks become smaller towards the end: the first ones are long, so that threads meet
+ * seldom and what lies side by side stays in one cache; the last ones are short, so that threads end together. With n
+ * chunks the last i have i * i / (n * n) of the work-groups.
+ */
+static uint64_t chunk_begin(uint64_t groups, uint32_t chunk, uint32_t chunks)
+{
+    const uint64_t left = chunks - chunk;
+    return groups == chunks ? chunk : groups - groups * left * left / ((uint64_t)chunks * chunks);
 }
 
 static void run_chunk(const void *work, const mts_cpu_chunk *chunk, uint32_t thread)
@@ -188,7 +199,8 @@ static void run_chunk(const void *work, const mts_cpu_chunk *chunk, uint32_t thr
     const list_work *w = work;
     const mts_launch *launch = &w->launches[w->launch_of[chunk->launch]];
     const uint64_t groups = count_groups(launch);
-    run_groups(launch, groups * chunk->chunk / chunk->chunks, groups * (chunk->chunk + 1) / chunk->chunks,
+    run_groups(launch, chunk_begin(groups, chunk->chunk, chunk->chunks),
+               chunk_begin(groups, chunk->chunk + 1, chunk->chunks),
                w->device->scratch + thread * w->device->scratch_size);
 }
 

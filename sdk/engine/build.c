@@ -182,7 +182,8 @@ static mts_status stitch_and_plan(mts_builder *b)
 {
     const mts_program *program = &b->program;
     /* The other strategies run models one after another. */
-    b->lanes = b->engine->options.strategy == MTS_STRATEGY_COMPACT && b->engine->device->info.overlaps;
+    b->lanes = b->engine->options.strategy == MTS_STRATEGY_COMPACT && b->engine->device->info.overlaps &&
+               !b->engine->options.one_lane;
     const uint32_t **slots = mts_arena_zero(&b->scratch, program->graph_count, sizeof *slots);
     if (!slots) {
         return mts_builder_memory(b);

@@ -178,6 +178,16 @@ static void a_budget_that_cannot_be_met_is_refused_with_one_that_can(void **stat
     }
 }
 
+/* The device gets lanes of memory for groups (plan/lanes.h): what can be met is counted without them. */
+static void budgets_are_met_where_groups_run_at_the_same_time(void **state)
+{
+    const mts_device_info before = device->info;
+    device->info.overlaps = true;
+    device->info.compute_units = 4;
+    a_budget_that_cannot_be_met_is_refused_with_one_that_can(state);
+    device->info = before;
+}
+
 /* Between the least and what the unlimited plan takes, every budget is kept. */
 static void a_budget_is_kept_by_groups_and_by_slices(void **state)
 {
@@ -348,6 +358,7 @@ int main(void)
         cmocka_unit_test_setup(priorities_change_no_output, use_null),
         cmocka_unit_test_setup(launches_of_a_higher_priority_come_first, use_null),
         cmocka_unit_test_setup(a_budget_that_cannot_be_met_is_refused_with_one_that_can, use_null),
+        cmocka_unit_test_setup(budgets_are_met_where_groups_run_at_the_same_time, use_null),
         cmocka_unit_test_setup(a_budget_is_kept_by_groups_and_by_slices, use_null),
         cmocka_unit_test_setup(a_family_keeps_a_budget_by_slices_and_gives_the_same_outputs, use_null),
         cmocka_unit_test_setup(an_explanation_lists_what_was_considered_and_why_it_was_not_selected,

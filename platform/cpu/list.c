@@ -110,10 +110,12 @@ mts_status mts_cpu_list_create(mts_device *base, const mts_launch *launches, siz
 mts_status mts_cpu_list_update(mts_device *device, mts_command_list *list, const mts_launch *launches,
                                size_t count, mts_error *error)
 {
-    (void)device;
-    (void)error;
-    memcpy(((mts_cpu_list *)list)->launches, launches, count * sizeof *launches);
-    return MTS_STATUS_OK;
+    const mts_status status =
+        reserve((mts_cpu_device *)device, error); /* kernels may be newer than the list */
+    if (status == MTS_STATUS_OK) {
+        memcpy(((mts_cpu_list *)list)->launches, launches, count * sizeof *launches);
+    }
+    return status;
 }
 
 /* ---- running ---- */

@@ -26,6 +26,7 @@
  * mts_vec_call_2(name, a, b) for functions without a word. Of the 2 VEC floats a b: mts_vec_even, mts_vec_odd; of a0 b0
  * a1 b1 ..: the first VEC, mts_vec_zip_low, and the others, mts_vec_zip_high. mts_vec_two(p): every second float from p
  * on, of 2 VEC - 1. mts_vec_gather(p, step), of C alone: every step-th real from p on.
+ * mts_vec_hold(v): v is in a register from here on, where a compiler may else load it again with each use.
  *
  * MTS_ARGS: the parameters of a kernel. Only a kernel itself may ask for the ids and sizes of its work-item
  * (mts_global_id, mts_global_size, mts_group_id, mts_local_id, mts_local_size): in C these are values that it is called

@@ -29,6 +29,20 @@ INLINE mts_vec mts_vec_splat(float x) {
     return (mts_vec){MTS_EACH_LANE(MTS_SAME)};
 }
 
+/*
+ * A value that is loaded once and stays in a register: GCC else loads again with each operation that takes an operand
+ * from memory, and an unaligned load costs two.
+ */
+#if defined(__AVX512F__)
+#define mts_vec_hold(v) __asm__("" : "+v"(v))
+#elif defined(__SSE__)
+#define mts_vec_hold(v) __asm__("" : "+x"(v))
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+#define mts_vec_hold(v) __asm__("" : "+w"(v))
+#else
+#define mts_vec_hold(v)
+#endif
+
 /* ---- shuffles ---- */
 
 #ifdef __has_builtin

@@ -40,6 +40,7 @@ typedef mts_vec mts_vec_any __attribute__((aligned(4)));
 #define mts_vec_splat(x) ((mts_vec)(x))
 #endif
 #define mts_vec_store_any(p, v) mts_vec_store(p, v)
+#define mts_vec_hold(v)
 #define mts_vec_fma(a, b, c) mts_fma(a, b, c)
 #define mts_vec_add(a, b) ((a) + (b))
 #define mts_vec_sub(a, b) ((a) - (b))

@@ -166,7 +166,7 @@ typedef struct mts_depthwise_params {
  * c / multiplier * in_pitch + (y * stride + ky) * in_row + x * stride + kx]: `in` is tap 0 of pixel 0. Vectors may read
  * up to 2 row + 32 floats beyond the last one; what they read there counts for nothing. `row` is that of output,
  * residual and mask, what it has beyond w is set to 0; room: floats from pixel 0 of a plane on that its vectors may write, h * row rounded up. Stride 1: in_row
- * = row. More than one part: row >= 16, part is a multiple of 16, and the last one has 4 rows at least.
+ * = row. More than one part: row >= 16, part is a multiple of 16.
  */
 typedef struct mts_depthwise_rows_params {
     mts_u32 channels, multiplier, each;

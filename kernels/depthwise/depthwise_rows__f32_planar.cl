@@ -5,26 +5,25 @@
  * whatever its row length: a stride needs no phases. Grid: (parts, ceil(channels / each), members): a work-item owns
  * `part` rows of `each` channels. Not responsible for dilation and other kernel sizes (depthwise_tile).
  *
- * A block is up to 4 output rows by 2 vectors of VEC columns. An input vector is loaded once for all the rows that it
- * is a tap of, so that 36 products take 18 loads where taps one by one take 36:
+ * A strip is one or two vectors of VEC columns, from its first row to its last one. An input row's vector is loaded once
+ * for all the output rows that it is a tap of, whose sums stay in registers and move up by one with each row: a vector of
+ * 3 x 3 taps takes 3 loads where taps one by one take 9.
  *
- *     input row y - 1   v v v   tap rows of output row y       0
- *               y       v v v                          y, y+1  1 0
- *               y + 1   v v v                          ..      2 1 0
+ *     input row y      tap row 2 of output row y - 1, which is then stored
+ *                      tap row 1 of y
+ *                      tap row 0 of y + 1, whose sum begins
  *
- * The last vector of a row ends where the image ends, and the last block of rows where the part ends: they compute some
- * pixels again rather than one by one. Zeros between the rows are stored before the pixels beside them. In rows shorter
- * than a vector a vector reaches into the next row, whose own vector is stored after it; such planes have one part.
- * Where that would leave much of the vectors empty, and input and output rows are of one length, vectors run over the
- * flattened plane instead, tap by tap.
+ * The last vector of a row ends where the row or the image ends: it computes some pixels again rather than one by one. In
+ * rows shorter than a vector a vector reaches into the next row, whose own vector is stored after it; such planes have
+ * one part. Where that would leave much of the vectors empty, and input and output rows are of one length, vectors run
+ * over the flattened plane instead, tap by tap.
  */
-#define ROWS_MOST 4
 #define COLUMNS_MOST 2
+#define LIVE_MOST 5 /* output rows that an input row is a tap of */
 
-#define EACH_ROW(M, i, k) M(i, k, 0) M(i, k, 1) M(i, k, 2) M(i, k, 3)
-#define EACH_COLUMN(M, r) M(r, 0) M(r, 1)
-#define EACH_TAP(M, i) M(i, 0) M(i, 1) M(i, 2) M(i, 3) M(i, 4)
-#define EACH_INPUT_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10)
+#define EACH_COLUMN(M, k) M(k, 0) M(k, 1)
+#define EACH_TAP(M) M(0) M(1) M(2) M(3) M(4)
+#define EACH_LIVE(M, k) M(k, 0) M(k, 1) M(k, 2) M(k, 3) M(k, 4)
 #define EACH_WEIGHT(M)                                                                                       \
     M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12) M(13) M(14) M(15) M(16) M(17) M(18)  \
         M(19) M(20) M(21) M(22) M(23) M(24)
@@ -40,45 +39,65 @@ typedef struct depthwise_channel {
     int is_plain; /* no residual and no slope */
     int is_flat;  /* vectors run over the flattened plane */
     mts_vec scale, bias, negative, low, high;
-    mts_vec inside; /* 1 where a vector at column 0 lies in the image */
+    mts_vec inside;      /* 1 where a vector at column 0 lies in the image */
+    mts_vec inside_last; /* the same of the vector that ends with the row */
 } depthwise_channel;
 
 /* clang-format off */
-#define DEPTHWISE_CLEAR(r, c) acc[r][c] = mts_vec_splat(0.0f);
-#define DEPTHWISE_CLEAR_ROW(i, k, r) EACH_COLUMN(DEPTHWISE_CLEAR, r)
 /* Column k of the taps: with stride 2 the even or the odd ones of two vectors. */
-#define DEPTHWISE_LOAD(k, c)                                                                                 \
-    if (c < columns)                                                                                         \
+#define LINE_LOAD(k, c)                                                                                      \
+    if (c < columns) {                                                                                       \
         v[c] = stride == 1 ? mts_vec_load(at + (k) + c * step)                                               \
                : (k) % 2 == 0                                                                                \
                    ? mts_vec_even(mts_vec_load(at + (k) + 2 * c * step), mts_vec_load(at + (k) + 2 * c * step + VEC))         \
-                   : mts_vec_odd(mts_vec_load(at + (k) - 1 + 2 * c * step), mts_vec_load(at + (k) - 1 + 2 * c * step + VEC));
-#define DEPTHWISE_FMA(i, k, r)                                                                               \
-    if (r < rows && (i) >= r * stride && (i) < r * stride + size) {                                          \
-        acc[r][0] = mts_vec_fma(v[0], w[((i) - r * stride) * size + (k)], acc[r][0]);                        \
-        if (columns > 1) acc[r][1] = mts_vec_fma(v[1], w[((i) - r * stride) * size + (k)], acc[r][1]);       \
+                   : mts_vec_odd(mts_vec_load(at + (k) - 1 + 2 * c * step), mts_vec_load(at + (k) - 1 + 2 * c * step + VEC)); \
+        mts_vec_hold(v[c]);                                                                                  \
     }
-#define DEPTHWISE_TAP(i, k)                                                                                  \
+/* The first product of a sum is its beginning. */
+#define LINE_FMA(k, d)                                                                                       \
+    if ((d) < live && tap - (d) * stride >= 0 && tap - (d) * stride < size) {                                \
+        const mts_vec by = w[(tap - (d) * stride) * size + (k)];                                             \
+        const int starts = (k) == 0 && tap == (d) * stride;                                                  \
+        acc[d][0] = starts ? mts_vec_mul(v[0], by) : mts_vec_fma(v[0], by, acc[d][0]);                       \
+        if (columns > 1) acc[d][1] = starts ? mts_vec_mul(v[1], by) : mts_vec_fma(v[1], by, acc[d][1]);      \
+    }
+#define LINE_TAP(k)                                                                                          \
     if (k < size) {                                                                                          \
         mts_vec v[COLUMNS_MOST];                                                                             \
-        EACH_COLUMN(DEPTHWISE_LOAD, k)                                                                       \
-        EACH_ROW(DEPTHWISE_FMA, i, k)                                                                        \
+        EACH_COLUMN(LINE_LOAD, k)                                                                            \
+        EACH_LIVE(LINE_FMA, k)                                                                               \
     }
-#define DEPTHWISE_INPUT_ROW(i)                                                                               \
-    if (i < (rows - 1) * stride + size) {                                                                    \
-        EACH_TAP(DEPTHWISE_TAP, i)                                                                           \
+#define STRIP_FIRST(i)                                                                                       \
+    if ((i) < size - stride) {                                                                               \
+        depthwise_line(at, step, w, acc, i, live, size, stride, columns);                                    \
         at += p->in_row;                                                                                     \
     }
-#define DEPTHWISE_ZERO(i, k, r) if (r < rows) mts_vec_store_any(p->out + (y + r) * p->row + x, mts_vec_splat(0.0f));
-#define DEPTHWISE_PLAIN(r, c)                                                                                \
-    if (r < rows && c < columns) {                                                                           \
-        mts_vec v = mts_vec_min(p->high, mts_vec_max(p->low, mts_vec_fma(acc[r][c], p->scale, p->bias)));    \
-        if (columns == 1) v = mts_vec_keep(inside, v);                                \
-        mts_vec_store_any(out + c * step, v);                                            \
+#define STRIP_PLAIN(k, c)                                                                                    \
+    if (c < columns) {                                                                                       \
+        mts_vec v = mts_vec_min(p->high, mts_vec_max(p->low, mts_vec_fma(acc[0][c], p->scale, p->bias)));    \
+        if (c == columns - 1) v = mts_vec_keep(inside, v);                                                   \
+        mts_vec_store_any(out + c * step, v);                                                                \
     }
-#define DEPTHWISE_PLAIN_ROW(i, k, r) EACH_COLUMN(DEPTHWISE_PLAIN, r) out += p->row;
-#define DEPTHWISE_PUT(r, c) if (r < rows && c < columns) sum[r * columns + c] = acc[r][c];
-#define DEPTHWISE_PUT_ROW(i, k, r) EACH_COLUMN(DEPTHWISE_PUT, r)
+#define STRIP_STORE(k, c) if (c < columns) depthwise_store(p, acc[0][c], inside, pixel + c * step);
+#define STRIP_NEXT(k, d) if ((d) + 1 < live) { acc[d][0] = acc[(d) + 1][0]; acc[d][1] = acc[(d) + 1][1]; }
+/* An output row, and the next ones as far as `after` of them go. */
+#define STRIP_ROW(after)                                                                                     \
+    {                                                                                                        \
+        depthwise_line(at, step, w, acc, size - stride, 1 + (after), size, stride, columns);                 \
+        at += p->in_row;                                                                                     \
+        if (stride > 1) {                                                                                    \
+            depthwise_line(at, step, w, acc, size - 1, 1 + (after), size, stride, columns);                  \
+            at += p->in_row;                                                                                 \
+        }                                                                                                    \
+        if (plain) {                                                                                         \
+            EACH_COLUMN(STRIP_PLAIN, 0)                                                                      \
+        } else {                                                                                             \
+            EACH_COLUMN(STRIP_STORE, 0)                                                                      \
+        }                                                                                                    \
+        out += p->row;                                                                                       \
+        pixel += p->row;                                                                                     \
+        EACH_LIVE(STRIP_NEXT, 0)                                                                             \
+    }
 #define DEPTHWISE_WEIGHT(k) w[k] = mts_vec_splat(k < size * size ? mts_load(weight + k) : 0.0f);
 #define EACH_VECTOR(M, k) M(k, 0) M(k, 1) M(k, 2) M(k, 3)
 #define FLAT_CLEAR(k, j) if (j < nv) acc[j] = mts_vec_splat(0.0f);
@@ -106,46 +125,80 @@ INLINE void depthwise_store(const depthwise_channel *p, mts_vec v, mts_vec insid
     }
 }
 
+/* The taps of an input row: row `tap` of the kernel for the first of `live` output rows. */
+INLINE void depthwise_line(GLOBAL const mts_real *at, mts_u32 step, const mts_vec *w, mts_vec (*acc)[COLUMNS_MOST],
+                           const int tap, const int live, const int size, const int stride, const int columns) {
+    EACH_TAP(LINE_TAP)
+}
+
 /*
- * `rows` rows from y on of `columns` vectors, the second one `step` columns after the one at `column`. inside: of a
- * single vector. The products are one stretch of code without a branch, so that compilers keep its values in registers.
+ * `count` rows from y on of `columns` vectors, the second one `step` columns after the one at `column`. inside: of the
+ * last vector. plain: as DEPTHWISE_PLAIN says. An input row is loaded once for all the rows that it is a tap of, whose
+ * sums stay in registers.
  */
-INLINE void depthwise_block(const depthwise_channel *p, const mts_vec *w, mts_u32 y, mts_u32 column, mts_u32 step,
-                            mts_vec inside, const int size, const int stride, const int rows, const int columns) {
+INLINE void depthwise_strip(const depthwise_channel *p, const mts_vec *w, mts_u32 y, mts_u32 count, mts_u32 column,
+                            mts_u32 step, mts_vec inside, const int size, const int stride, const int columns,
+                            const int plain) {
     GLOBAL const mts_real *at = p->in + y * (mts_u32)stride * p->in_row + column * (mts_u32)stride;
     GLOBAL mts_real *out = p->out + y * p->row + column;
-    mts_vec acc[ROWS_MOST][COLUMNS_MOST];
-    EACH_ROW(DEPTHWISE_CLEAR_ROW, 0, 0)
-    EACH_INPUT_ROW(DEPTHWISE_INPUT_ROW)
-    if (p->is_plain && (columns > 1 || (y + rows - 1) * p->row + column + VEC <= p->room)) {
-        EACH_ROW(DEPTHWISE_PLAIN_ROW, 0, 0)
-    } else {
-        mts_vec sum[ROWS_MOST * COLUMNS_MOST];
-        EACH_ROW(DEPTHWISE_PUT_ROW, 0, 0)
-        NO_UNROLL for (int i = 0; i < rows * columns; i++)
-            depthwise_store(p, sum[i], inside, (y + i / columns) * p->row + column + i % columns * step);
+    const int live = (size - 1) / stride + 1;
+    const mts_u32 last = plain && count + 1 >= (mts_u32)live ? (mts_u32)live - 1 : 0;
+    mts_u32 pixel = y * p->row + column;
+    mts_vec acc[LIVE_MOST + 1][COLUMNS_MOST]; /* the last one is never used */
+    EACH_TAP(STRIP_FIRST)
+    for (mts_u32 i = last; i < count; i++) STRIP_ROW(live - 1)
+    if (plain && last > 0) {
+        if (live > 4) STRIP_ROW(3)
+        if (live > 3) STRIP_ROW(2)
+        if (live > 2) STRIP_ROW(1)
+        STRIP_ROW(0)
     }
 }
 
-/* All columns of `rows` rows from y on. */
-INLINE void depthwise_across(const depthwise_channel *p, const mts_vec *w, mts_u32 y, const int size, const int stride,
-                             const int rows) {
-    const mts_vec all = mts_vec_splat(1.0f);
-    mts_u32 x = 0;
-    for (mts_u32 beyond = p->w; p->row >= VEC && beyond < p->row; beyond += VEC) {
-        x = mts_least(beyond, p->row - VEC);
-        EACH_ROW(DEPTHWISE_ZERO, 0, 0)
+/* The floats of rows y to end - 1 beyond the image, in rows of a vector at least; pixels beside them follow. */
+INLINE void depthwise_beside(const depthwise_channel *p, mts_u32 y, mts_u32 end) {
+    for (; y < end; y++)
+        for (mts_u32 x = p->w; x < p->row; x += VEC)
+            mts_vec_store_any(p->out + y * p->row + mts_least(x, p->row - VEC), mts_vec_splat(0.0f));
+}
+
+/* The same of rows of one vector, which in rows shorter than it reaches into the next one, stored later. */
+INLINE void depthwise_narrow(const depthwise_channel *p, const mts_vec *w, mts_u32 y, mts_u32 end, const int size,
+                             const int stride) {
+    /* rows whose vector ends in the plane */
+    const mts_u32 whole = p->is_plain && p->room >= VEC ? mts_least(end, (p->room - VEC) / p->row + 1) : 0;
+    if (p->row > VEC) depthwise_beside(p, y, end);
+    if (y < whole) {
+        depthwise_strip(p, w, y, whole - y, 0, VEC, p->inside, size, stride, 1, 1);
+        y = whole;
     }
-    x = 0;
+    if (y < end) depthwise_strip(p, w, y, end - y, 0, VEC, p->inside, size, stride, 1, 0);
+}
+
+/* All columns of rows y to end - 1. The last vector ends with the row, or else with the image. */
+INLINE void depthwise_across(const depthwise_channel *p, const mts_vec *w, mts_u32 y, mts_u32 end, const int size,
+                             const int stride) {
+    const mts_vec all = mts_vec_splat(1.0f);
+    const int by_row = (p->row + VEC - 1) / VEC == (p->w + VEC - 1) / VEC;
+    const mts_vec inside = by_row ? p->inside_last : all;
+    const mts_u32 width = by_row ? p->row : p->w, count = end - y;
+    mts_u32 x = 0;
     if (p->w <= VEC) {
-        depthwise_block(p, w, y, 0, VEC, p->inside, size, stride, rows, 1);
+        depthwise_narrow(p, w, y, end, size, stride);
         return;
     }
-    if (stride == 1)
-        for (; x + VEC < p->w; x += 2 * VEC)
-            depthwise_block(p, w, y, x, mts_least(VEC, p->w - VEC - x), all, size, stride, rows, 2);
-    for (; x < p->w; x += VEC)
-        depthwise_block(p, w, y, mts_least(x, p->w - VEC), VEC, all, size, stride, rows, 1);
+    if (!by_row) depthwise_beside(p, y, end);
+    for (; p->is_plain && x + VEC < width; x += 2 * VEC)
+        depthwise_strip(p, w, y, count, x, mts_least(VEC, width - VEC - x), x + 2 * VEC < width ? all : inside, size,
+                        stride, 2, 1);
+    for (; x < width; x += VEC) {
+        const mts_vec in = x + VEC < width ? all : inside;
+        if (p->is_plain) {
+            depthwise_strip(p, w, y, count, mts_least(x, width - VEC), VEC, in, size, stride, 1, 1);
+        } else {
+            depthwise_strip(p, w, y, count, mts_least(x, width - VEC), VEC, in, size, stride, 1, 0);
+        }
+    }
 }
 
 /* nv vectors of the flattened plane from `pixel` on. */
@@ -168,10 +221,10 @@ INLINE void depthwise_plane(const depthwise_channel *p, const mts_vec *w, const 
     if (!p->has_mask) mts_zero(p->out + p->h * p->row, p->room - p->h * p->row);
 }
 
-/* Whether vectors of the flattened plane are fewer than two thirds of those of its rows, or its rows than a block's. */
+/* Whether vectors of the flattened plane are fewer than two thirds of those of its rows. */
 INLINE int depthwise_is_flat(const depthwise_channel *p) {
-    const mts_u32 across = (p->w + VEC - 1) / VEC, down = (p->h + ROWS_MOST - 1) / ROWS_MOST * ROWS_MOST;
-    return p->h < ROWS_MOST || p->room / VEC * 3 <= down * across * 2;
+    const mts_u32 across = (p->w + VEC - 1) / VEC;
+    return p->room / VEC * 3 <= p->h * across * 2;
 }
 
 INLINE void depthwise_down(const depthwise_channel *p, GLOBAL const mts_real *weight, mts_u32 first, mts_u32 end,
@@ -180,12 +233,27 @@ INLINE void depthwise_down(const depthwise_channel *p, GLOBAL const mts_real *we
     EACH_WEIGHT(DEPTHWISE_WEIGHT)
     if (stride == 1 && p->is_flat) {
         depthwise_plane(p, w, size);
-    } else if (stride > 1 && p->h < ROWS_MOST) {
-        for (mts_u32 y = first; y < end; y++) depthwise_across(p, w, y, size, stride, 1);
     } else {
-        for (mts_u32 y = first; y < end; y += ROWS_MOST)
-            depthwise_across(p, w, mts_least(y, end - ROWS_MOST), size, stride, ROWS_MOST);
+        depthwise_across(p, w, first, end, size, stride);
     }
+}
+
+/* One function a shape, with its own copy of what no store may change: its values stay in registers. */
+OUTLINE void depthwise_down_3(const depthwise_channel *p, GLOBAL const mts_real *weight, mts_u32 first, mts_u32 end) {
+    const depthwise_channel own = *p;
+    depthwise_down(&own, weight, first, end, 3, 1);
+}
+OUTLINE void depthwise_down_3_by_2(const depthwise_channel *p, GLOBAL const mts_real *weight, mts_u32 first, mts_u32 end) {
+    const depthwise_channel own = *p;
+    depthwise_down(&own, weight, first, end, 3, 2);
+}
+OUTLINE void depthwise_down_5(const depthwise_channel *p, GLOBAL const mts_real *weight, mts_u32 first, mts_u32 end) {
+    const depthwise_channel own = *p;
+    depthwise_down(&own, weight, first, end, 5, 1);
+}
+OUTLINE void depthwise_down_5_by_2(const depthwise_channel *p, GLOBAL const mts_real *weight, mts_u32 first, mts_u32 end) {
+    const depthwise_channel own = *p;
+    depthwise_down(&own, weight, first, end, 5, 2);
 }
 
 /* The zeros around the plane, but those between its rows; each is written by the part beside it. */
@@ -243,6 +311,7 @@ KERNEL void depthwise_rows__f32_planar(MTS_ARGS) {
     p.low = mts_vec_splat(mts_fn_low(e->fn, e->a));
     p.high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     p.inside = mts_vec_between(0.0f, 1.0f, 0.0f, (float)p.w);
+    p.inside_last = mts_vec_between(p.row < VEC ? 0.0f : (float)(p.row - VEC), 1.0f, 0.0f, (float)p.w);
     p.is_flat = depthwise_is_flat(&p) && begin == 0 && end == p.h;
 
     for (; c < stop; c++) {
@@ -256,13 +325,13 @@ KERNEL void depthwise_rows__f32_planar(MTS_ARGS) {
         p.negative = mts_vec_splat(e->slope == MTS_PARAM_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + (e->slope + c)));
         depthwise_border(&p, e, channel, begin == 0, end == p.h);
         if (job->size == 3 && job->stride == 1) {
-            depthwise_down(&p, weight, begin, end, 3, 1);
+            depthwise_down_3(&p, weight, begin, end);
         } else if (job->size == 3) {
-            depthwise_down(&p, weight, begin, end, 3, 2);
+            depthwise_down_3_by_2(&p, weight, begin, end);
         } else if (job->stride == 1) {
-            depthwise_down(&p, weight, begin, end, 5, 1);
+            depthwise_down_5(&p, weight, begin, end);
         } else {
-            depthwise_down(&p, weight, begin, end, 5, 2);
+            depthwise_down_5_by_2(&p, weight, begin, end);
         }
         depthwise_finish(&p, e, begin * p.row, end == p.h ? p.room : end * p.row);
     }

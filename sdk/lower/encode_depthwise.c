@@ -11,7 +11,7 @@ enum {
     TILE_PIXELS = 4096, /* of a plane that a CPU's work-item of depthwise_tile does alone */
     ROWS_LEAST = 1024,  /* pixels of a work-item of depthwise_rows: fewer where the layer is small, but not */
     ROWS_MOST = 8192,  /* less than a work-group costs; a stretch of a plane stays in the first level cache */
-    ROWS_OF_BLOCK = 4, /* of depthwise_rows: a part has as many */
+    ROWS_OF_PART = 4,  /* of depthwise_rows, at least: fewer are not worth their first and last input rows */
     ITEMS_PER_UNIT = 4, /* work-items that each compute unit should get at least */
 };
 
@@ -98,7 +98,7 @@ static void share_out(mts_depthwise_rows_params *r, uint32_t pixels)
     const uint32_t even = (r->h + parts - 1) / parts;
     r->each = pixels / plane > 0 ? pixels / plane : 1;
     r->part = (even + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
-    while (r->part < r->h && r->h % r->part > 0 && r->h % r->part < ROWS_OF_BLOCK) {
+    while (r->part < r->h && r->h % r->part > 0 && r->h % r->part < ROWS_OF_PART) {
         r->part += MTS_PLAN_ALIGN;
     }
     r->part = r->row < MTS_PLAN_ALIGN || r->part > r->h ? r->h : r->part;

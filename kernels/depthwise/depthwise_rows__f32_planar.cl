@@ -38,7 +38,8 @@ typedef struct depthwise_channel {
     int has_res, has_mask;
     int is_plain; /* no residual and no slope */
     int is_flat;  /* vectors run over the flattened plane */
-    mts_vec scale, bias, negative, low, high;
+    float scale; /* weights are multiplied by it, and sums begin with the bias */
+    mts_vec bias, negative, low, high;
     mts_vec inside;      /* 1 where a vector at column 0 lies in the image */
     mts_vec inside_last; /* the same of the vector that ends with the row */
 } depthwise_channel;
@@ -53,13 +54,14 @@ typedef struct depthwise_channel {
                    : mts_vec_odd(mts_vec_load(at + (k) - 1 + 2 * c * step), mts_vec_load(at + (k) - 1 + 2 * c * step + VEC)); \
         mts_vec_hold(v[c]);                                                                                  \
     }
-/* The first product of a sum is its beginning. */
+/* The sum of row d is acc[(d + turn) % ring]. */
 #define LINE_FMA(k, d)                                                                                       \
     if ((d) < live && tap - (d) * stride >= 0 && tap - (d) * stride < size) {                                \
         const mts_vec by = w[(tap - (d) * stride) * size + (k)];                                             \
         const int starts = (k) == 0 && tap == (d) * stride;                                                  \
-        acc[d][0] = starts ? mts_vec_mul(v[0], by) : mts_vec_fma(v[0], by, acc[d][0]);                       \
-        if (columns > 1) acc[d][1] = starts ? mts_vec_mul(v[1], by) : mts_vec_fma(v[1], by, acc[d][1]);      \
+        mts_vec *sum = acc[((d) + turn) % ring];                                                             \
+        sum[0] = mts_vec_fma(v[0], by, starts ? bias : sum[0]);                                              \
+        if (columns > 1) sum[1] = mts_vec_fma(v[1], by, starts ? bias : sum[1]);                             \
     }
 #define LINE_TAP(k)                                                                                          \
     if (k < size) {                                                                                          \
@@ -69,38 +71,37 @@ typedef struct depthwise_channel {
     }
 #define STRIP_FIRST(i)                                                                                       \
     if ((i) < size - stride) {                                                                               \
-        depthwise_line(at, step, w, acc, i, live, size, stride, columns);                                    \
+        depthwise_line(at, step, w, p->bias, acc, 0, i, live, size, stride, columns);                        \
         at += p->in_row;                                                                                     \
     }
-#define STRIP_PLAIN(k, c)                                                                                    \
+#define STRIP_PLAIN(turn, c)                                                                                 \
     if (c < columns) {                                                                                       \
-        mts_vec v = mts_vec_min(p->high, mts_vec_max(p->low, mts_vec_fma(acc[0][c], p->scale, p->bias)));    \
+        mts_vec v = mts_vec_min(p->high, mts_vec_max(p->low, acc[(turn) % live][c]));                        \
         if (c == columns - 1) v = mts_vec_keep(inside, v);                                                   \
         mts_vec_store_any(out + c * step, v);                                                                \
     }
-#define STRIP_STORE(k, c) if (c < columns) depthwise_store(p, acc[0][c], inside, pixel + c * step);
+#define STRIP_STORE(turn, c) if (c < columns) depthwise_store(p, acc[(turn) % live][c], inside, pixel + c * step);
 #define STRIP_NEXT(k, d) if ((d) + 1 < live) { acc[d][0] = acc[(d) + 1][0]; acc[d][1] = acc[(d) + 1][1]; }
 /* An output row, and the next ones as far as `after` of them go. */
-#define STRIP_ROW(after)                                                                                     \
+#define STRIP_ROW(after, turn)                                                                               \
     {                                                                                                        \
-        depthwise_line(at, step, w, acc, size - stride, 1 + (after), size, stride, columns);                 \
+        depthwise_line(at, step, w, p->bias, acc, turn, size - stride, 1 + (after), size, stride, columns);  \
         at += p->in_row;                                                                                     \
         if (stride > 1) {                                                                                    \
-            depthwise_line(at, step, w, acc, size - 1, 1 + (after), size, stride, columns);                  \
+            depthwise_line(at, step, w, p->bias, acc, turn, size - 1, 1 + (after), size, stride, columns);   \
             at += p->in_row;                                                                                 \
         }                                                                                                    \
         if (plain) {                                                                                         \
-            EACH_COLUMN(STRIP_PLAIN, 0)                                                                      \
+            EACH_COLUMN(STRIP_PLAIN, turn)                                                                   \
         } else {                                                                                             \
-            EACH_COLUMN(STRIP_STORE, 0)                                                                      \
+            EACH_COLUMN(STRIP_STORE, turn)                                                                   \
         }                                                                                                    \
         out += p->row;                                                                                       \
         pixel += p->row;                                                                                     \
-        EACH_LIVE(STRIP_NEXT, 0)                                                                             \
     }
-#define DEPTHWISE_WEIGHT(k) w[k] = mts_vec_splat(k < size * size ? mts_load(weight + k) : 0.0f);
+#define DEPTHWISE_WEIGHT(k) w[k] = mts_vec_splat(k < size * size ? mts_load(weight + k) * p->scale : 0.0f);
 #define EACH_VECTOR(M, k) M(k, 0) M(k, 1) M(k, 2) M(k, 3)
-#define FLAT_CLEAR(k, j) if (j < nv) acc[j] = mts_vec_splat(0.0f);
+#define FLAT_CLEAR(k, j) if (j < nv) acc[j] = p->bias;
 #define FLAT_FMA(k, j)                                                                                       \
     if (j < nv)                                                                                              \
         acc[j] = mts_vec_fma(mts_vec_load(at + (k) % size + j * VEC), w[k], acc[j]);
@@ -112,9 +113,8 @@ typedef struct depthwise_channel {
 #define FLAT_PUT(k, j) if (j < nv) sum[j] = acc[j];
 /* clang-format on */
 
-/* The epilogue of one vector in all generality. pixel: its first one. */
+/* What follows the sums, of one vector in all generality. pixel: its first one. */
 INLINE void depthwise_store(const depthwise_channel *p, mts_vec v, mts_vec inside, mts_u32 pixel) {
-    v = mts_vec_fma(v, p->scale, p->bias);
     if (p->has_res) v = mts_vec_add(v, mts_vec_load(p->res + pixel));
     v = mts_vec_min(p->high, mts_vec_slope(mts_vec_max(p->low, v), p->negative));
     v = mts_vec_keep(inside, v);
@@ -126,8 +126,10 @@ INLINE void depthwise_store(const depthwise_channel *p, mts_vec v, mts_vec insid
 }
 
 /* The taps of an input row: row `tap` of the kernel for the first of `live` output rows. */
-INLINE void depthwise_line(GLOBAL const mts_real *at, mts_u32 step, const mts_vec *w, mts_vec (*acc)[COLUMNS_MOST],
-                           const int tap, const int live, const int size, const int stride, const int columns) {
+INLINE void depthwise_line(GLOBAL const mts_real *at, mts_u32 step, const mts_vec *w, mts_vec bias, mts_vec (*acc)[COLUMNS_MOST],
+                           const int turn, const int tap, const int live, const int size, const int stride,
+                           const int columns) {
+    const int ring = (size - 1) / stride + 1;
     EACH_TAP(LINE_TAP)
 }
 
@@ -146,12 +148,22 @@ INLINE void depthwise_strip(const depthwise_channel *p, const mts_vec *w, mts_u3
     mts_u32 pixel = y * p->row + column;
     mts_vec acc[LIVE_MOST + 1][COLUMNS_MOST]; /* the last one is never used */
     EACH_TAP(STRIP_FIRST)
-    for (mts_u32 i = last; i < count; i++) STRIP_ROW(live - 1)
+    mts_u32 left = count - last;
+    if (plain && size == 3)
+        for (; left >= (mts_u32)live; left -= (mts_u32)live) {
+            STRIP_ROW(live - 1, 0)
+            STRIP_ROW(live - 1, 1)
+            if (live > 2) STRIP_ROW(live - 1, 2)
+        }
+    for (; left > 0; left--) {
+        STRIP_ROW(live - 1, 0)
+        EACH_LIVE(STRIP_NEXT, 0)
+    }
     if (plain && last > 0) {
-        if (live > 4) STRIP_ROW(3)
-        if (live > 3) STRIP_ROW(2)
-        if (live > 2) STRIP_ROW(1)
-        STRIP_ROW(0)
+        if (live > 4) STRIP_ROW(3, live - 5)
+        if (live > 3) STRIP_ROW(2, live - 4)
+        if (live > 2) STRIP_ROW(1, live - 3)
+        STRIP_ROW(0, live - 2)
     }
 }
 
@@ -320,7 +332,7 @@ KERNEL void depthwise_rows__f32_planar(MTS_ARGS) {
         p.in = act + job->in + (job->multiplier == 1 ? c : c / job->multiplier) * job->in_pitch;
         p.out = act + e->out + channel * e->out_pitch;
         p.res = act + (p.has_res ? e->res + channel * e->res_pitch : 0);
-        p.scale = mts_vec_splat(e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (e->scale + c)));
+        p.scale = e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (e->scale + c));
         p.bias = mts_vec_splat(e->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (e->bias + c)));
         p.negative = mts_vec_splat(e->slope == MTS_PARAM_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + (e->slope + c)));
         depthwise_border(&p, e, channel, begin == 0, end == p.h);

@@ -275,6 +275,59 @@ INLINE float mts_vec_least(mts_vec v) {
 #endif
 
 /*
+ * ---- a square of vectors ----
+ *
+ * mts_vec_transpose(v): VEC vectors of VEC lanes, rows to columns, in place: first within stretches of four lanes, which
+ * many processors shuffle quicker than across them, then the stretches.
+ */
+#if defined(MTS_SHUFFLE) && VEC >= 8
+#define MTS_LOW_ONE(i) (i) / 4 * 4 + (i) % 4 / 2 + (i) % 2 * VEC
+#define MTS_HIGH_ONE(i) MTS_LOW_ONE(i) + 2
+#define MTS_LOW_TWO(i) (i) / 4 * 4 + (i) % 2 + (i) % 4 / 2 * VEC
+#define MTS_HIGH_TWO(i) MTS_LOW_TWO(i) + 2
+#define MTS_LOW_HALF(i) (i) % (VEC / 2) + (i) / (VEC / 2) * VEC
+#define MTS_HIGH_HALF(i) MTS_LOW_HALF(i) + VEC / 2
+#define MTS_EVEN_FOUR(i) (i) / 4 % 2 * 8 + (i) % 4 + (i) / 8 * VEC
+#define MTS_ODD_FOUR(i) MTS_EVEN_FOUR(i) + 4
+INLINE void mts_vec_transpose_four(mts_vec *v) {
+    const mts_vec a = MTS_SHUFFLE(v[0], v[1], MTS_LOW_ONE), b = MTS_SHUFFLE(v[0], v[1], MTS_HIGH_ONE);
+    const mts_vec c = MTS_SHUFFLE(v[2], v[3], MTS_LOW_ONE), d = MTS_SHUFFLE(v[2], v[3], MTS_HIGH_ONE);
+    v[0] = MTS_SHUFFLE(a, c, MTS_LOW_TWO);
+    v[1] = MTS_SHUFFLE(a, c, MTS_HIGH_TWO);
+    v[2] = MTS_SHUFFLE(b, d, MTS_LOW_TWO);
+    v[3] = MTS_SHUFFLE(b, d, MTS_HIGH_TWO);
+}
+#if VEC == 8
+INLINE void mts_vec_swap_stretches(mts_vec *v) {
+    const mts_vec a = v[0], b = v[4];
+    v[0] = MTS_SHUFFLE(a, b, MTS_LOW_HALF);
+    v[4] = MTS_SHUFFLE(a, b, MTS_HIGH_HALF);
+}
+#else
+INLINE void mts_vec_swap_stretches(mts_vec *v) {
+    const mts_vec a = MTS_SHUFFLE(v[0], v[4], MTS_LOW_HALF), b = MTS_SHUFFLE(v[0], v[4], MTS_HIGH_HALF);
+    const mts_vec c = MTS_SHUFFLE(v[8], v[12], MTS_LOW_HALF), d = MTS_SHUFFLE(v[8], v[12], MTS_HIGH_HALF);
+    v[0] = MTS_SHUFFLE(a, c, MTS_EVEN_FOUR);
+    v[4] = MTS_SHUFFLE(a, c, MTS_ODD_FOUR);
+    v[8] = MTS_SHUFFLE(b, d, MTS_EVEN_FOUR);
+    v[12] = MTS_SHUFFLE(b, d, MTS_ODD_FOUR);
+}
+#endif
+INLINE void mts_vec_transpose(mts_vec *v) {
+    mts_vec_transpose_four(v);
+    mts_vec_transpose_four(v + 4);
+#if VEC == 16
+    mts_vec_transpose_four(v + 8);
+    mts_vec_transpose_four(v + 12);
+#endif
+    mts_vec_swap_stretches(v);
+    mts_vec_swap_stretches(v + 1);
+    mts_vec_swap_stretches(v + 2);
+    mts_vec_swap_stretches(v + 3);
+}
+#endif
+
+/*
  * ---- memory that may be the caller's (zero-copy) ----
  *
  * What is read lies in act or pool, or it is the caller's own memory in the pool's place: floats, whatever HALF is.

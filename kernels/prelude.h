@@ -27,6 +27,7 @@
  * a1 b1 ..: the first VEC, mts_vec_zip_low, and the others, mts_vec_zip_high. mts_vec_two(p): every second float from p
  * on, of 2 VEC - 1. mts_vec_gather(p, step), of C alone: every step-th real from p on.
  * mts_vec_hold(v): v is in a register from here on, where a compiler may else load it again with each use.
+ * MTS_SHUFFLE(a, b, M), where the language has it: lane i is lane M(i) of the 2 VEC floats a b.
  *
  * MTS_ARGS: the parameters of a kernel. Only a kernel itself may ask for the ids and sizes of its work-item
  * (mts_global_id, mts_global_size, mts_group_id, mts_local_id, mts_local_size): in C these are values that it is called
@@ -50,6 +51,16 @@
 
 #ifndef HALF
 #define HALF 0 /* 0, 1, 2 */
+#endif
+
+/* M of every lane: M(0), M(1), .. */
+#if VEC == 4
+#define MTS_EACH_LANE(M) M(0), M(1), M(2), M(3)
+#elif VEC == 8
+#define MTS_EACH_LANE(M) M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7)
+#elif VEC == 16
+#define MTS_EACH_LANE(M)                                                                                     \
+    M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), M(8), M(9), M(10), M(11), M(12), M(13), M(14), M(15)
 #endif
 
 #define mts_number(x) x##f

@@ -14,16 +14,6 @@
 #endif
 #include <stddef.h>
 
-/* M of every lane: EACH_LANE(M) is M(0), M(1), .. */
-#if VEC == 4
-#define MTS_EACH_LANE(M) M(0), M(1), M(2), M(3)
-#elif VEC == 8
-#define MTS_EACH_LANE(M) M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7)
-#else
-#define MTS_EACH_LANE(M)                                                                                     \
-    M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), M(8), M(9), M(10), M(11), M(12), M(13), M(14), M(15)
-#endif
-
 INLINE mts_vec mts_vec_splat(float x) {
 #define MTS_SAME(i) x
     return (mts_vec){MTS_EACH_LANE(MTS_SAME)};

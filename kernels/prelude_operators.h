@@ -71,6 +71,9 @@ INLINE mts_vec mts_vec_slope(mts_vec v, mts_vec k) { return v > mts_vec_splat(0.
 #define mts_vec_zip_low(a, b) (a)
 #define mts_vec_zip_high(a, b) (b)
 #else
+#if defined(__clang__) && VEC >= 4
+#define MTS_SHUFFLE(a, b, M) __builtin_shufflevector(a, b, MTS_EACH_LANE(M))
+#endif
 INLINE mts_vec mts_vec_even(mts_vec a, mts_vec b) { return (mts_vec)(a.even, b.even); }
 INLINE mts_vec mts_vec_odd(mts_vec a, mts_vec b) { return (mts_vec)(a.odd, b.odd); }
 INLINE mts_vec mts_vec_zip_low(mts_vec a, mts_vec b) {

@@ -164,7 +164,7 @@ typedef struct mts_depthwise_params {
  * Depthwise convolution of size x size taps (3 or 5), stride 1 or 2 in both directions, by rows: member m, work-item
  * (i, j) computes rows i * part .. of channels j * each .. . Tap (ky, kx) of output pixel (y, x) lies at act[in +
  * c / multiplier * in_pitch + (y * stride + ky) * in_row + x * stride + kx]: `in` is tap 0 of pixel 0. Vectors may read
- * up to 2 row + 32 floats beyond the last one; what they read there counts for nothing. `row` is that of output,
+ * up to 15 floats before it and 2 row + 32 beyond the last one; what they read there counts for nothing. `row` is that of output,
  * residual and mask, what it has beyond w is set to 0; room: floats from pixel 0 of a plane on that its vectors may write, h * row rounded up. Stride 1: in_row
  * = row. More than one part: row >= 16, part is a multiple of 16.
  */

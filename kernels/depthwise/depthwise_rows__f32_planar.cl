@@ -17,9 +17,18 @@
  * rows shorter than a vector a vector reaches into the next row, whose own vector is stored after it; such planes have
  * one part. Where that would leave much of the vectors empty, and input and output rows are of one length, vectors run
  * over the flattened plane instead, tap by tap.
+ *
+ * Planes of at most LANES_WIDTH columns fill vectors with channels: VEC planes are transposed in registers into private
+ * memory, one vector for each pixel, and the sums back. Nothing between rows is then computed in vain but what a
+ * flattened plane has, and scale, bias and weights are found once for VEC channels.
+ *
+ * The weights carry the scale and sums begin with the bias, so that nothing but bounds follows the products.
  */
 #define COLUMNS_MOST 2
 #define LIVE_MOST 5 /* output rows that an input row is a tap of */
+
+#define LANES_MOST 416 /* vectors of a plane of VEC channels, in the first level cache */
+#define LANES_WIDTH 8 /* columns of such a plane at most: wider ones are quicker by strips */
 
 #define EACH_COLUMN(M, k) M(k, 0) M(k, 1)
 #define EACH_TAP(M) M(0) M(1) M(2) M(3) M(4)
@@ -45,14 +54,21 @@ typedef struct depthwise_channel {
 } depthwise_channel;
 
 /* clang-format off */
-/* Column k of the taps: with stride 2 the even or the odd ones of two vectors. */
+/* Column k of the taps: with stride 2 the even or the odd ones of two vectors, which column k - 1 has loaded. */
 #define LINE_LOAD(k, c)                                                                                      \
     if (c < columns) {                                                                                       \
-        v[c] = stride == 1 ? mts_vec_load(at + (k) + c * step)                                               \
-               : (k) % 2 == 0                                                                                \
-                   ? mts_vec_even(mts_vec_load(at + (k) + 2 * c * step), mts_vec_load(at + (k) + 2 * c * step + VEC))         \
-                   : mts_vec_odd(mts_vec_load(at + (k) - 1 + 2 * c * step), mts_vec_load(at + (k) - 1 + 2 * c * step + VEC)); \
-        mts_vec_hold(v[c]);                                                                                  \
+        if (stride == 1) {                                                                                   \
+            v[c] = mts_vec_load(at + (k) + c * step);                                                        \
+            mts_vec_hold(v[c]);                                                                              \
+        } else if ((k) % 2 == 0) {                                                                           \
+            low[c] = mts_vec_load(at + (k) + 2 * c * step);                                                  \
+            high[c] = mts_vec_load(at + (k) + 2 * c * step + VEC);                                           \
+            mts_vec_hold(low[c]);                                                                            \
+            mts_vec_hold(high[c]);                                                                           \
+            v[c] = mts_vec_even(low[c], high[c]);                                                            \
+        } else {                                                                                             \
+            v[c] = mts_vec_odd(low[c], high[c]);                                                             \
+        }                                                                                                    \
     }
 /* The sum of row d is acc[(d + turn) % ring]. */
 #define LINE_FMA(k, d)                                                                                       \
@@ -99,6 +115,26 @@ typedef struct depthwise_channel {
         out += p->row;                                                                                       \
         pixel += p->row;                                                                                     \
     }
+/* The lanes of a vector are channels: the same sums down a row of pixels. */
+#define PIXEL_FMA(k, d)                                                                                      \
+    if ((d) < live && tap - (d) * stride >= 0 && tap - (d) * stride < size) {                                \
+        const mts_vec by = w[(k) * size + tap - (d) * stride];                                               \
+        acc[((d) + turn) % ring] = mts_vec_fma(v, by, (k) == 0 && tap == (d) * stride ? bias : acc[((d) + turn) % ring]); \
+    }
+#define PIXEL_TAP(k)                                                                                         \
+    if (k < size) {                                                                                          \
+        mts_vec v = at[(k) * in_row];                                                                        \
+        mts_vec_hold(v);                                                                                     \
+        EACH_LIVE(PIXEL_FMA, k)                                                                              \
+    }
+#define PIXEL_FIRST(i) if ((i) < size - stride) depthwise_pixel(at++, in_row, w, p->bias, acc, 0, i, live, size, stride);
+#define PIXEL_NEXT(k, d) if ((d) + 1 < live) acc[d] = acc[(d) + 1];
+#define PIXEL(after, turn)                                                                                         \
+    {                                                                                                        \
+        depthwise_pixel(at++, in_row, w, p->bias, acc, turn, size - stride, 1 + (after), size, stride);                     \
+        if (stride > 1) depthwise_pixel(at++, in_row, w, p->bias, acc, turn, size - 1, 1 + (after), size, stride);          \
+        *out++ = mts_vec_min(p->high, mts_vec_max(p->low, acc[(turn) % live]));                                                                                          \
+    }
 #define DEPTHWISE_WEIGHT(k) w[k] = mts_vec_splat(k < size * size ? mts_load(weight + k) * p->scale : 0.0f);
 #define EACH_VECTOR(M, k) M(k, 0) M(k, 1) M(k, 2) M(k, 3)
 #define FLAT_CLEAR(k, j) if (j < nv) acc[j] = p->bias;
@@ -130,6 +166,7 @@ INLINE void depthwise_line(GLOBAL const mts_real *at, mts_u32 step, const mts_ve
                            const int turn, const int tap, const int live, const int size, const int stride,
                            const int columns) {
     const int ring = (size - 1) / stride + 1;
+    mts_vec low[COLUMNS_MOST], high[COLUMNS_MOST];
     EACH_TAP(LINE_TAP)
 }
 
@@ -268,25 +305,30 @@ OUTLINE void depthwise_down_5_by_2(const depthwise_channel *p, GLOBAL const mts_
     depthwise_down(&own, weight, first, end, 5, 2);
 }
 
+/* The zeros behind the plane. */
+INLINE void depthwise_behind(const depthwise_channel *p, GLOBAL const mts_epilogue_params *e, mts_u32 channel) {
+    mts_u32 end = p->room;
+    if (e->gap + end < e->out_pitch) end = e->out_pitch - e->gap;
+    if (e->last == channel) end += e->tail;
+    if (p->room < end) mts_zero(p->out + p->room, end - p->room);
+}
+
 /* The zeros around the plane, but those between its rows; each is written by the part beside it. */
 INLINE void depthwise_border(const depthwise_channel *p, GLOBAL const mts_epilogue_params *e, mts_u32 channel,
                              int is_first, int is_last) {
     const mts_u32 pixels = p->h * p->row;
-    mts_u32 end = p->room;
     if (is_first && e->gap == VEC) {
         mts_vec_store_any(p->out - VEC, mts_vec_splat(0.0f));
     } else if (is_first) {
         mts_zero(p->out - e->gap, e->gap);
     }
     if (!is_last) return;
-    if (e->gap + end < e->out_pitch) end = e->out_pitch - e->gap;
-    if (e->last == channel) end += e->tail;
     if (pixels < p->room && pixels + VEC >= p->room) { /* pixels beside it follow */
         mts_vec_store_any(p->out + p->room - VEC, mts_vec_splat(0.0f));
     } else {
         mts_zero(p->out + pixels, p->room - pixels);
     }
-    if (p->room < end) mts_zero(p->out + p->room, end - p->room);
+    depthwise_behind(p, e, channel);
 }
 
 /* Applies a function that is not simple, in place: to what was stored, which HALF has rounded. */
@@ -301,6 +343,174 @@ INLINE void depthwise_finish(const depthwise_channel *p, GLOBAL const mts_epilog
     }
     if (end == p->room) mts_zero(p->out + pixels, p->room - pixels);
 }
+
+#if defined(MTS_SHUFFLE) && VEC >= 8
+/* ---- lanes are channels ---- */
+
+/* VEC channels, `count` floats of each from `at` on, `pitch` apart, as one vector for each position. */
+OUTLINE void depthwise_gather(GLOBAL const mts_real *at, mts_u32 pitch, mts_u32 count, mts_vec *to) {
+    for (mts_u32 i = 0; i < count; i += VEC, to += VEC) {
+        mts_vec v[VEC];
+        UNROLL for (mts_u32 l = 0; l < VEC; l++) v[l] = mts_vec_load(at + l * pitch + i);
+        mts_vec_transpose(v);
+        UNROLL for (mts_u32 l = 0; l < VEC; l++) to[l] = v[l];
+    }
+}
+
+/* The reverse of channels index[0], index[1], .. */
+OUTLINE void depthwise_scatter(const mts_vec *from, mts_u32 count, GLOBAL mts_real *out, mts_u32 pitch, mts_u32 gap,
+                               GLOBAL const mts_u32 *index) {
+    if (gap <= VEC) {
+        for (mts_u32 l = 0; l < VEC; l++) mts_vec_store_any(out + index[l] * pitch - gap, mts_vec_splat(0.0f));
+    } else {
+        for (mts_u32 l = 0; l < VEC; l++) mts_zero(out + index[l] * pitch - gap, gap);
+    }
+    for (mts_u32 i = 0; i < count; i += VEC, from += VEC) {
+        mts_vec v[VEC];
+        UNROLL for (mts_u32 l = 0; l < VEC; l++) v[l] = from[l];
+        mts_vec_transpose(v);
+        UNROLL for (mts_u32 l = 0; l < VEC; l++) mts_vec_store_any(out + index[l] * pitch + i, v[l]);
+    }
+}
+
+/* The products of a column of taps, column `tap` of the kernel for the first of `live` pixels. */
+INLINE void depthwise_pixel(const mts_vec *at, mts_u32 in_row, const mts_vec *w, mts_vec bias, mts_vec *acc,
+                            const int turn, const int tap, const int live, const int size, const int stride) {
+    const int ring = (size - 1) / stride + 1;
+    EACH_TAP(PIXEL_TAP)
+}
+
+/* `count` pixels side by side. */
+INLINE void depthwise_pixels(const depthwise_channel *p, const mts_vec *w, const mts_vec *at, mts_vec *out,
+                             mts_u32 count, const int size, const int stride) {
+    const int live = (size - 1) / stride + 1;
+    const mts_u32 in_row = p->in_row, last = count + 1 >= (mts_u32)live ? (mts_u32)live - 1 : 0;
+    mts_vec acc[LIVE_MOST + 1];
+    EACH_TAP(PIXEL_FIRST)
+    mts_u32 left = count - last;
+    if (size == 3)
+        for (; left >= (mts_u32)live; left -= (mts_u32)live) {
+            PIXEL(live - 1, 0)
+            PIXEL(live - 1, 1)
+            if (live > 2) PIXEL(live - 1, 2)
+        }
+    for (; left > 0; left--) {
+        PIXEL(live - 1, 0)
+        EACH_LIVE(PIXEL_NEXT, 0)
+    }
+    if (last > 0) {
+        if (live > 4) PIXEL(3, live - 5)
+        if (live > 3) PIXEL(2, live - 4)
+        if (live > 2) PIXEL(1, live - 3)
+        PIXEL(0, live - 2)
+    }
+}
+
+/* Weights of VEC channels, one vector for each tap; `left` floats of the pool are theirs. */
+INLINE void depthwise_weights(GLOBAL const mts_real *weight, mts_u32 left, mts_vec *w, const int size) {
+    const mts_u32 taps = (mts_u32)(size * size);
+    for (mts_u32 k = 0; k < taps; k += VEC) {
+        mts_vec v[VEC];
+        for (mts_u32 l = 0; l < VEC; l++) {
+            const mts_u32 at = l * taps + k;
+            if (at + VEC <= left) {
+                v[l] = mts_vec_load(weight + at);
+            } else {
+                float lanes[VEC];
+                for (mts_u32 i = 0; i < VEC; i++) lanes[i] = at + i < left ? mts_load(weight + at + i) : 0.0f;
+                v[l] = mts_vec_get(lanes);
+            }
+        }
+        mts_vec_transpose(v);
+        for (mts_u32 l = 0; l < VEC; l++)
+            if (k + l < 25) w[k + l] = v[l];
+    }
+}
+
+INLINE void depthwise_lanes(const depthwise_channel *p, const mts_vec *w, mts_vec scale, mts_vec *t, mts_u32 lead, const int size,
+                            const int stride) {
+    mts_vec by[25];
+    UNROLL for (int k = 0; k < size * size; k++) by[k] = mts_vec_mul(w[k], scale);
+    if (stride == 1) { /* what lies between the rows is computed with them */
+        depthwise_pixels(p, by, t + lead, t, (p->h - 1) * p->row + p->w, size, 1);
+    } else {
+        for (mts_u32 y = 0; y < p->h; y++)
+            depthwise_pixels(p, by, t + lead + y * (mts_u32)stride * p->in_row, t + y * p->row, p->w, size, stride);
+    }
+    for (mts_u32 y = 0; y < p->h; y++)
+        for (mts_u32 x = p->w; x < p->row; x++) t[y * p->row + x] = mts_vec_splat(0.0f);
+    for (mts_u32 i = p->h * p->row; i < p->room; i++) t[i] = mts_vec_splat(0.0f);
+}
+OUTLINE void depthwise_lanes_3(const depthwise_channel *p, const mts_vec *w, mts_vec scale, mts_vec *t, mts_u32 lead) {
+    const depthwise_channel own = *p;
+    depthwise_lanes(&own, w, scale, t, lead, 3, 1);
+}
+OUTLINE void depthwise_lanes_3_by_2(const depthwise_channel *p, const mts_vec *w, mts_vec scale, mts_vec *t, mts_u32 lead) {
+    const depthwise_channel own = *p;
+    depthwise_lanes(&own, w, scale, t, lead, 3, 2);
+}
+OUTLINE void depthwise_lanes_5(const depthwise_channel *p, const mts_vec *w, mts_vec scale, mts_vec *t, mts_u32 lead) {
+    const depthwise_channel own = *p;
+    depthwise_lanes(&own, w, scale, t, lead, 5, 1);
+}
+OUTLINE void depthwise_lanes_5_by_2(const depthwise_channel *p, const mts_vec *w, mts_vec scale, mts_vec *t, mts_u32 lead) {
+    const depthwise_channel own = *p;
+    depthwise_lanes(&own, w, scale, t, lead, 5, 2);
+}
+
+/* Floats of a channel's input that lanes read, from an aligned one on, `lead` before tap 0 of pixel 0. */
+INLINE mts_u32 depthwise_reach(GLOBAL const mts_depthwise_rows_params *job) {
+    return ((job->h - 1) * job->stride + job->size - 1) * job->in_row + (job->w - 1) * job->stride + job->size;
+}
+
+/* VEC channels from c on, but for functions that are not simple. */
+INLINE void depthwise_group(depthwise_channel *p, GLOBAL const mts_depthwise_rows_params *job,
+                            GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params, mts_u32 c) {
+    GLOBAL const mts_epilogue_params *e = &job->epilogue;
+    const mts_u32 taps = job->size * job->size, lead = job->in % VEC;
+    mts_vec w[25], t[LANES_MOST];
+    if (job->size == 3)
+        depthwise_weights(pool + job->weight + c * taps, (job->channels - c) * taps, w, 3);
+    else
+        depthwise_weights(pool + job->weight + c * taps, (job->channels - c) * taps, w, 5);
+    const mts_vec scale = e->scale == MTS_PARAM_NONE ? mts_vec_splat(1.0f) : mts_vec_load(pool + (e->scale + c));
+    p->bias = e->bias == MTS_PARAM_NONE ? mts_vec_splat(0.0f) : mts_vec_load(pool + (e->bias + c));
+    depthwise_gather(act + (job->in - lead + c * job->in_pitch), job->in_pitch, lead + depthwise_reach(job), t);
+    if (job->size == 3 && job->stride == 1) {
+        depthwise_lanes_3(p, w, scale, t, lead);
+    } else if (job->size == 3) {
+        depthwise_lanes_3_by_2(p, w, scale, t, lead);
+    } else if (job->stride == 1) {
+        depthwise_lanes_5(p, w, scale, t, lead);
+    } else {
+        depthwise_lanes_5_by_2(p, w, scale, t, lead);
+    }
+    depthwise_scatter(t, p->room, act + e->out, e->out_pitch, e->gap, params + e->index + c);
+}
+
+/* Whether a work-item computes channels c to stop - 1 of whole planes by groups. */
+INLINE int depthwise_by_groups(const depthwise_channel *p, GLOBAL const mts_depthwise_rows_params *job, mts_u32 c,
+                               mts_u32 stop) {
+    return p->w <= LANES_WIDTH && p->is_plain && job->multiplier == 1 && job->part >= job->h && c + VEC <= stop &&
+           depthwise_reach(job) + 2 * VEC <= LANES_MOST && p->room <= LANES_MOST;
+}
+
+/* The last group begins among the channels of the one before rather than have fewer. */
+INLINE void depthwise_groups(depthwise_channel *p, GLOBAL const mts_depthwise_rows_params *job, GLOBAL mts_real *act,
+                             GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params, mts_u32 c, mts_u32 stop) {
+    GLOBAL const mts_epilogue_params *e = &job->epilogue;
+    for (; c < stop; c += VEC) {
+        const mts_u32 first = mts_least(c, stop - VEC);
+        depthwise_group(p, job, act, pool, params, first);
+        for (mts_u32 i = first; i < first + VEC; i++) {
+            const mts_u32 channel = params[e->index + i];
+            p->out = act + e->out + channel * e->out_pitch;
+            depthwise_behind(p, e, channel);
+            depthwise_finish(p, e, 0, p->room);
+        }
+    }
+}
+#endif
 
 KERNEL void depthwise_rows__f32_planar(MTS_ARGS) {
     GLOBAL const mts_depthwise_rows_params *job =
@@ -326,6 +536,12 @@ KERNEL void depthwise_rows__f32_planar(MTS_ARGS) {
     p.inside_last = mts_vec_between(p.row < VEC ? 0.0f : (float)(p.row - VEC), 1.0f, 0.0f, (float)p.w);
     p.is_flat = depthwise_is_flat(&p) && begin == 0 && end == p.h;
 
+#if defined(MTS_SHUFFLE) && VEC >= 8
+    if (depthwise_by_groups(&p, job, c, stop)) {
+        depthwise_groups(&p, job, act, pool, params, c, stop);
+        return;
+    }
+#endif
     for (; c < stop; c++) {
         const mts_u32 channel = params[e->index + c];
         GLOBAL const mts_real *weight = pool + job->weight + c * job->size * job->size;

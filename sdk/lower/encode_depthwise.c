@@ -13,6 +13,7 @@ enum {
     ROWS_MOST = 8192,  /* less than a work-group costs; a stretch of a plane stays in the first level cache */
     ROWS_OF_PART = 4,  /* of depthwise_rows, at least: fewer are not worth their first and last input rows */
     ITEMS_PER_UNIT = 4, /* work-items that each compute unit should get at least */
+    NARROW = 8,         /* columns of planes that depthwise_rows computes by groups of a vector's channels */
 };
 
 /* Kernel parameters of all images, and the extent of the grid. */
@@ -90,13 +91,16 @@ static uint32_t pixels_of_item(const mts_encoding *l, const mts_layer *layer)
     return share < ROWS_LEAST ? ROWS_LEAST : share > ROWS_MOST ? ROWS_MOST : (uint32_t)share;
 }
 
-/* Several channels of small planes, or a part of the rows of a large one. */
-static void share_out(mts_depthwise_rows_params *r, uint32_t pixels)
+/* Several channels of small planes, whole groups of narrow ones, or a part of the rows of a large one. */
+static void share_out(mts_depthwise_rows_params *r, uint32_t pixels, uint32_t vector)
 {
     const uint32_t plane = r->h * r->row;
     const uint32_t parts = (plane + ROWS_MOST - 1) / ROWS_MOST;
     const uint32_t even = (r->h + parts - 1) / parts;
     r->each = pixels / plane > 0 ? pixels / plane : 1;
+    if (r->w <= NARROW && vector > 0) {
+        r->each = (r->each + vector - 1) / vector * vector;
+    }
     r->part = (even + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
     while (r->part < r->h && r->h % r->part > 0 && r->h % r->part < ROWS_OF_PART) {
         r->part += MTS_PLAN_ALIGN;
@@ -127,7 +131,7 @@ static mts_status add_rows(grid *g, uint32_t member, uint32_t pixels)
                                         .mask = site.mask};
     params.weight = mts_weights_dense(&l->pool, mts_member_operand(l->stitched, site.member, 1),
                                       mts_encode_owner(l, site.member));
-    share_out(&params, pixels);
+    share_out(&params, pixels, l->device->vector_floats);
     count(g, &site, (params.h + params.part - 1) / params.part,
           (site.channels + params.each - 1) / params.each);
     mts_status status = MTS_STATUS_OK;

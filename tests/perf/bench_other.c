@@ -107,13 +107,14 @@ void bench_depthwise_make(bench_world *w, const bench_depthwise *l, bench_launch
 void bench_depthwise_make_rows(bench_world *w, const bench_depthwise *l, bench_launch *launch)
 {
     const mts_u32 pad = (mts_u32)l->kernel / 2, row = (mts_u32)l->w + pad, s = (mts_u32)l->stride,
-                  taps = (mts_u32)(l->kernel * l->kernel), halo = pad * (row + 1), h = (mts_u32)l->h;
+                  taps = (mts_u32)(l->kernel * l->kernel), h = (mts_u32)l->h,
+                  halo = (pad * (row + 1) + 15) / 16 * 16; /* as the planner aligns planes */
     const bench_tensor out = {0, (mts_u32)l->channels, h, (mts_u32)l->w, row, halo, halo + 16, 0};
     bench_tensor in = out;
     in.h *= s;
     in.w *= s;
     in.row = in.w + pad;
-    in.gap = pad * (in.row + 1);
+    in.gap = (pad * (in.row + 1) + 15) / 16 * 16;
     in.tail = in.gap + 2 * row + in.row + 32;
     tensors(w, l->tasks, in, out);
     made.weight_stride = (mts_u32)l->channels * taps;
@@ -122,7 +123,7 @@ void bench_depthwise_make_rows(bench_world *w, const bench_depthwise *l, bench_l
     made.bias = random_pool(w, (size_t)l->channels);
     mts_depthwise_rows_params r = {.channels = out.channels,
                                    .multiplier = 1,
-                                   .each = 8192 / (h * row) > 0 ? 8192 / (h * row) : 1,
+                                   .each = l->w <= 8 ? 64 : 8192 / (h * row) > 0 ? 8192 / (h * row) : 1,
                                    .in_pitch = made.in.pitch,
                                    .in_row = in.row,
                                    .size = (mts_u32)l->kernel,

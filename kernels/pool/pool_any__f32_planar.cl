@@ -124,10 +124,11 @@ INLINE float pool_along(GLOBAL const mts_real *act, GLOBAL const mts_pool_params
     return most ? mts_vec_most(v) : mts_vec_sum(v);
 }
 
-/* Whether few windows are so wide that they are done one by one. */
-INLINE int pool_is_along(GLOBAL const mts_pool_params *r, mts_u32 left) {
+/* Whether few windows are so wide that they are done one by one. A row decides, not a work-item's part of it, so that
+   the order of a sum does not depend on the grid. */
+INLINE int pool_is_along(GLOBAL const mts_pool_params *r) {
     return r->dilation[1] == 1 && r->src.stride[5] == 1 &&
-           mts_least(left, VEC) * (r->window[1] / VEC + 2) <= r->window[1];
+           mts_least(r->dest.dims[5], VEC) * (r->window[1] / VEC + 2) <= r->window[1];
 }
 
 INLINE mts_vec pool_each(GLOBAL const mts_real *act, GLOBAL const mts_pool_params *r, pool_place at, mts_i32 x,
@@ -212,7 +213,7 @@ INLINE mts_vec pool_columns(GLOBAL const mts_pool_params *r, mts_i32 x) {
     return count;
 }
 #else
-#define pool_is_along(r, left) 0
+#define pool_is_along(r) 0
 #define pool_each pool_windows
 #endif
 
@@ -253,11 +254,11 @@ KERNEL void pool_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_pool_params *r = MTS_MEMBER(mts_pool_params);
     const mts_u32 end = mts_view_end(&r->src, &r->dest, r->in_h, r->in_w);
     mts_span s = mts_span_open(act, &r->dest);
+    const int along = pool_is_along(r);
     while (mts_span_next(act, &r->dest, &s)) {
         const mts_i32 y = (mts_i32)(s.y * r->stride[0]) - r->pad[0];
         const pool_place at = pool_find(r, mts_view_plane(&r->src, &s), y, end);
         const float rows = (float)pool_rows(r, y);
-        const int along = pool_is_along(r, s.n);
         if (!along && pool_is_by_line(r)) {
             pool_by_line(act, r, &s, at, rows);
             continue;

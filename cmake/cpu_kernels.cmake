@@ -49,6 +49,9 @@ foreach(row ${rows})
     string(TOUPPER "#define CASES MTS_CPU_CASES_${CMAKE_MATCH_1}" cases)
     string(REPLACE "#DEFINE" "#define" cases "${cases}\n")
   endif()
+  if(name MATCHES "_bytes__")
+    set(cases "#include \"kernels/abi/bytes.h\"\n#include \"kernels/prelude_c_words.h\"\n")
+  endif()
   file(CONFIGURE OUTPUT ${file} CONTENT
 "/* Generated from kernels/manifest.def. */
 #include \"platform/cpu/kernel.h\"

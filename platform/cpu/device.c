@@ -188,6 +188,7 @@ static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_er
         .vector_floats = set->vector,
         .work_group_size = 4096,
         .local_bytes = LOCAL_BYTES,
+        .byte_products = mts_cpu_set_multiplies_bytes(set),
         .memory_bytes = memory_bytes(),
         .buffer_bytes = memory_bytes(),
     };

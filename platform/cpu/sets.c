@@ -88,6 +88,16 @@ const mts_cpu_set *mts_cpu_set_of(uint32_t vector)
     return NULL;
 }
 
+bool mts_cpu_set_multiplies_bytes(const mts_cpu_set *set)
+{
+#if defined(__x86_64__)
+    return set->vector == 16 && __builtin_cpu_supports("avx512vnni"); /* kernels/prelude_c_words.h */
+#else
+    (void)set;
+    return false;
+#endif
+}
+
 mts_cpu_function *mts_cpu_find(const mts_cpu_set *set, const char *name, bool half, uint32_t chains)
 {
     for (const mts_cpu_entry *entry = set->tables[half ? 1 : 0]; entry->name; entry++) {

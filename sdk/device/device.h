@@ -82,6 +82,8 @@ typedef struct mts_device_info {
     bool half_products;
     /* A work-group multiplies 16 x 16 x 16 matrices of float16 (tensor cores). */
     bool matrix_units;
+    /* It multiplies bytes and sums them in int32 at several times the rate of floats (kernels conv_bytes). */
+    bool byte_products;
     /* CUDA: compute capability, e.g. 87. Elsewhere 0. */
     uint32_t arch;
 } mts_device_info;

@@ -18,6 +18,7 @@ typedef int32_t mts_i32;
 typedef float mts_f32;
 
 #include "kernels/abi/params.h"
+#include "kernels/abi/bytes.h"
 
 #define MTS_PARAM_WORDS(type) ((uint32_t)(sizeof(type) / sizeof(mts_u32)))
 

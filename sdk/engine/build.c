@@ -139,8 +139,11 @@ static uint64_t buffer_elements(const mts_builder *b)
 static mts_status plan(mts_builder *b)
 {
     const mts_device_info *info = &b->engine->device->info;
-    mts_plan_request wanted = {
-        .stitched = b->stitched, .inputs = b->input_kinds, .strided_rows = mts_launch_by_rows(info)};
+    mts_plan_request wanted = {.stitched = b->stitched,
+                               .inputs = b->input_kinds,
+                               .byte_products =
+                                   info->byte_products && b->engine->stats.precision == MTS_PRECISION_FLOAT32,
+                               .strided_rows = mts_launch_by_rows(info)};
     mts_status status = MTS_STATUS_OK;
     if (b->lanes) {
         wanted.lanes = info->compute_units;

@@ -14,6 +14,8 @@
 /* The arena's content, twice: as it was, and as it is. */
 typedef struct content {
     unsigned char *before, *now;
+    /* For each element: 1 if it looked like no number when a launch that stores codes of 8 bits had run. */
+    unsigned char *codes;
     size_t size;
     bool half;
 } content;
@@ -37,7 +39,7 @@ static bool look(const content *c, bool clear)
     const size_t element = c->half ? sizeof(uint16_t) : sizeof(float);
     bool all = true;
     for (size_t i = 0; i < c->size / element; i++) {
-        if (!is_finite_at(c, i)) {
+        if (!c->codes[i] && !is_finite_at(c, i)) {
             all = false;
             if (!clear) {
                 return false;
@@ -46,6 +48,20 @@ static bool look(const content *c, bool clear)
         }
     }
     return all;
+}
+
+/* Words of codes (kernels/abi/bytes.h) may have the bits of any float. */
+static bool stores_codes(const mts_encoded_launch *launch)
+{
+    return strstr(launch->kernel, "__i32_words") != NULL;
+}
+
+static void note_codes(content *c)
+{
+    const size_t element = c->half ? sizeof(uint16_t) : sizeof(float);
+    for (size_t i = 0; i < c->size / element; i++) {
+        c->codes[i] = c->codes[i] || !is_finite_at(c, i);
+    }
 }
 
 static mts_status run_one(mts_engine *engine, uint32_t index, mts_error *error)
@@ -74,6 +90,9 @@ static mts_status find(mts_engine *engine, content *c, const char **label, mts_e
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < engine->launches.count && !*label; i++) {
         status = run_one(engine, i, error);
         MTS_TRY(status, mts_buffer_read(act, 0, c->now, c->size, error));
+        if (status == MTS_STATUS_OK && stores_codes(&engine->launches.encoded[i])) {
+            note_codes(c);
+        }
         *label = status == MTS_STATUS_OK && !look(c, false) ? engine->launches.encoded[i].label : NULL;
     }
     /* Also after a failure, whose sentence stays: outputs of the last run lie there. */
@@ -101,8 +120,10 @@ mts_status mts_engine_find_overflow(mts_engine *engine, const char **label, mts_
                  .half = engine->outputs.precision != MTS_PRECISION_FLOAT32};
     c.before = mts_alloc_zero(engine->allocator, c.size, 1);
     c.now = mts_alloc_zero(engine->allocator, c.size, 1);
-    status = c.before && c.now ? find(engine, &c, label, error) : mts_fail_memory(error);
+    c.codes = mts_alloc_zero(engine->allocator, c.size, 1);
+    status = c.before && c.now && c.codes ? find(engine, &c, label, error) : mts_fail_memory(error);
     mts_alloc_free(engine->allocator, c.before);
     mts_alloc_free(engine->allocator, c.now);
+    mts_alloc_free(engine->allocator, c.codes);
     return status;
 }

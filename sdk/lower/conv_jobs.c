@@ -57,8 +57,7 @@ static void add_epilogue(mts_tiler *t, mts_tile_job *to, const mts_epilogue_para
     to->last_epilogue = index;
 }
 
-/* Adds a job, or only its epilogue if an equal job of the layer exists. */
-static void add_job(mts_tiler *t, const mts_tile_job *fresh, const mts_epilogue_params *epilogue)
+bool mts_tiler_add(mts_tiler *t, const mts_tile_job *fresh, const mts_epilogue_params *epilogue)
 {
     const bool shared = t->encoding->stitched->shared;
     const uint32_t key[2] = {fresh->params.in, fresh->segments[0].weight_a};
@@ -67,17 +66,18 @@ static void add_job(mts_tiler *t, const mts_tile_job *fresh, const mts_epilogue_
         shared ? mts_map_find(&t->equal_jobs, hash, same_job, t->jobs, fresh) : MTS_MAP_NONE;
     if (known != MTS_MAP_NONE) {
         add_epilogue(t, &t->jobs[known], epilogue, fresh->task_mask);
-        return;
+        return false;
     }
     if (!mts_alloc_grow(t->scratch.allocator, (void **)&t->jobs, &t->job_capacity, t->job_count + 1,
                         sizeof *t->jobs) ||
         (shared && !mts_map_add(&t->equal_jobs, hash, (uint32_t)t->job_count))) {
         mts_tiler_memory(t);
-        return;
+        return false;
     }
     mts_tile_job *added = &t->jobs[t->job_count++];
     *added = *fresh;
     add_epilogue(t, added, epilogue, fresh->task_mask);
+    return true;
 }
 
 /* Packs a row block's weights and writes its K segments. */
@@ -135,9 +135,7 @@ static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *we
     for (uint32_t image = 0; image < site->images && t->code == MTS_STATUS_OK; image++) {
         fresh.params.in = site->in + (image * site->in_channels + group * depth) * site->in_pitch;
         const mts_epilogue_params epilogue = mts_conv_epilogue(t->encoding, site, image, block->row_a);
-        const size_t before = t->job_count;
-        add_job(t, &fresh, &epilogue);
-        if (t->job_count > before) {
+        if (mts_tiler_add(t, &fresh, &epilogue)) {
             t->encoding->mul_adds += fresh.work * site->out->dims[4] * site->out->dims[5];
         }
     }
@@ -150,7 +148,7 @@ static bool is_tiled(const mts_tiler *t, uint32_t member)
 
 /*
  * Rows of shared and of private blocks side by side load each input vector once. Where members read one
- * input, rows of a shared block stay separate instead: then their jobs are equal and are computed once (add_job).
+ * input, rows of a shared block stay separate instead: then their jobs are equal and are computed once (mts_tiler_add).
  */
 static mts_tiles_mode choose_mode(const mts_tiler *t, uint32_t index)
 {
@@ -263,12 +261,18 @@ void mts_tiler_entries(mts_tiler *t, mts_entry_kind kind, const uint32_t *masks,
     entries->job_count = t->shared_count;
 }
 
-void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,
-                    mts_kernel_cases *cases)
+void mts_tiler_begin(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,
+                     mts_kernel_cases *cases)
 {
     *t = (mts_tiler){.encoding = encoding, .layer = layer, .rows = rows, .cases = cases};
     mts_arena_init(&t->scratch, encoding->arena->allocator);
     mts_map_init(&t->equal_jobs, encoding->arena->allocator);
+}
+
+void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,
+                    mts_kernel_cases *cases)
+{
+    mts_tiler_begin(t, encoding, layer, rows, cases);
     for (uint32_t m = layer->first; t->code == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
         if (is_tiled(t, m)) {
             add_member(t, m);

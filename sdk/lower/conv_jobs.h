@@ -48,6 +48,11 @@ typedef struct mts_tiler {
 void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,
                     mts_kernel_cases *cases);
 void mts_tiler_close(mts_tiler *t);
+/* The same without jobs, for callers that make their own: */
+void mts_tiler_begin(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,
+                     mts_kernel_cases *cases);
+/* Adds a job, or only its epilogue if an equal job of the layer exists; false: only that, or a failure. */
+bool mts_tiler_add(mts_tiler *t, const mts_tile_job *fresh, const mts_epilogue_params *epilogue);
 /* OUT_OF_MEMORY (or LIMIT, if the pool is full), which it also keeps in t->code. */
 mts_status mts_tiler_memory(mts_tiler *t);
 /* Sorts the jobs, larger ones first, those that share weights side by side, and writes them to the parameter buffer. */

@@ -175,6 +175,65 @@ static mts_copy_params thinned(const mts_encoding *encoding, const mts_conversio
     return params;
 }
 
+/* ---- codes ---- */
+
+static mts_pack_params pack_of(const mts_encoding *encoding, const mts_conversion *c)
+{
+    const mts_storage *out = &encoding->plan->storages[c->storage];
+    const mts_shape *shape = &encoding->stitched->values[c->value].shape;
+    const mts_view_params view = mts_encode_view(encoding, c->value);
+    const mts_grid *grid = &encoding->plan->grids[c->value];
+    return (mts_pack_params){.out = (mts_u32)out->offset,
+                             .pitch = out->pitch,
+                             .rows = c->rows,
+                             .row = out->row,
+                             .images = (mts_u32)shape->dims[0],
+                             .channels = (mts_u32)shape->dims[1],
+                             .sy = c->stride[0],
+                             .sx = c->stride[1],
+                             .phases = c->phases,
+                             .top = (mts_i32)c->top,
+                             .left = (mts_i32)c->left,
+                             .src = view.base,
+                             .src_pitch = view.stride[3],
+                             .src_row = view.stride[4],
+                             .in_h = (mts_u32)shape->dims[2],
+                             .in_w = (mts_u32)shape->dims[3],
+                             .inverse = 1.0f / grid->step,
+                             .least = grid->least};
+}
+
+static mts_status launch_pack(mts_encoding *encoding, const uint32_t *which, uint32_t count)
+{
+    mts_pack_params *params = mts_arena_zero(encoding->arena, count, sizeof *params);
+    uint32_t *heights = mts_encode_heights(encoding, count);
+    mts_encoded_launch launch = {.kernel = "pack_bytes__i32_words",
+                                 .defines = mts_launch_defines(encoding->device, encoding->precision),
+                                 .label = "floats to codes",
+                                 .members = count};
+    uint32_t pitch = 0, planes = 0;
+    for (uint32_t i = 0; params && i < count; i++) {
+        params[i] = pack_of(encoding, &encoding->plan->conversions[which[i]]);
+        const uint32_t high = params[i].images * ((params[i].channels + 3) / 4);
+        pitch = params[i].pitch > pitch ? params[i].pitch : pitch;
+        planes = high > planes ? high : planes;
+        if (heights) {
+            heights[i] = high;
+        }
+    }
+    if (!params) {
+        return mts_encode_memory(encoding);
+    }
+    launch.first = mts_param_buffer_add(&encoding->params, params, MTS_PARAM_WORDS(mts_pack_params) * count);
+    mts_launch_over_plane(encoding->device, pitch, launch.global, launch.local);
+    launch.global[1] = planes;
+    launch.global[2] = count;
+    launch.entries.heights = heights;
+    mts_status status = mts_encode_launch(encoding, &launch);
+    MTS_TRY(status, mark_conversions(encoding, which, count, MTS_PARAM_WORDS(mts_pack_params)));
+    return status;
+}
+
 /* Conversions of zero-copy inputs each read a buffer of their own; the others are a launch of each kind. */
 mts_status mts_encode_space_to_depth(mts_encoding *encoding, const mts_step *step)
 {
@@ -182,13 +241,17 @@ mts_status mts_encode_space_to_depth(mts_encoding *encoding, const mts_step *ste
     uint32_t *kept = mts_arena_zero(encoding->arena, step->count, sizeof *kept);
     uint32_t *thinner = mts_arena_zero(encoding->arena, step->count, sizeof *thinner);
     mts_copy_params *thin = mts_arena_zero(encoding->arena, step->count, sizeof *thin);
+    uint32_t *coded = mts_arena_zero(encoding->arena, step->count, sizeof *coded);
     uint32_t count = 0;
+    uint32_t coded_count = 0;
     uint32_t thin_count = 0;
-    mts_status status = kept && thinner && thin ? MTS_STATUS_OK : mts_encode_memory(encoding);
+    mts_status status = kept && thinner && thin && coded ? MTS_STATUS_OK : mts_encode_memory(encoding);
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < step->count; i++) {
         const uint32_t which = plan->order[step->first + i];
         const mts_conversion *c = &plan->conversions[which];
-        if (c->zero_copy) {
+        if (c->codes) {
+            coded[coded_count++] = which;
+        } else if (c->zero_copy) {
             status =
                 launch_space_to_depth(encoding, &which, 1, encoding->stitched->values[c->value].slot + 1);
         } else if (c->phases < c->stride[0] * c->stride[1]) {
@@ -197,6 +260,9 @@ mts_status mts_encode_space_to_depth(mts_encoding *encoding, const mts_step *ste
         } else {
             kept[count++] = which;
         }
+    }
+    if (status == MTS_STATUS_OK && coded_count > 0) {
+        status = launch_pack(encoding, coded, coded_count);
     }
     if (status == MTS_STATUS_OK && thin_count > 0) {
         status = encode_copies(encoding, thinner, thin_count, thin, "every other pixel");

@@ -251,7 +251,7 @@ static uint32_t write_tiles(mts_tiler *t, uint32_t **masks, size_t *count)
     return first;
 }
 
-static mts_status launch_tiles(mts_tiler *t, const mts_kernel_config *config)
+mts_status mts_tile_launch(mts_tiler *t, const mts_kernel_config *config, mts_encoded_launch launch)
 {
     mts_encoding *l = t->encoding;
     const uint32_t local = config->local;
@@ -259,8 +259,7 @@ static mts_status launch_tiles(mts_tiler *t, const mts_kernel_config *config)
     size_t tiles = 0;
     uint32_t *masks = NULL;
     mts_tiler_write(t);
-    mts_encoded_launch launch = {
-        .kind = MTS_LAUNCH_TILES, .kernel = "conv_tile__f32_planar", .members = t->members};
+    launch.members = t->members;
     launch.first = write_tiles(t, &masks, &tiles);
     launch.label = mts_tiler_label(t);
     if (t->code != MTS_STATUS_OK || tiles * local > UINT32_MAX) {
@@ -280,7 +279,8 @@ mts_status mts_encode_tile(mts_encoding *encoding, const mts_layer *layer, const
 {
     mts_tiler t;
     mts_tiler_open(&t, encoding, layer, config->rows, &encoding->cases);
-    const mts_status status = t.code == MTS_STATUS_OK ? launch_tiles(&t, config) : t.code;
+    const mts_encoded_launch launch = {.kind = MTS_LAUNCH_TILES, .kernel = "conv_tile__f32_planar"};
+    const mts_status status = t.code == MTS_STATUS_OK ? mts_tile_launch(&t, config, launch) : t.code;
     mts_tiler_close(&t);
     return status;
 }

@@ -4,6 +4,7 @@
 #ifndef MTS_LOWER_ENCODE_TILE_H
 #define MTS_LOWER_ENCODE_TILE_H
 
+#include "lower/conv_jobs.h"
 #include "plan/kernel_config.h"
 
 /* A configuration that was made for another device of the same kind may ask for larger work-groups than this
@@ -15,5 +16,8 @@ mts_kernel_config mts_tile_usual(const mts_device_info *device);
 bool mts_tile_prefers(const mts_device_info *device, const mts_layer_facts *facts, mts_kernel_config *out);
 /* Shape number `index` that is worth measuring; false beyond the last. */
 bool mts_tile_candidate(const mts_device_info *device, uint32_t index, mts_kernel_config *out);
+
+/* Cuts jobs into tiles and appends their launch; kind, kernel and build options are the caller's. */
+mts_status mts_tile_launch(mts_tiler *t, const mts_kernel_config *config, mts_encoded_launch launch);
 
 #endif

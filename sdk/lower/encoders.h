@@ -53,6 +53,8 @@ mts_status mts_encode_block(mts_encoding *encoding, const mts_layer *layer, cons
 mts_status mts_encode_winograd(mts_encoding *encoding, const mts_layer *layer,
                                const mts_kernel_config *config);
 mts_status mts_encode_gemm(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config);
+/* 8-bit numbers: every device whose plan has such members. */
+mts_status mts_encode_bytes(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config);
 mts_status mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer,
                                 const mts_kernel_config *config);
 mts_status mts_encode_fc_lanes(mts_encoding *encoding, const mts_layer *layer,

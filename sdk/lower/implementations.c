@@ -70,6 +70,7 @@ static const implementation table[] = {
      .accepts = mts_gemm_accepts,
      .candidate = gemm_candidate,
      .encode = mts_encode_gemm},
+    {.variant = MTS_VARIANT_BYTES, .encode = mts_encode_bytes},
     {.variant = MTS_VARIANT_DEPTHWISE, .encode = mts_encode_depthwise},
     {.variant = MTS_VARIANT_FC,
      .kernel = MTS_KERNEL_CONFIG_BLOCK,
@@ -249,7 +250,8 @@ static mts_status encode_variant(mts_encoding *encoding, const mts_layer *layer,
 
 mts_status mts_encode_conv(mts_encoding *encoding, const mts_layer *layer)
 {
-    static const mts_variant variants[] = {MTS_VARIANT_TILE, MTS_VARIANT_DEPTHWISE, MTS_VARIANT_FC};
+    static const mts_variant variants[] = {MTS_VARIANT_TILE, MTS_VARIANT_BYTES, MTS_VARIANT_DEPTHWISE,
+                                           MTS_VARIANT_FC};
     mts_status status = is_configured(encoding, layer) ? find_config(encoding, layer) : MTS_STATUS_OK;
     for (uint32_t v = 0; status == MTS_STATUS_OK && v < sizeof variants / sizeof variants[0]; v++) {
         if (has_variant(encoding, layer, variants[v])) {

@@ -43,8 +43,8 @@ static void add_source(sources *s, source fresh)
     s->items[s->count++] = fresh;
 }
 
-/* Weights lie in the pool in the session's precision, whatever the bundle holds. */
-static void add_constant(sources *s, const mts_member *member, const mts_value *value)
+/* Weights lie in the pool in the session's precision, whatever the bundle holds, or as `size` bytes each. */
+static void add_constant(sources *s, const mts_member *member, const mts_value *value, size_t size)
 {
     uint32_t out = 0;
     uint32_t in = 0;
@@ -56,8 +56,7 @@ static void add_constant(sources *s, const mts_member *member, const mts_value *
         add_source(s, (source){.id = numbered ? ref->block : (uint64_t)(uintptr_t)ref->data,
                                .kind = numbered ? 1 : 2,
                                .owner = mts_encode_owner(s->encoding, member),
-                               .bytes = (uint64_t)ref->out_count * ref->in_count * inner *
-                                        mts_precision_size(s->encoding->precision)});
+                               .bytes = (uint64_t)ref->out_count * ref->in_count * inner * size});
     }
 }
 
@@ -74,14 +73,18 @@ static uint64_t layer_bytes(const mts_encoding *encoding, const mts_layer *layer
     uint64_t bytes = 0;
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
         const mts_member *member = &encoding->stitched->members[m];
-        bytes += value_bytes(encoding, member->output);
+        const mts_member_plan *how = &encoding->plan->members[m];
+        const bool codes = how->variant == MTS_VARIANT_BYTES;
+        const size_t size = mts_precision_size(encoding->precision);
+        bytes += how->bare ? 0 : value_bytes(encoding, member->output);
+        bytes += how->codes_conversion != MTS_NONE ? value_elements(encoding, member->output) : 0;
         for (uint32_t i = 0; i < member->input_count; i++) {
             const mts_value *constant = mts_member_operand(encoding->stitched, member, i);
             if (member->inputs[i] != MTS_NONE) {
-                add_source(
-                    &s, (source){.id = member->inputs[i], .bytes = value_bytes(encoding, member->inputs[i])});
+                const uint64_t elements = value_elements(encoding, member->inputs[i]);
+                add_source(&s, (source){.id = member->inputs[i], .bytes = elements * (codes ? 1 : size)});
             } else if (constant) {
-                add_constant(&s, member, constant);
+                add_constant(&s, member, constant, codes && i == 1 ? 1 : size);
             }
         }
     }

@@ -14,7 +14,16 @@
 
 enum { POOL_ALIGN = 16 }; /* floats: vector loads of lanes and masks */
 
-typedef enum key_kind { KEY_ROWS = 1, KEY_LANES, KEY_DENSE, KEY_ORDERED, KEY_MASK, KEY_WINOGRAD } key_kind;
+typedef enum key_kind {
+    KEY_ROWS = 1,
+    KEY_LANES,
+    KEY_DENSE,
+    KEY_ORDERED,
+    KEY_MASK,
+    KEY_WINOGRAD,
+    KEY_WORDS,
+    KEY_SCALED
+} key_kind;
 
 /* All members are set and compared byte by byte. */
 typedef struct pool_key {
@@ -290,6 +299,61 @@ uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t 
         for (size_t c = 0; c < depth; c++) {
             pack[c * lanes] = element(weight, ref->data, (key.row + r) * depth + c);
         }
+    }
+    return store(pool, space, offset);
+}
+
+/* Adds a cell's bytes to the words of its taps, `rows` words apart. Returns their sum. */
+static int32_t add_bytes(int32_t *words, uint32_t rows, const int8_t *cell, uint32_t taps, uint32_t lane)
+{
+    int32_t sum = 0;
+    for (uint32_t k = 0; k < taps; k++) {
+        words[(size_t)k * rows] |= (int32_t)((uint32_t)(uint8_t)cell[k] << 8 * lane);
+        sum += cell[k];
+    }
+    return sum;
+}
+
+uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t ref_index,
+                           const mts_weights_part *part, uint32_t owner)
+{
+    const mts_block_ref *ref = &weight->blocks[ref_index];
+    uint32_t out = 0, in = 0, inner = 0;
+    mts_value_matrix(weight, &out, &in, &inner);
+    const uint32_t rows = (part->rows + 3) / 4 * 4;
+    const uint32_t skip = part->diagonal ? 0 : part->channel - ref->in_first, phase = part->channel % 4;
+    const uint32_t words = (phase + part->count + 3) / 4;
+    pool_key key = key_of(KEY_WORDS, ref, owner, part->row - ref->out_first, part->rows);
+    key.lanes = part->count << 3 | phase << 1 | (part->diagonal ? 1 : 0);
+    key.other = (uint64_t)ref->in_count << 32 | skip;
+    uint32_t offset = 0;
+    int32_t *space = (int32_t *)claim(pool, &key, rows + (size_t)words * inner * rows, &offset);
+    for (uint32_t r = 0; space && r < part->rows; r++) {
+        const int8_t *row = (const int8_t *)ref->data + ((size_t)key.row + r) * ref->in_count * inner;
+        for (uint32_t c = 0; c < (part->diagonal ? 1 : part->count); c++) {
+            const uint32_t lane = part->diagonal ? r % 4 : (phase + c) % 4;
+            const uint32_t word = part->diagonal ? 0 : (phase + c) / 4;
+            space[r] += add_bytes(&space[rows + (size_t)word * inner * rows + r], rows,
+                                  row + ((size_t)skip + c) * inner, inner, lane);
+        }
+    }
+    return offset;
+}
+
+uint32_t mts_weights_scaled(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
+                            double factor, uint32_t owner)
+{
+    const mts_block_ref none = {.block = MTS_NONE};
+    pool_key key = key_of(KEY_SCALED, value ? &value->blocks[0] : &none, owner, 0, count);
+    key.other = (uint64_t)(uintptr_t)order;
+    const float bits = (float)factor;
+    memcpy(&key.lanes, &bits, sizeof bits);
+    uint32_t offset = 0;
+    float *space = claim(pool, &key, count, &offset);
+    for (uint32_t i = 0; space && i < count; i++) {
+        const double scale =
+            value ? (double)element(value, value->blocks[0].data, order ? order[i] : i) : 1.0;
+        space[i] = (float)(scale * factor);
     }
     return store(pool, space, offset);
 }

@@ -80,6 +80,21 @@ uint32_t mts_weights_winograd(mts_weights *pool, const mts_value *weight, uint32
 /* The same rows packed [ceil(rows / lanes)][channels][lanes], rows beyond the last are zero. inner = 1. */
 uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,
                            uint32_t rows, uint32_t lanes, uint32_t owner);
+/*
+ * Part of an int8 weight for conv_bytes (kernels/abi/bytes.h): i32 sums of the rows [row, row + rows), then words of the channels
+ * [channel, channel + count), both of the value. diagonal: a depthwise weight, of at most 4 rows whose first is a multiple
+ * of 4; row r has its one channel's weights in byte r of the only word.
+ */
+typedef struct mts_weights_part {
+    uint32_t row, rows, channel, count;
+    bool diagonal;
+} mts_weights_part;
+
+uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t ref,
+                           const mts_weights_part *part, uint32_t owner);
+/* f32[count]: a vector, or ones where it is NULL, in the order of `order` (NULL: as it is), times a factor. */
+uint32_t mts_weights_scaled(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
+                            double factor, uint32_t owner);
 /* A whole constant, row-major. */
 uint32_t mts_weights_dense(mts_weights *pool, const mts_value *value, uint32_t owner);
 /* A vector with its elements in the order of order[0..count-1]; order is part of the identity by address. */

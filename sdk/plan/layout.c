@@ -3,6 +3,7 @@
  */
 #include "plan/layout.h"
 
+#include "plan/codes.h"
 #include "plan/places.h"
 
 /* A value's own storage, or a conversion (index value_count + conversion), while classes are formed. */
@@ -21,20 +22,9 @@ typedef struct layouter {
     bool *forced; /* per svalue: must be dense */
     mts_place *places;
     const uint8_t *inputs;
-    bool strided_rows;
+    bool strided_rows, byte_products;
     mts_error *error;
 } layouter;
-
-bool mts_storage_is_dense(const mts_storage *storage)
-{
-    return storage->gap == 0 && storage->row == storage->dims[5] &&
-           storage->pitch == storage->dims[4] * storage->dims[5];
-}
-
-uint32_t mts_storage_planes(const mts_storage *storage)
-{
-    return storage->dims[0] * storage->dims[1] * storage->dims[2] * storage->dims[3];
-}
 
 bool mts_plan_by_rows(const mts_attrs_conv *conv)
 {
@@ -125,13 +115,13 @@ static mts_input_kind input_kind(const layouter *l, uint32_t value)
     return in_arena ? MTS_INPUT_ARENA : (mts_input_kind)l->inputs[value];
 }
 
-/* The space-to-depth conversion of a value with this stride, added on first use. */
-static uint32_t space_to_depth_of(layouter *l, uint32_t value, const uint32_t stride[2])
+/* The space-to-depth conversion of a value with this stride, of floats or of codes, added on first use. */
+static uint32_t space_to_depth_of(layouter *l, uint32_t value, const uint32_t stride[2], bool codes)
 {
     mts_plan *plan = l->plan;
     for (uint32_t i = 0; i < plan->conversion_count; i++) {
         const mts_conversion *c = &plan->conversions[i];
-        if (c->value == value && c->space_to_depth && c->stride[0] == stride[0] &&
+        if (c->value == value && c->space_to_depth && c->codes == codes && c->stride[0] == stride[0] &&
             c->stride[1] == stride[1]) {
             return i;
         }
@@ -140,6 +130,8 @@ static uint32_t space_to_depth_of(layouter *l, uint32_t value, const uint32_t st
     *c = (mts_conversion){.value = value,
                           .storage = MTS_NONE,
                           .space_to_depth = true,
+                          .codes = codes,
+                          .producer = MTS_NONE,
                           .stride = {stride[0], stride[1]},
                           .phases = 1};
     return plan->conversion_count++;
@@ -164,7 +156,8 @@ static bool reads_beyond(const layouter *l, const mts_member *member, const mts_
 static void need_split_border(layouter *l, const mts_member *member, mts_member_plan *how)
 {
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
-    how->input_conversion = space_to_depth_of(l, member->inputs[0], conv->stride);
+    how->input_conversion =
+        space_to_depth_of(l, member->inputs[0], conv->stride, how->variant == MTS_VARIANT_BYTES);
     mts_conversion *c = &l->plan->conversions[how->input_conversion];
     c->top = larger(c->top, (uint32_t)conv->pad[0]);
     c->left = larger(c->left, (uint32_t)conv->pad[1]);
@@ -212,7 +205,7 @@ static void tie_residual(layouter *l, const mts_member *member, mts_member_plan 
         return;
     }
     const uint32_t stride[2] = {1, 1};
-    how->residual_conversion = space_to_depth_of(l, residual, stride);
+    how->residual_conversion = space_to_depth_of(l, residual, stride, false);
     mts_conversion *c = &l->plan->conversions[how->residual_conversion];
     c->rows = larger(c->rows, (uint32_t)shape->dims[2] + c->top);
     c->columns = larger(c->columns, (uint32_t)shape->dims[3] + c->left);
@@ -220,7 +213,8 @@ static void tie_residual(layouter *l, const mts_member *member, mts_member_plan 
 
 static bool by_pixels(const mts_member_plan *how)
 {
-    return how->variant == MTS_VARIANT_TILE || how->variant == MTS_VARIANT_DEPTHWISE;
+    return how->variant == MTS_VARIANT_TILE || how->variant == MTS_VARIANT_DEPTHWISE ||
+           how->variant == MTS_VARIANT_BYTES;
 }
 
 /* Whether a member reads its strided input where it lies. */
@@ -235,6 +229,9 @@ static bool reads_strided(const layouter *l, const mts_member *member)
 static bool reads_native(const layouter *l, const mts_member *member)
 {
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
+    if (l->plan->members[member - l->stitched->members].variant == MTS_VARIANT_BYTES) {
+        return false; /* it reads codes */
+    }
     return (conv->stride[0] == 1 && conv->stride[1] == 1 && !l->forced[member->inputs[0]]) ||
            reads_strided(l, member);
 }
@@ -257,7 +254,11 @@ static void classify_members(layouter *l)
         mts_member_plan *how = &l->plan->members[m];
         *how = (mts_member_plan){.variant = choose_variant(s, &s->members[m]),
                                  .input_conversion = MTS_NONE,
-                                 .residual_conversion = MTS_NONE};
+                                 .residual_conversion = MTS_NONE,
+                                 .codes_conversion = MTS_NONE};
+        if (l->byte_products && by_pixels(how) && mts_bytes_accepts(s, &s->members[m], l->plan->grids)) {
+            how->variant = MTS_VARIANT_BYTES;
+        }
         const mts_node *node = mts_member_node(s, &s->members[m]);
         l->forced[s->members[m].output] =
             how->variant == MTS_VARIANT_FC || changes_rank(node) || mts_place_scales_dense(s, &s->members[m]);
@@ -273,6 +274,9 @@ static void form_classes(layouter *l)
         if (by_pixels(&l->plan->members[m]) && !reads_native(l, &s->members[m])) {
             need_split_border(l, &s->members[m], &l->plan->members[m]);
         }
+    }
+    if (l->byte_products) {
+        mts_codes_link(l->plan);
     }
     for (uint32_t m = 0; m < s->member_count; m++) {
         const mts_member *member = &s->members[m];
@@ -291,6 +295,9 @@ static void form_classes(layouter *l)
         } else {
             need_split_size(l, member, how->input_conversion);
             tie(l, member->output, conversion_cell(l, how->input_conversion));
+        }
+        if (how->codes_conversion != MTS_NONE) {
+            tie(l, member->output, conversion_cell(l, how->codes_conversion));
         }
         tie_residual(l, member, how);
         if (how->residual_conversion != MTS_NONE) {
@@ -406,11 +413,17 @@ static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
     mts_storage s = {.region = MTS_REGION_TRANSIENT,
                      .row = l->cells[find_root(l->cells, conversion_cell(l, conversion))].row};
     mts_shape_pad(shape, s.dims);
-    s.dims[3] *= c->phases;
+    const uint64_t image = (uint64_t)s.dims[4] * s.row;
+    s.dims[3] = (c->codes ? (s.dims[3] + 3) / 4 : s.dims[3]) * c->phases;
     s.dims[4] = c->rows;
     s.dims[5] = c->columns;
     c->zero_copy = input_kind(l, c->value) == MTS_INPUT_ZERO_COPY;
-    return add_storage(l, &s, round_up((uint64_t)c->rows * s.row), overrun(s.row), &c->storage);
+    uint64_t plane = round_up((uint64_t)c->rows * s.row);
+    if (c->producer != MTS_NONE) { /* which stores whole vectors */
+        const uint64_t stored = round_up((uint64_t)c->top * s.row + c->left + round_up(image));
+        plane = stored > plane ? stored : plane;
+    }
+    return add_storage(l, &s, plane, overrun(s.row), &c->storage);
 }
 
 uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value)
@@ -438,7 +451,7 @@ static mts_status dense_copy(layouter *l, uint32_t value, uint32_t *storage)
         return MTS_STATUS_OK;
     }
     mts_conversion *c = &plan->conversions[plan->conversion_count++];
-    *c = (mts_conversion){.value = value};
+    *c = (mts_conversion){.value = value, .producer = MTS_NONE};
     const mts_status status = add_dense(l, value_shape(l, value), MTS_REGION_TRANSIENT, &c->storage);
     *storage = c->storage;
     return status;
@@ -530,9 +543,11 @@ static mts_status decide_in_place(layouter *l, mts_arena *arena)
     l->plan->members = mts_arena_zero(arena, s->member_count, sizeof *l->plan->members);
     l->forced = mts_arena_zero(arena, s->value_count, sizeof *l->forced);
     l->places = mts_arena_zero(arena, s->value_count, sizeof *l->places);
-    if (!l->plan->members || !l->forced || !l->places) {
+    l->plan->grids = mts_arena_zero(arena, s->value_count, sizeof *l->plan->grids);
+    if (!l->plan->members || !l->forced || !l->places || !l->plan->grids) {
         return mts_fail_memory(l->error);
     }
+    mts_bytes_grids(s, l->plan->grids);
     classify_members(l);
     return mts_places_find(l->plan, l->forced, l->places, arena, l->error);
 }
@@ -555,6 +570,7 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
                   .stitched = s,
                   .inputs = request->inputs,
                   .strided_rows = request->strided_rows,
+                  .byte_products = request->byte_products,
                   .error = error};
     const size_t conversions = mts_layout_conversions_most(s);
     plan->conversions = mts_arena_zero(arena, conversions, sizeof *plan->conversions);

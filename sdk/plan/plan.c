@@ -156,7 +156,13 @@ static void touch_member(mts_plan *plan, uint32_t member, uint32_t step)
             touch(plan, operand_storage(plan, member, i), step, false);
         }
     }
-    touch(plan, plan->value_storage[m->output], step, true);
+    const mts_member_plan *how = &plan->members[member];
+    if (!how->bare) {
+        touch(plan, plan->value_storage[m->output], step, true);
+    }
+    if (how->codes_conversion != MTS_NONE) {
+        touch(plan, plan->conversions[how->codes_conversion].storage, step, true);
+    }
 }
 
 static void add_steps(mts_plan *plan)

@@ -14,6 +14,7 @@
 #define MTS_PLAN_PLAN_H
 
 #include "plan/arena.h"
+#include "plan/bytes.h"
 #include "stitch/stitch.h"
 
 #define MTS_PLAN_ALIGN 16u /* floats: planes of convolutions begin on a vector of the widest device */
@@ -51,7 +52,8 @@ typedef enum mts_variant {
     MTS_VARIANT_NONE = 0, /* not a convolution */
     MTS_VARIANT_TILE = 1,
     MTS_VARIANT_DEPTHWISE = 2,
-    MTS_VARIANT_FC = 3
+    MTS_VARIANT_FC = 3,
+    MTS_VARIANT_BYTES = 4 /* of 8-bit numbers: it reads planes of codes (bytes.h) */
 } mts_variant;
 
 /*
@@ -64,6 +66,10 @@ typedef struct mts_conversion {
     bool space_to_depth; /* else dense, or a part */
     bool part;           /* into the storage of a concatenation that `member` makes in place */
     uint32_t member;
+    bool
+        codes; /* of space_to_depth: the copy is planes of codes (bytes.h), whose words are the dims' channels */
+    uint32_t
+        producer;   /* of codes: the member that computes the value stores them, no step does; or MTS_NONE */
     bool made;      /* a step for it exists */
     bool zero_copy; /* reads the caller's buffer, not the value's storage */
     uint32_t stride[2];
@@ -77,6 +83,8 @@ typedef struct mts_member_plan {
     mts_variant variant;
     uint32_t input_conversion;    /* or MTS_NONE: the value's own storage */
     uint32_t residual_conversion; /* likewise */
+    uint32_t codes_conversion;    /* that it stores besides its output; or MTS_NONE */
+    bool bare;                    /* its output itself is not stored: all readers read those codes */
     bool in_place; /* has no launch: its operands' storages are parts of its output's, or the other
                                      way round (places.h) */
 } mts_member_plan;
@@ -118,6 +126,7 @@ typedef struct mts_plan {
     uint32_t *imports;         /* input svalues in step order */
     uint32_t *import_value;    /* per storage: the input svalue that an INPUT step brings, or MTS_NONE */
     uint32_t *value_storage;   /* per svalue */
+    mts_grid *grids;           /* per svalue: the 8-bit numbers that it holds */
     mts_member_plan *members;  /* per member */
     uint32_t **output_storage; /* [graph][output], MTS_NONE for constants */
     uint64_t input_floats, output_floats, arena_floats; /* inputs first, then outputs, then transients */
@@ -127,9 +136,10 @@ typedef struct mts_plan {
 typedef struct mts_plan_request {
     const mts_stitched *stitched;
     const uint8_t *inputs; /* mts_input_kind of each svalue that is an input; NULL: all are in the arena */
-    bool strided_rows;     /* the device runs mts_plan_by_rows convolutions of stride 2 without phases */
-    uint32_t lanes;        /* groups that run at the same time at most (plan/lanes.h); 0: one */
-    uint64_t lane_floats;  /* what lanes may add to the arena, beside a tenth of it */
+    bool byte_products; /* the device multiplies bytes: convolutions of 8-bit numbers read planes of codes */
+    bool strided_rows;  /* the device runs mts_plan_by_rows convolutions of stride 2 without phases */
+    uint32_t lanes;     /* groups that run at the same time at most (plan/lanes.h); 0: one */
+    uint64_t lane_floats; /* what lanes may add to the arena, beside a tenth of it */
 } mts_plan_request;
 
 /* The result lives in `arena`. Errors: OUT_OF_MEMORY, LIMIT (over 2^31 floats). */

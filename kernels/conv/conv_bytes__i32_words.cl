@@ -1,0 +1,302 @@
+/*
+ * conv_bytes: the stitched convolution of 8-bit numbers, one work-group per tile.
+ *
+ * Responsible for dense and depthwise convolutions whose input lies in planes of codes (kernels/abi/bytes.h):
+ * products of bytes, sums in int32, an epilogue that stores floats, codes or both. A depthwise convolution is four rows
+ * over one plane of words, with one weight in each word that is not 0. Not responsible for making codes of floats
+ * (pack_bytes) nor for which tiles exist (sdk/lower/encode_bytes.c).
+ *
+ *     act + in + c in_pitch + tap[k] ->  | x0 x1 x2 x3 | x0 x1 x2 x3 | ..   VEC pixels, four channels each
+ *     weights [c][k][0..rows-1]          | w0 w1 w2 w3 | the same     | ..   one word for all pixels
+ *                                        sum of four products: one lane of an accumulator, which never saturates: a
+ *                                        layer of up to 65,000 products stays below 2^31 (sdk/plan/bytes.c)
+ *
+ * Vectors are for processors with an instruction for it (MTS_WORDS_DOT). Everywhere else a work-item computes pixel by
+ * pixel, which is right but slow: no such device asks for this kernel.
+ */
+#ifndef MTS_WORDS_DOT
+#define MTS_WORDS_DOT 0 /* 1: kernels/prelude_c_words.h has vectors of words */
+#endif
+
+#if HALF
+/* Elements of two bytes hold no words. */
+KERNEL void conv_bytes__i32_words(MTS_ARGS) { (void)act; }
+#else
+
+#define BYTES_ROWS 12
+#define BYTES_NV 6
+/* Larger than any code, and far below what is no int32 any more. */
+#define BYTES_FAR 1.0e6f
+
+typedef struct bytes_place {
+    mts_u32 pixel, end; /* of the tile */
+} bytes_place;
+
+/* An epilogue, looked up once for all pixels of a tile: v = scale sum + bias, in codes where `coded`. */
+typedef struct bytes_ending {
+    int coded;
+    mts_u32 rows, fn;
+    float a, b, step, least;
+    float scale[BYTES_ROWS], bias[BYTES_ROWS];
+    mts_u32 out[BYTES_ROWS]; /* act offsets of pixel 0, or out[0] NONE */
+    mts_u32 codes;           /* act offset of pixel 0 of the first word, or NONE */
+    mts_u32 codes_pitch, zero; /* the code of 0, in all bytes */
+    mts_i32 add;               /* once: from a number to its code */
+} bytes_ending;
+
+/* Where an epilogue stores codes, or nothing. */
+INLINE mts_codes_params bytes_codes(GLOBAL const mts_u32 *params, GLOBAL const mts_epilogue_params *e) {
+    mts_codes_params codes;
+    codes.out = MTS_PARAM_NONE;
+    codes.pitch = codes.before = codes.after = 0;
+    if (e->res != MTS_PARAM_NONE) codes = *(GLOBAL const mts_codes_params *)(params + e->res);
+    return codes;
+}
+
+INLINE void bytes_open(bytes_ending *to, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                       GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e) {
+    GLOBAL const mts_u32 *index = params + e->index;
+    to->coded = e->fn == MTS_FN_QUANT8;
+    to->rows = job->rows_a;
+    to->fn = e->fn;
+    to->a = e->a;
+    to->b = e->b;
+    to->step = to->coded ? e->a : 1.0f;
+    to->least = to->coded ? e->b : 0.0f;
+    for (mts_u32 r = 0; r < BYTES_ROWS; r++) {
+        const int real = r < to->rows;
+        const float scale = real && e->scale != MTS_PARAM_NONE ? mts_load(pool + (e->scale + r)) : 1.0f;
+        const float bias = real && e->bias != MTS_PARAM_NONE ? mts_load(pool + (e->bias + r)) : 0.0f;
+        to->scale[r] = to->coded ? scale / to->step : scale;
+        to->bias[r] = to->coded ? bias / to->step : bias;
+        to->out[r] = real && e->out != MTS_PARAM_NONE ? e->out + index[r] * e->out_pitch : MTS_PARAM_NONE;
+    }
+    const mts_codes_params codes = bytes_codes(params, e);
+    to->codes = codes.out == MTS_PARAM_NONE ? MTS_PARAM_NONE : codes.out + index[0] / 4 * codes.pitch;
+    to->codes_pitch = codes.pitch;
+    to->add = (mts_i32)(0.0f - to->least);
+    to->zero = (mts_u32)to->add * 0x01010101u;
+}
+
+/* Where the sums of the rows begin: what the codes of 0 add to them is taken away. */
+INLINE void bytes_start(mts_i32 *start, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                        GLOBAL const mts_conv_params *job, mts_u32 rows) {
+    GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
+    for (mts_u32 r = 0; r < rows; r++) start[r] = 0;
+    for (mts_u32 s = 0; s < job->segments; s++, segment++) {
+        GLOBAL const mts_i32 *sums = (GLOBAL const mts_i32 *)(pool + segment->weight_a);
+        for (mts_u32 r = 0; r < rows; r++) start[r] -= (mts_i32)segment->weight_b * sums[r];
+    }
+}
+
+#if MTS_WORDS_DOT
+
+/* clang-format off */
+#define BYTES_EACH_VECTOR(M, x) M(x, 0) M(x, 1) M(x, 2) M(x, 3) M(x, 4) M(x, 5)
+#define BYTES_EACH_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11)
+#define BYTES_START(r, j) if (r < rows && j < nv) sum[r][j] = mts_words_splat(start[r]);
+#define BYTES_START_ROW(r) BYTES_EACH_VECTOR(BYTES_START, r)
+#define BYTES_LOAD(x, j) if (j < nv) in[j] = mts_words_get(x + j * VEC);
+#define BYTES_DOT(r, j) if (j < nv) sum[r][j] = mts_words_dot(sum[r][j], in[j], weight);
+#define BYTES_DOT_ROW(r)                                                                                     \
+    if (r < rows) {                                                                                          \
+        const mts_words weight = mts_words_splat(w[r]);                                                      \
+        BYTES_EACH_VECTOR(BYTES_DOT, r)                                                                      \
+    }
+#define BYTES_VALUE(g, i) const mts_vec v##i = mts_vec_fma(mts_words_floats(sum[4 * (g) + i][j]),            \
+    mts_vec_splat(e->scale[4 * (g) + i]), mts_vec_splat(e->bias[4 * (g) + i]));
+#define BYTES_FLOAT(g, i)                                                                                    \
+    if (e->out[4 * (g) + i] != MTS_PARAM_NONE) bytes_float(act + e->out[4 * (g) + i] + pixel + j * VEC, e, inside, v##i);
+#define BYTES_END(g, j_)                                                                                     \
+    if (4 * (g) < rows && j_ < nv) {                                                                         \
+        const int j = j_;                                                                                    \
+        const mts_vec inside = mask ? mts_vec_load(mask + j * VEC) : mts_vec_splat(1.0f);                    \
+        BYTES_VALUE(g, 0) BYTES_VALUE(g, 1) BYTES_VALUE(g, 2) BYTES_VALUE(g, 3)                              \
+        if (e->codes != MTS_PARAM_NONE)                                                                      \
+            mts_words_put((mts_i32 *)act + e->codes + (g) * e->codes_pitch + pixel + j * VEC,                \
+                mts_words_keep(inside, mts_words_codes(v0, v1, v2, v3, e->add), (mts_i32)e->zero));                  \
+        BYTES_FLOAT(g, 0) BYTES_FLOAT(g, 1) BYTES_FLOAT(g, 2) BYTES_FLOAT(g, 3)                              \
+    }
+/* clang-format on */
+
+/* A result that is no code; layers that end so are few. */
+OUTLINE void bytes_function(mts_real *to, const bytes_ending *e, const mts_vec *inside, const mts_vec *v) {
+    mts_vec_store(to, mts_vec_keep(*inside, mts_vec_element(e->fn, *v, e->a, e->b)));
+}
+
+INLINE void bytes_float(mts_real *to, const bytes_ending *e, mts_vec inside, mts_vec v) {
+    if (!e->coded) {
+        bytes_function(to, e, &inside, &v);
+        return;
+    }
+    v = mts_vec_min(mts_vec_splat(e->least + 255.0f), mts_vec_max(mts_vec_splat(e->least), mts_vec_rint(v)));
+    mts_vec_store(to, mts_vec_keep(inside, v * mts_vec_splat(e->step)));
+}
+
+/* The products of one stretch of nv vectors, and all epilogues. */
+INLINE void bytes_vectors(mts_real *act, const mts_real *pool, const mts_u32 *params, const mts_conv_params *job,
+                          const mts_i32 *start, bytes_ending *e, mts_u32 pixel, const int rows, const int nv) {
+    const mts_segment_params *segment = (const mts_segment_params *)(params + job->segment);
+    const mts_i32 *tap = (const mts_i32 *)(params + job->tap);
+    const mts_real *mask = job->mask == MTS_PARAM_NONE ? NULL : pool + job->mask + pixel;
+    const mts_u32 taps = job->taps, pitch = job->in_pitch;
+    mts_words sum[BYTES_ROWS][BYTES_NV];
+    BYTES_EACH_ROW(BYTES_START_ROW)
+    for (mts_u32 s = 0; s < job->segments; s++, segment++) {
+        const mts_i32 *x = (const mts_i32 *)act + job->in + segment->channel * pitch + pixel;
+        const mts_i32 *w = (const mts_i32 *)pool + segment->weight_a + rows;
+        mts_u32 k = 0;
+        for (mts_u32 n = segment->count * taps; n; n--) {
+            const mts_i32 *at = x + tap[k];
+            mts_words in[BYTES_NV];
+            BYTES_EACH_VECTOR(BYTES_LOAD, at)
+            BYTES_EACH_ROW(BYTES_DOT_ROW)
+            w += rows;
+            k++;
+            x += k == taps ? pitch : 0;
+            k = k == taps ? 0 : k;
+        }
+    }
+    for (mts_u32 i = 0; i < job->epilogues; i++) {
+        if (job->epilogues > 1) /* else it is open */
+            bytes_open(e, pool, params, job, (const mts_epilogue_params *)(params + job->epilogue) + i);
+        BYTES_EACH_VECTOR(BYTES_END, 0)
+        BYTES_EACH_VECTOR(BYTES_END, 1)
+        BYTES_EACH_VECTOR(BYTES_END, 2)
+    }
+}
+
+/* Vectors at a time: sums, inputs and a weight fill the registers. */
+#define BYTES_FIT(rows) ((REGS - 1) / ((rows) + 1))
+#define BYTES_VECTORS(rows) (BYTES_FIT(rows) > BYTES_NV ? BYTES_NV : BYTES_FIT(rows) < 1 ? 1 : BYTES_FIT(rows))
+
+INLINE void bytes_case(mts_real *act, const mts_real *pool, const mts_u32 *params, const mts_conv_params *job,
+                       bytes_place at, const int rows) {
+    const int nv = BYTES_VECTORS(rows);
+    mts_i32 start[BYTES_ROWS];
+    bytes_ending ending;
+    mts_u32 pixel = at.pixel;
+    bytes_start(start, pool, params, job, rows);
+    bytes_open(&ending, pool, params, job, (const mts_epilogue_params *)(params + job->epilogue));
+    for (; pixel + (nv - 1) * VEC < at.end; pixel += nv * VEC)
+        bytes_vectors(act, pool, params, job, start, &ending, pixel, rows, nv);
+    if (nv > 4 && pixel + 2 * VEC < at.end) {
+        bytes_vectors(act, pool, params, job, start, &ending, pixel, rows, 3);
+        pixel += 3 * VEC;
+    }
+    for (; pixel < at.end; pixel += VEC) bytes_vectors(act, pool, params, job, start, &ending, pixel, rows, 1);
+}
+
+INLINE void bytes_tile(mts_real *act, const mts_real *pool, const mts_u32 *params, const mts_conv_params *job,
+                       bytes_place at, mts_u32 item, mts_u32 items) {
+    switch ((job->rows_a + 3) / 4) {
+    case 1: bytes_case(act, pool, params, job, at, 4); break;
+    case 2: bytes_case(act, pool, params, job, at, 8); break;
+    default: bytes_case(act, pool, params, job, at, 12); break;
+    }
+}
+
+#else
+
+/* sum + the four products of two words: unsigned codes, signed weights. */
+INLINE mts_i32 bytes_dot(mts_i32 sum, mts_u32 x, mts_u32 w) {
+    for (int i = 0; i < 4; i++) {
+        const mts_i32 byte = (mts_i32)(w >> (8 * i) & 255u);
+        sum += (mts_i32)(x >> (8 * i) & 255u) * (byte < 128 ? byte : byte - 256);
+    }
+    return sum;
+}
+
+/* A function of one float. */
+INLINE float bytes_element(mts_u32 fn, float x, float a, float b) {
+    const mts_vec v = mts_vec_element(fn, mts_vec_splat(x), a, b);
+    return ((const float *)&v)[0];
+}
+
+INLINE mts_i32 bytes_sum(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                         GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 r, mts_i32 sum) {
+    GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
+    GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(params + job->tap);
+    const mts_u32 rows = (job->rows_a + 3) / 4 * 4;
+    for (mts_u32 s = 0; s < job->segments; s++, segment++) {
+        GLOBAL const mts_u32 *x = (GLOBAL const mts_u32 *)act + (job->in + segment->channel * job->in_pitch + pixel);
+        GLOBAL const mts_u32 *w = (GLOBAL const mts_u32 *)pool + (segment->weight_a + rows + r);
+        for (mts_u32 c = 0; c < segment->count; c++, x += job->in_pitch)
+            for (mts_u32 k = 0; k < job->taps; k++, w += rows) sum = bytes_dot(sum, x[tap[k]], *w);
+    }
+    return sum;
+}
+
+INLINE void bytes_tile(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                       GLOBAL const mts_conv_params *job, bytes_place at, mts_u32 item, mts_u32 items) {
+    mts_i32 start[BYTES_ROWS];
+    bytes_ending e;
+    bytes_start(start, pool, params, job, (job->rows_a + 3) / 4 * 4);
+    for (mts_u32 i = 0; i < job->epilogues; i++) {
+        bytes_open(&e, pool, params, job, (GLOBAL const mts_epilogue_params *)(params + job->epilogue) + i);
+        for (mts_u32 p = at.pixel + item; p < at.end; p += items) {
+            const int inside = job->mask == MTS_PARAM_NONE || mts_load(pool + (job->mask + p)) > 0.0f;
+            mts_u32 word = 0;
+            for (mts_u32 r = 0; r < (e.rows + 3) / 4 * 4; r++) {
+                const mts_i32 sum = bytes_sum(act, pool, params, job, p, r, start[r]);
+                float v = (float)sum * e.scale[r] + e.bias[r];
+                if (e.coded) v = mts_least(mts_most(mts_rint(mts_least(v, BYTES_FAR)), e.least), e.least + 255.0f);
+                word |= (mts_u32)((mts_i32)v + e.add) << (8 * (r % 4));
+                if (e.out[r] != MTS_PARAM_NONE) {
+                    v = e.coded ? v * e.step : bytes_element(e.fn, v, e.a, e.b);
+                    mts_store(act + (e.out[r] + p), inside ? v : 0.0f);
+                }
+                if (r % 4 == 3) {
+                    if (e.codes != MTS_PARAM_NONE)
+                        ((GLOBAL mts_u32 *)act)[e.codes + r / 4 * e.codes_pitch + p] = inside ? word : e.zero;
+                    word = 0;
+                }
+            }
+        }
+    }
+}
+
+#endif
+
+INLINE void bytes_fill(GLOBAL mts_real *p, mts_u32 count, mts_u32 word, mts_u32 item, mts_u32 items) {
+    for (mts_u32 i = item; i < count; i += items) ((GLOBAL mts_u32 *)p)[i] = word;
+}
+
+/* What lies around the stored planes: before them, in the rounding after their pixels, and after the last one. */
+INLINE void bytes_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job,
+                         bytes_place at, mts_u32 item, mts_u32 items) {
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
+    for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
+        for (mts_u32 r = 0; r < job->rows_a && e->out != MTS_PARAM_NONE; r++) {
+            const mts_u32 channel = params[e->index + r];
+            GLOBAL mts_real *plane = act + e->out + channel * e->out_pitch;
+            if (at.pixel == 0) bytes_fill(plane - e->gap, e->gap, 0, item, items);
+            if (at.end == job->pixels) {
+                mts_u32 plane_end = job->pixels;
+                if (e->gap + job->pixels < e->out_pitch) plane_end = e->out_pitch - e->gap;
+                if (e->last == channel) plane_end += e->tail;
+                bytes_fill(plane + job->pixels, plane_end - job->pixels, 0, item, items);
+            }
+        }
+        const mts_codes_params codes = bytes_codes(params, e);
+        const mts_u32 zero = codes.out == MTS_PARAM_NONE ? 0 : (mts_u32)(mts_i32)(0.0f - e->b) * 0x01010101u;
+        for (mts_u32 r = 0; r < job->rows_a && codes.out != MTS_PARAM_NONE; r += 4) {
+            GLOBAL mts_real *plane = act + codes.out + (params[e->index] + r) / 4 * codes.pitch;
+            if (at.pixel == 0) bytes_fill(plane - codes.before, codes.before, zero, item, items);
+            if (at.end == job->pixels) bytes_fill(plane + job->pixels, codes.after, zero, item, items);
+        }
+    }
+}
+
+KERNEL void conv_bytes__i32_words(MTS_ARGS) {
+    GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(params + first) + mts_group_id(0);
+    GLOBAL const mts_conv_params *job = (GLOBAL const mts_conv_params *)(params + tile->job);
+    const mts_u32 left = job->pixels - tile->pixel;
+    bytes_place at;
+    at.pixel = tile->pixel;
+    at.end = tile->pixel + (left < job->tile ? left : job->tile);
+    bytes_tile(act, pool, params, job, at, mts_local_id(0), mts_local_size(0));
+    bytes_border(act, params, job, at, mts_local_id(0), mts_local_size(0));
+}
+
+#endif

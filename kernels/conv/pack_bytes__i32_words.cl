@@ -1,0 +1,109 @@
+/*
+ * pack_bytes: floats whose values have 8 bits -> planes of codes, four channels to a word, with the border and the
+ * phases that a convolution reads (mts_pack_params). A work-item owns rows of one word in all phases. Not responsible
+ * for codes that a convolution stores itself (conv_bytes).
+ */
+#ifndef MTS_WORDS_DOT
+#define MTS_WORDS_DOT 0 /* 1: kernels/prelude_c_words.h has vectors of words */
+#endif
+
+#if HALF
+/* Elements of two bytes hold no words. */
+KERNEL void pack_bytes__i32_words(MTS_ARGS) { (void)act; }
+#else
+
+/* A row of one phase. */
+typedef struct pack_span {
+    mts_u32 src;         /* act offset of the image's row, of the first channel of the word */
+    mts_u32 channels;    /* of the word: 1 to 4 */
+    mts_i32 x;           /* image column of position 0, may be outside */
+    mts_i32 step;        /* columns from one position to the next */
+    mts_u32 to, n;       /* act offset and number of the positions */
+    mts_i32 from, until; /* positions that the image has */
+} pack_span;
+
+INLINE mts_u32 pack_code(GLOBAL const mts_pack_params *r, float x) {
+    const float code = mts_rint(x * r->inverse) - r->least;
+    return (mts_u32)mts_least(mts_most(code, 0.0f), 255.0f);
+}
+
+INLINE mts_u32 pack_word(GLOBAL const mts_real *act, GLOBAL const mts_pack_params *r, const pack_span *s, mts_i32 i) {
+    mts_u32 word = 0;
+    for (mts_u32 c = 0; c < 4; c++) { /* channels that are not there hold 0 */
+        const float x =
+            c < s->channels ? mts_load(act + (s->src + c * r->src_pitch + (mts_u32)(s->x + i * s->step))) : 0.0f;
+        word |= pack_code(r, x) << (8 * c);
+    }
+    return word;
+}
+
+#if MTS_WORDS_DOT
+/* n positions of channel c, which are columns `column` and further on. */
+INLINE mts_vec pack_load(const mts_real *act, const mts_pack_params *r, const pack_span *s, mts_u32 c, mts_u32 column,
+                         mts_u32 n) {
+    const mts_real *p = act + s->src + c * r->src_pitch + column;
+    if (c >= s->channels) return mts_vec_zero();
+    if (s->step == 1) return (n < VEC ? mts_words_load_some(p, n) : mts_vec_load(p)) * mts_vec_splat(r->inverse);
+    if (n == VEC) return mts_vec_two(p) * mts_vec_splat(r->inverse);
+    const mts_u32 read = 2 * n - 1, low = read < VEC ? read : VEC;
+    return mts_vec_even(mts_words_load_some(p, low), mts_words_load_some(p + low, read - low)) * mts_vec_splat(r->inverse);
+}
+
+/* All positions that the image has, where vectors can: the first position that is left. */
+INLINE mts_i32 pack_vectors(mts_real *act, const mts_pack_params *r, const pack_span *s) {
+    const mts_i32 zero = (mts_i32)(0.0f - r->least);
+    mts_i32 i = s->from;
+    for (; s->step <= 2 && i < s->until; i += VEC) {
+        const mts_u32 n = (mts_u32)mts_least(s->until - i, VEC), column = (mts_u32)(s->x + i * s->step);
+        const mts_vec a = pack_load(act, r, s, 0, column, n), b = pack_load(act, r, s, 1, column, n);
+        const mts_vec c = pack_load(act, r, s, 2, column, n), d = pack_load(act, r, s, 3, column, n);
+        mts_words_put_some((mts_i32 *)act + s->to + i, mts_words_codes(a, b, c, d, zero), n);
+    }
+    return mts_least(i, s->until);
+}
+#else
+#define pack_vectors(act, r, s) ((s)->from)
+#endif
+
+INLINE void pack_row(GLOBAL mts_real *act, GLOBAL const mts_pack_params *r, const pack_span *s, mts_u32 zero) {
+    GLOBAL mts_u32 *to = (GLOBAL mts_u32 *)act + s->to;
+    for (mts_i32 i = 0; i < s->from; i++) to[i] = zero;
+    for (mts_i32 i = pack_vectors(act, r, s); i < s->until; i++) to[i] = pack_word(act, r, s, i);
+    for (mts_i32 i = s->until; i < (mts_i32)s->n; i++) to[i] = zero;
+}
+
+/* First position whose column is at least `column`. */
+INLINE mts_i32 pack_position(const pack_span *s, mts_i32 column) {
+    const mts_i32 ahead = column - s->x;
+    return ahead <= 0 ? 0 : mts_least((ahead + s->step - 1) / s->step, (mts_i32)s->n);
+}
+
+KERNEL void pack_bytes__i32_words(MTS_ARGS) {
+    GLOBAL const mts_pack_params *r = MTS_MEMBER(mts_pack_params);
+    const mts_u32 words = (r->channels + 3) / 4, q = mts_global_id(1);
+    const mts_u32 image = q / words, w = q % words, phases = r->phases;
+    const mts_u32 each = (r->rows + mts_global_size(0) - 1) / mts_global_size(0);
+    const mts_u32 end = mts_least((mts_global_id(0) + 1) * each, r->rows);
+    const mts_u32 zero = (mts_u32)(mts_i32)(0.0f - r->least) * 0x01010101u;
+    if (image >= r->images) return;
+    for (mts_u32 phase = 0; phase < phases; phase++) {
+        const mts_u32 plane = r->out + (q * phases + phase) * r->pitch;
+        for (mts_u32 y = mts_global_id(0) * each; y < end; y++) {
+            const mts_i32 in_y = (mts_i32)(y * r->sy + phase / r->sx) - r->top;
+            pack_span s;
+            s.channels = mts_least(r->channels - 4 * w, 4u);
+            s.src = r->src + (image * r->channels + 4 * w) * r->src_pitch + (mts_u32)(in_y * (mts_i32)r->src_row);
+            s.x = (mts_i32)(phase % r->sx) - r->left;
+            s.step = (mts_i32)r->sx;
+            s.to = plane + y * r->row;
+            s.n = r->row;
+            s.from = in_y >= 0 && in_y < (mts_i32)r->in_h ? pack_position(&s, 0) : (mts_i32)s.n;
+            s.until = in_y >= 0 && in_y < (mts_i32)r->in_h ? mts_most(s.from, pack_position(&s, (mts_i32)r->in_w)) : s.from;
+            pack_row(act, r, &s, zero);
+        }
+        if (end == r->rows && mts_global_id(0) * each < end)
+            for (mts_u32 i = r->rows * r->row; i < r->pitch; i++) ((GLOBAL mts_u32 *)act)[plane + i] = zero;
+    }
+}
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * prelude_c_words.h: vectors of words that hold four codes of 8 bits each (kernels/abi/bytes.h), in
+ * the words of the instruction set. Only the kernels *_bytes get this text behind prelude_c.h (cmake/cpu_kernels.cmake);
+ * the other dialects have no such vectors.
+ *
+ * mts_words_dot(sum, x, w) adds to each lane the four products of the unsigned bytes of x and the signed bytes of w,
+ * without saturation. MTS_WORDS_DOT is 1 where an instruction of the set does it; platform/cpu asks the processor for it
+ * (sets.c). Elsewhere there are no such vectors, and kernels compute word by word.
+ */
+#ifndef MTS_KERNELS_PRELUDE_C_WORDS_H
+#define MTS_KERNELS_PRELUDE_C_WORDS_H
+
+#if VEC == 16 && defined(__AVX512BW__)
+#define MTS_WORDS_DOT 1
+
+typedef int32_t mts_words __attribute__((vector_size(VEC * 4)));
+typedef int32_t mts_words_any __attribute__((vector_size(VEC * 4), aligned(4), may_alias));
+
+#define mts_words_get(p) ((mts_words) * (const mts_words_any *)(p))
+#define mts_words_put(p, v) (*(mts_words_any *)(p) = (v))
+
+INLINE mts_words mts_words_splat(int32_t x) {
+#define MTS_SAME_WORD(i) x
+    return (mts_words){MTS_EACH_LANE(MTS_SAME_WORD)};
+}
+
+#define mts_words_floats(v) ((mts_vec)_mm512_cvtepi32_ps((__m512i)(v)))
+/* v where the mask is not 0, else `word`. */
+#define mts_words_keep(mask, v, word)                                                                        \
+    ((mts_words)_mm512_mask_mov_epi32(_mm512_set1_epi32(word), _mm512_cmp_ps_mask(mask, mts_vec_zero(), _CMP_NEQ_OQ), \
+                                      (__m512i)(v)))
+/* VPDPBUSD, whose sums wrap; its sibling VPDPBUSDS saturates. Written so that only this one instruction is asked of
+   the processor beyond the set's. */
+INLINE mts_words mts_words_dot(mts_words sum, mts_words x, mts_words w) {
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+    return sum;
+}
+/* A float rounded to the nearest integer (halves to the even one), and `zero` added. What is far away is cut before it is
+   no int32. */
+INLINE __m512i mts_words_round(mts_vec v, int32_t zero) {
+    return _mm512_add_epi32(_mm512_cvtps_epi32(mts_vec_min(v, mts_vec_splat(1.0e6f))), _mm512_set1_epi32(zero));
+}
+/* Four floats of a pixel -> their codes; saturation to int16 and to bytes clamps them to 0..255. */
+INLINE mts_words mts_words_codes(mts_vec a, mts_vec b, mts_vec c, mts_vec d, int32_t zero) {
+    const __m512i ab = _mm512_packs_epi32(mts_words_round(a, zero), mts_words_round(b, zero));
+    const __m512i cd = _mm512_packs_epi32(mts_words_round(c, zero), mts_words_round(d, zero));
+    const __m512i order = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    return (mts_words)_mm512_shuffle_epi8(_mm512_packus_epi16(ab, cd), order);
+}
+/* p[0] to p[n - 1], n from 0 to 16; other lanes are 0, and nothing else is touched. */
+INLINE mts_vec mts_words_load_some(const float *p, mts_u32 n) {
+    return (mts_vec)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
+}
+INLINE void mts_words_put_some(int32_t *p, mts_words v, mts_u32 n) {
+    _mm512_mask_storeu_epi32(p, (__mmask16)((1u << n) - 1u), (__m512i)v);
+}
+
+#endif
+
+#endif

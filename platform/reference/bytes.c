@@ -1,0 +1,270 @@
+/*
+ * bytes.c: the reference of convolutions of 8-bit numbers: planes of codes made of floats, and products of codes
+ * (kernels/abi/bytes.h). Sums are integers, as in the kernels; the epilogue rounds in float, because
+ * codes that were rounded in double would differ by a step.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "platform/reference/reference.h"
+
+enum { ROWS_MOST = 12 };
+
+static uint32_t word_at(const float *buffer, uint64_t at)
+{
+    uint32_t word;
+    memcpy(&word, buffer + at, sizeof word);
+    return word;
+}
+
+static void store_word(float *act, uint64_t at, uint32_t word)
+{
+    memcpy(act + at, &word, sizeof word);
+}
+
+static void fill(float *act, uint64_t at, uint64_t count, uint32_t word)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        store_word(act, at + i, word);
+    }
+}
+
+/* The nearest integer, halves to the even one, within least .. least + 255. */
+static float number_of(float x, float least)
+{
+    const float number = rintf(fminf(x, 1.0e6f));
+    return number > least ? fminf(number, least + 255.0f) : least;
+}
+
+static uint32_t code_of(float x, float least)
+{
+    return (uint32_t)(number_of(x, least) - least);
+}
+
+static uint32_t zero_word(float least)
+{
+    return (uint32_t)(int32_t)-least * 0x01010101u;
+}
+
+/* ---- conv_bytes ---- */
+
+static int32_t dot(uint32_t codes, uint32_t weights)
+{
+    int32_t sum = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        sum += (int32_t)(codes >> 8 * i & 255u) * (int8_t)(weights >> 8 * i & 255u);
+    }
+    return sum;
+}
+
+static int32_t sum_of(const mts_reference_call *call, const mts_conv_params *job, uint32_t row,
+                      uint32_t pixel)
+{
+    const int32_t *tap = (const int32_t *)(const void *)(call->params + job->tap);
+    const mts_segment_params *segment =
+        (const mts_segment_params *)(const void *)(call->params + job->segment);
+    const uint32_t rows = (job->rows_a + 3) / 4 * 4;
+    int32_t sum = 0;
+    for (uint32_t s = 0; s < job->segments; s++, segment++) {
+        uint64_t weight = (uint64_t)segment->weight_a + rows + row;
+        sum -= (int32_t)segment->weight_b * (int32_t)word_at(call->pool, (uint64_t)segment->weight_a + row);
+        for (uint32_t c = 0; c < segment->count; c++) {
+            const int64_t x = (int64_t)job->in + (int64_t)(segment->channel + c) * job->in_pitch + pixel;
+            for (uint32_t k = 0; k < job->taps; k++, weight += rows) {
+                sum += dot(word_at(call->act, (uint64_t)(x + tap[k])), word_at(call->pool, weight));
+            }
+        }
+    }
+    return sum;
+}
+
+/* NULL: it stores none. */
+static const mts_codes_params *codes_of(const mts_reference_call *call, const mts_epilogue_params *e)
+{
+    return e->res == MTS_PARAM_NONE ? NULL : (const mts_codes_params *)(const void *)(call->params + e->res);
+}
+
+/* One pixel of four rows. */
+static void store_pixel(const mts_reference_call *call, const mts_conv_params *job,
+                        const mts_epilogue_params *e, uint32_t first, uint32_t pixel)
+{
+    const uint32_t *index = call->params + e->index;
+    const bool coded = e->fn == MTS_FN_QUANT8;
+    const float step = coded ? e->a : 1.0f, least = coded ? e->b : 0.0f;
+    const bool inside = job->mask == MTS_PARAM_NONE || call->pool[job->mask + pixel] > 0.0f;
+    uint32_t word = 0;
+    for (uint32_t r = first; r < first + 4; r++) {
+        const bool real = r < job->rows_a;
+        const float scale = real && e->scale != MTS_PARAM_NONE ? call->pool[e->scale + r] : 1.0f;
+        const float bias = real && e->bias != MTS_PARAM_NONE ? call->pool[e->bias + r] : 0.0f;
+        const float sum = (float)sum_of(call, job, r, pixel);
+        const float v = coded ? fmaf(sum, scale / step, bias / step) : fmaf(sum, scale, bias);
+        word |= coded ? code_of(v, least) << 8 * (r - first) : 0;
+        if (real && e->out != MTS_PARAM_NONE) {
+            const float y =
+                coded ? number_of(v, least) * step : mts_reference_apply(e->fn, v, e->a, e->b, 1.0f);
+            call->act[e->out + (uint64_t)index[r] * e->out_pitch + pixel] = inside ? y : 0.0f;
+        }
+    }
+    const mts_codes_params *codes = codes_of(call, e);
+    if (codes) {
+        const uint64_t at = codes->out + (uint64_t)((index[0] + first) / 4) * codes->pitch + pixel;
+        store_word(call->act, at, inside ? word : zero_word(least));
+    }
+}
+
+static void store_border(const mts_reference_call *call, const mts_conv_params *job,
+                         const mts_epilogue_params *e, bool starts, bool ends)
+{
+    const uint32_t *index = call->params + e->index;
+    for (uint32_t r = 0; r < job->rows_a && e->out != MTS_PARAM_NONE; r++) {
+        const uint64_t plane = e->out + (uint64_t)index[r] * e->out_pitch;
+        const uint64_t used = (uint64_t)e->gap + job->pixels;
+        const uint64_t after =
+            (e->out_pitch > used ? e->out_pitch - used : 0) + (e->last == index[r] ? e->tail : 0);
+        fill(call->act, plane - e->gap, starts ? e->gap : 0, 0);
+        fill(call->act, plane + job->pixels, ends ? after : 0, 0);
+    }
+    const mts_codes_params *codes = codes_of(call, e);
+    for (uint32_t r = 0; codes && r < job->rows_a; r += 4) {
+        const uint64_t plane = codes->out + (uint64_t)((index[0] + r) / 4) * codes->pitch;
+        fill(call->act, plane - codes->before, starts ? codes->before : 0, zero_word(e->b));
+        fill(call->act, plane + job->pixels, ends ? codes->after : 0, zero_word(e->b));
+    }
+}
+
+static bool epilogue_fits(const mts_reference_call *call, const mts_conv_params *job,
+                          const mts_epilogue_params *e)
+{
+    const uint32_t *index = mts_reference_params(call, e->index, job->rows_a);
+    const uint32_t vectors[2] = {e->scale, e->bias};
+    const mts_codes_params *codes =
+        e->res == MTS_PARAM_NONE ? NULL
+                                 : mts_reference_params(call, e->res, MTS_PARAM_WORDS(mts_codes_params));
+    bool fits = index && e->slope == MTS_PARAM_NONE && (codes || e->res == MTS_PARAM_NONE);
+    for (uint32_t i = 0; i < 2; i++) {
+        fits = fits && (vectors[i] == MTS_PARAM_NONE || mts_reference_in_pool(call, vectors[i], job->rows_a));
+    }
+    for (uint32_t r = 0; fits && e->out != MTS_PARAM_NONE && r < job->rows_a; r++) {
+        const uint64_t plane = e->out + (uint64_t)index[r] * e->out_pitch;
+        fits = plane >= e->gap && mts_reference_in_act(call, plane, job->pixels);
+    }
+    for (uint32_t r = 0; fits && codes && r < job->rows_a; r += 4) {
+        const uint64_t plane = codes->out + (uint64_t)((index[0] + r) / 4) * codes->pitch;
+        fits = e->fn == MTS_FN_QUANT8 && index[0] % 4 == 0 && plane >= codes->before &&
+               mts_reference_in_act(call, plane - codes->before,
+                                    (uint64_t)codes->before + job->pixels + codes->after);
+    }
+    return fits;
+}
+
+static const char *check_job(const mts_reference_call *call, const mts_conv_params *job)
+{
+    const int32_t *tap = mts_reference_params(call, job->tap, job->taps);
+    const mts_segment_params *segment = mts_reference_params(
+        call, job->segment, (uint64_t)job->segments * MTS_PARAM_WORDS(mts_segment_params));
+    const uint64_t rows = (job->rows_a + 3) / 4 * 4;
+    if (!tap || !segment || job->rows_a == 0 || job->rows_a > ROWS_MOST || job->rows_b != 0 ||
+        (job->mask != MTS_PARAM_NONE && !mts_reference_in_pool(call, job->mask, job->pixels))) {
+        return "a job's taps, segments, rows or mask do not fit";
+    }
+    for (uint32_t s = 0; s < job->segments; s++) {
+        if (!mts_reference_in_pool(call, segment[s].weight_a, rows + rows * segment[s].count * job->taps)) {
+            return "weights leave the pool";
+        }
+        for (uint32_t k = 0; k < job->taps && segment[s].count > 0; k++) {
+            const int64_t first = (int64_t)job->in + (int64_t)segment[s].channel * job->in_pitch + tap[k];
+            const int64_t last = first + (int64_t)(segment[s].count - 1) * job->in_pitch + job->pixels;
+            if (first < 0 || last > (int64_t)call->act_size) {
+                return "the input leaves the arena";
+            }
+        }
+    }
+    return NULL;
+}
+
+const char *mts_reference_conv_bytes__i32_words(const mts_reference_call *call)
+{
+    for (uint32_t g = 0; g < call->groups; g++) {
+        const mts_tile_params *tile =
+            mts_reference_params(call, call->first + (uint64_t)g * MTS_PARAM_WORDS(mts_tile_params),
+                                 MTS_PARAM_WORDS(mts_tile_params));
+        const mts_conv_params *job =
+            tile ? mts_reference_params(call, tile->job, MTS_PARAM_WORDS(mts_conv_params)) : NULL;
+        const char *why = job ? check_job(call, job) : "a tile's job lies outside the kernel parameters";
+        const mts_epilogue_params *e =
+            why ? NULL
+                : mts_reference_params(call, job->epilogue,
+                                       (uint64_t)job->epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
+        if (!e) {
+            return why ? why : "epilogues lie outside the kernel parameters";
+        }
+        const uint32_t end = job->pixels - tile->pixel < job->tile ? job->pixels : tile->pixel + job->tile;
+        for (uint32_t i = 0; i < job->epilogues; i++) {
+            if (!epilogue_fits(call, job, &e[i])) {
+                return "an epilogue does not fit";
+            }
+            for (uint32_t r = 0; r < job->rows_a; r += 4) {
+                for (uint32_t p = tile->pixel; p < end; p++) {
+                    store_pixel(call, job, &e[i], r, p);
+                }
+            }
+            store_border(call, job, &e[i], tile->pixel == 0, end == job->pixels);
+        }
+    }
+    return NULL;
+}
+
+/* ---- pack_bytes ---- */
+
+static uint32_t word_of(const mts_reference_call *call, const mts_pack_params *r, uint32_t image,
+                        uint32_t word, int64_t y, int64_t x)
+{
+    uint32_t packed = 0;
+    for (uint32_t c = 4 * word; c < 4 * word + 4; c++) {
+        const uint64_t plane = r->src + ((uint64_t)image * r->channels + c) * r->src_pitch;
+        const float value =
+            c < r->channels ? call->act[plane + (uint64_t)y * r->src_row + (uint64_t)x] : 0.0f;
+        packed |= code_of(value * r->inverse, r->least) << 8 * (c % 4);
+    }
+    return packed;
+}
+
+static void pack_plane(const mts_reference_call *call, const mts_pack_params *r, uint32_t plane)
+{
+    const uint32_t words = (r->channels + 3) / 4, phases = r->phases, phase = plane % phases;
+    const uint32_t image = plane / phases / words, word = plane / phases % words;
+    const uint64_t out = r->out + (uint64_t)plane * r->pitch;
+    fill(call->act, out, r->pitch, zero_word(r->least));
+    for (uint32_t y = 0; y < r->rows; y++) {
+        const int64_t from_y = (int64_t)y * r->sy + phase / r->sx - r->top;
+        for (uint32_t x = 0; x < r->row && from_y >= 0 && from_y < r->in_h; x++) {
+            const int64_t from_x = (int64_t)x * r->sx + phase % r->sx - r->left;
+            if (from_x >= 0 && from_x < r->in_w) {
+                store_word(call->act, out + (uint64_t)y * r->row + x,
+                           word_of(call, r, image, word, from_y, from_x));
+            }
+        }
+    }
+}
+
+static const char *pack_member(const mts_reference_call *call, const void *params)
+{
+    const mts_pack_params *r = params;
+    const uint64_t planes = (uint64_t)r->images * ((r->channels + 3) / 4) * r->phases;
+    const uint64_t source = ((uint64_t)r->images * r->channels - 1) * r->src_pitch +
+                            ((uint64_t)r->in_h - 1) * r->src_row + r->in_w;
+    if ((uint64_t)r->rows * r->row > r->pitch || !mts_reference_in_act(call, r->out, planes * r->pitch) ||
+        !mts_reference_in_act(call, r->src, source)) {
+        return "a tensor leaves the arena";
+    }
+    for (uint32_t p = 0; p < planes; p++) {
+        pack_plane(call, r, p);
+    }
+    return NULL;
+}
+
+const char *mts_reference_pack_bytes__i32_words(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_pack_params), pack_member);
+}

@@ -1,0 +1,165 @@
+/*
+ * encode_bytes.c: conv_bytes: the jobs of convolutions of 8-bit numbers. A job has up to 12 rows, which are a multiple of
+ * four but for the last ones, so that four of them fill a word of codes; a depthwise convolution has a job for each word.
+ * Not responsible for which convolutions these are (plan/bytes.c) nor for the pixels of a tile (encode_tile.c).
+ */
+#include "lower/conv_jobs.h"
+#include "lower/encode_tile.h"
+#include "lower/encoders.h"
+#include "lower/launch_shape.h"
+#include "stitch/tiles.h"
+
+enum { ROWS_MOST = 12, WORD = 4 };
+
+/* A member while its jobs are made. */
+typedef struct bytes_site {
+    mts_conv_site conv;
+    const mts_member_plan *how;
+    const mts_value *weight;
+    mts_grid grid; /* of the input */
+    bool depthwise;
+    uint32_t scale; /* pool offset of f32[channels]: what an integer sum is worth */
+    uint32_t owner, task_mask;
+} bytes_site;
+
+/* The border of the codes must hold codes of 0, also where floats would not be read. */
+static void find_mask(bytes_site *site, mts_encoding *encoding)
+{
+    const mts_storage *out = site->conv.out;
+    const mts_conversion *c = site->how->codes_conversion != MTS_NONE
+                                  ? &encoding->plan->conversions[site->how->codes_conversion]
+                                  : NULL;
+    const bool exact = out->row == out->dims[5] && site->conv.pixels == out->dims[4] * out->row;
+    if (c && !exact && (c->rows != out->dims[4] || c->columns != out->dims[5])) {
+        site->conv.mask =
+            mts_weights_mask(&encoding->pool, out->dims[4], out->row, out->dims[5], site->conv.pixels);
+    }
+}
+
+static void open_site(bytes_site *site, mts_encoding *encoding, uint32_t member)
+{
+    const mts_stitched *s = encoding->stitched;
+    mts_conv_site_init(&site->conv, encoding, member);
+    const mts_member *m = site->conv.member;
+    site->how = &encoding->plan->members[member];
+    site->weight = mts_member_operand(s, m, 1);
+    site->grid = encoding->plan->grids[m->inputs[0]];
+    site->depthwise = site->conv.conv->group > 1;
+    site->owner = mts_encode_owner(encoding, m);
+    site->task_mask = mts_encode_task_mask(encoding, member);
+    site->scale =
+        mts_weights_scaled(&encoding->pool, mts_member_operand(s, m, 2), site->conv.scatter,
+                           site->conv.channels, (double)site->grid.step * (double)MTS_INT8_STEP, site->owner);
+    find_mask(site, encoding);
+}
+
+/* ---- a job ---- */
+
+static mts_epilogue_params epilogue_of(mts_encoding *encoding, bytes_site *site, uint32_t image, uint32_t row)
+{
+    mts_epilogue_params e = mts_conv_epilogue(encoding, &site->conv, image, row);
+    e.scale = site->scale + row;
+    if (site->how->bare) {
+        e.out = MTS_PARAM_NONE;
+    }
+    if (site->how->codes_conversion != MTS_NONE) {
+        const mts_conversion *c = &encoding->plan->conversions[site->how->codes_conversion];
+        const mts_storage *storage = &encoding->plan->storages[c->storage];
+        const uint32_t words = (site->conv.channels + WORD - 1) / WORD;
+        mts_codes_params codes = {.pitch = storage->pitch, .before = c->top * storage->row + c->left};
+        codes.out = (mts_u32)storage->offset + image * words * storage->pitch + codes.before;
+        codes.after = storage->pitch - codes.before - site->conv.pixels;
+        e.res = mts_param_buffer_add(&encoding->params, &codes, MTS_PARAM_WORDS(mts_codes_params));
+    }
+    return e;
+}
+
+static const mts_segment_params *pack_segments(mts_tiler *t, const bytes_site *site,
+                                               const mts_row_blocks *rows, const mts_row_block *block,
+                                               mts_weights_part part)
+{
+    mts_segment_params *segments = mts_arena_zero(&t->scratch, block->segments, sizeof *segments);
+    for (uint32_t s = 0; segments && s < block->segments; s++) {
+        const mts_tile_segment *from = &rows->segments[block->segment + s];
+        part.channel = site->depthwise ? part.row : from->channel;
+        part.count = site->depthwise ? 1 : from->count;
+        segments[s] = (mts_segment_params){
+            .channel = part.channel / WORD,
+            .count = (part.channel % WORD + part.count + WORD - 1) / WORD,
+            .weight_a = mts_weights_words(&t->encoding->pool, site->weight, from->ref_a, &part, site->owner),
+            .weight_b = (mts_u32)(mts_i32)-site->grid.least};
+    }
+    if (!segments) {
+        mts_tiler_memory(t);
+    }
+    return segments;
+}
+
+static void add_rows(mts_tiler *t, bytes_site *site, const mts_row_blocks *rows, const mts_row_block *block,
+                     uint32_t row, uint32_t count)
+{
+    const mts_conv_site *conv = &site->conv;
+    const uint32_t words = (conv->in_channels + WORD - 1) / WORD;
+    const uint32_t depth = site->depthwise ? 1 : conv->in_channels;
+    mts_tile_job fresh = {.order = row, .task_mask = site->task_mask};
+    fresh.segments = pack_segments(
+        t, site, rows, block, (mts_weights_part){.row = row, .rows = count, .diagonal = site->depthwise});
+    if (!fresh.segments) {
+        return;
+    }
+    fresh.work = (uint64_t)count * depth * conv->taps;
+    fresh.params = (mts_conv_params){.rows_a = count,
+                                     .in_pitch = conv->in_pitch,
+                                     .pixels = conv->pixels,
+                                     .taps = conv->taps,
+                                     .tap = conv->tap,
+                                     .segments = block->segments,
+                                     .mask = conv->mask};
+    for (uint32_t image = 0; image < conv->images && t->code == MTS_STATUS_OK; image++) {
+        const mts_epilogue_params epilogue = epilogue_of(t->encoding, site, image, row);
+        fresh.params.in = conv->in + image * words * conv->in_pitch;
+        if (mts_tiler_add(t, &fresh, &epilogue)) {
+            t->encoding->mul_adds += fresh.work * conv->out->dims[4] * conv->out->dims[5];
+        }
+    }
+}
+
+/* Runs of rows that have the same weight blocks, each in jobs of even size. */
+static void add_member(mts_tiler *t, uint32_t index)
+{
+    bytes_site site;
+    mts_row_blocks runs;
+    open_site(&site, t->encoding, index);
+    t->members++;
+    t->code = mts_tiles_cut(site.weight, 0, site.conv.channels, UINT32_MAX, MTS_TILES_EVEN, &t->scratch,
+                            &runs, t->encoding->error);
+    const uint32_t most = site.depthwise ? 1 : ROWS_MOST / WORD;
+    for (uint32_t b = 0; t->code == MTS_STATUS_OK && b < runs.count; b++) {
+        const mts_row_block *run = &runs.blocks[b];
+        const uint32_t words = (run->rows_a + WORD - 1) / WORD, jobs = (words + most - 1) / most;
+        for (uint32_t j = 0; j < jobs && t->code == MTS_STATUS_OK; j++) {
+            const uint32_t first = words * j / jobs * WORD, end = words * (j + 1) / jobs * WORD;
+            add_rows(t, &site, &runs, run, run->row_a + first,
+                     (end < run->rows_a ? end : run->rows_a) - first);
+        }
+    }
+}
+
+mts_status mts_encode_bytes(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config)
+{
+    const mts_kernel_config usual = mts_tile_usual(encoding->device);
+    mts_tiler t;
+    (void)config;
+    mts_tiler_begin(&t, encoding, layer, ROWS_MOST, NULL);
+    for (uint32_t m = layer->first; t.code == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
+        if (encoding->plan->members[m].variant == MTS_VARIANT_BYTES) {
+            add_member(&t, m);
+        }
+    }
+    const mts_encoded_launch launch = {.kind = MTS_LAUNCH_GRID,
+                                       .kernel = "conv_bytes__i32_words",
+                                       .defines = mts_launch_defines(encoding->device, encoding->precision)};
+    const mts_status status = t.code == MTS_STATUS_OK ? mts_tile_launch(&t, &usual, launch) : t.code;
+    mts_tiler_close(&t);
+    return status;
+}

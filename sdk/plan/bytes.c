@@ -1,0 +1,102 @@
+/*
+ * bytes.c: see bytes.h. Not responsible for layouts (layout.c) nor for packing weights (lower/weights.c).
+ */
+#include "plan/bytes.h"
+
+/* Products of a sum: 65,000 times 255 * 128 stay below 2^31. */
+enum { PRODUCTS_MOST = 65000 };
+
+/* Whether the result has no element that its operands do not have, so that their grid is its own. */
+static bool only_moves(const mts_node *node)
+{
+    switch (node->op) {
+    case MTS_OP_RESHAPE:
+    case MTS_OP_TRANSPOSE:
+    case MTS_OP_SLICE:
+    case MTS_OP_EXPAND:
+    case MTS_OP_CONCAT:
+        return true;
+    case MTS_OP_POOL: /* padding counts as minus infinity, and a window has a pixel of the image */
+        return node->attrs.pool.kind == MTS_POOL_MAX;
+    case MTS_OP_PAD:
+        return node->attrs.pad.mode != MTS_PAD_CONSTANT ||
+               !(node->attrs.pad.value < 0.0f || node->attrs.pad.value > 0.0f);
+    default:
+        return false;
+    }
+}
+
+static bool same_grid(const mts_grid *a, const mts_grid *b)
+{
+    return !(a->step < b->step || a->step > b->step || a->least < b->least || a->least > b->least);
+}
+
+/* That of all operands, if they agree. */
+static mts_grid passed_on(const mts_member *member, const mts_grid *grids)
+{
+    const mts_grid unknown = {0};
+    mts_grid grid = unknown;
+    for (uint32_t i = 0; i < member->input_count; i++) {
+        if (member->inputs[i] == MTS_NONE) {
+            return unknown;
+        }
+        const mts_grid *of = &grids[member->inputs[i]];
+        if (i > 0 && !same_grid(of, &grid)) {
+            return unknown;
+        }
+        grid = *of;
+    }
+    return grid;
+}
+
+void mts_bytes_grids(const mts_stitched *stitched, mts_grid *grids)
+{
+    for (uint32_t v = 0; v < stitched->value_count; v++) {
+        grids[v] = (mts_grid){0};
+    }
+    for (uint32_t m = 0; m < stitched->member_count; m++) { /* in the order of production */
+        const mts_member *member = &stitched->members[m];
+        const mts_node *node = mts_member_node(stitched, member);
+        const mts_act *act = mts_node_act(node);
+        if (act && act->fn == MTS_FN_QUANT8) {
+            grids[member->output] = (mts_grid){.step = act->a, .least = act->b};
+        } else if (only_moves(node)) {
+            grids[member->output] = passed_on(member, grids);
+        }
+    }
+}
+
+/* An absent operand, or a constant vector. */
+static bool is_vector(const mts_stitched *stitched, const mts_member *member, uint32_t input)
+{
+    const mts_value *value = input < member->input_count ? mts_member_operand(stitched, member, input) : NULL;
+    return !value || value->shape.rank < 2;
+}
+
+static bool is_absent(const mts_stitched *stitched, const mts_member *member, uint32_t input)
+{
+    return input >= member->input_count || !mts_member_operand(stitched, member, input);
+}
+
+bool mts_bytes_accepts(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids)
+{
+    const mts_node *node = mts_member_node(stitched, member);
+    const mts_value *weight = node->op == MTS_OP_CONV ? mts_member_operand(stitched, member, 1) : NULL;
+    if (!weight || weight->dtype != MTS_TYPE_INT8 || !(grids[member->inputs[0]].step > 0.0f)) {
+        return false;
+    }
+    const uint32_t group = node->attrs.conv.group;
+    const int64_t products = weight->shape.dims[1] * weight->shape.dims[2] * weight->shape.dims[3];
+    const bool depthwise = (int64_t)group == stitched->values[member->inputs[0]].shape.dims[1] &&
+                           (int64_t)group == weight->shape.dims[0] && weight->block_count == 1 &&
+                           !node->scatter;
+    return (group == 1 || depthwise) && products <= PRODUCTS_MOST && is_vector(stitched, member, 2) &&
+           is_vector(stitched, member, 3) && is_absent(stitched, member, 4) && is_absent(stitched, member, 5);
+}
+
+bool mts_bytes_stores(const mts_stitched *stitched, const mts_member *member)
+{
+    const mts_node *node = mts_member_node(stitched, member);
+    return node->attrs.conv.act.fn == MTS_FN_QUANT8 && !node->scatter &&
+           mts_member_operand(stitched, member, 1)->block_count == 1;
+}

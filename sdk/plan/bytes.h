@@ -1,0 +1,26 @@
+/*
+ * bytes.h: which values of a stitched program hold 8-bit numbers, and which convolutions can be computed with them
+ * (kernels/abi/bytes.h).
+ *
+ * Quantised activations are real numbers in a graph: multiples of a step, which the function QUANT8 of the node that
+ * computes them states. Operators that only move elements pass them on. Pure.
+ */
+#ifndef MTS_PLAN_BYTES_H
+#define MTS_PLAN_BYTES_H
+
+#include "stitch/stitch.h"
+
+/* All elements are step * k, k a whole number in least .. least + 255. step 0: not known. */
+typedef struct mts_grid {
+    float step, least;
+} mts_grid;
+
+/* Fills grids[value_count]. */
+void mts_bytes_grids(const mts_stitched *stitched, mts_grid *grids);
+/* Whether a member is a convolution of 8-bit numbers that conv_bytes computes: int8 weights, an input of known grid,
+ * dense or with one filter for each channel, sums that fit int32. */
+bool mts_bytes_accepts(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids);
+/* Whether it can store its result as codes: QUANT8 ends it, and its rows are output channels in order. */
+bool mts_bytes_stores(const mts_stitched *stitched, const mts_member *member);
+
+#endif

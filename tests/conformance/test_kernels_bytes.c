@@ -1,0 +1,356 @@
+/*
+ * test_kernels_bytes.c: convolutions of 8-bit numbers and the packing of their inputs agree with the reference, code by
+ * code. Sums are integers in both, so that all codes are equal but where a device rounds scale x sum + bias twice.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/kernel_pair.h"
+
+#define VECTOR 16
+#define TAPS_MOST 25
+#define ROWS_MOST 12
+#define MEMBERS 3
+#define CASES 24
+
+/* Of all numbers of a case so many may differ by a step: sums that lie on the border between two codes. */
+#define BETWEEN 1000
+
+/* The shape that input and outputs of a job share. */
+typedef struct image {
+    uint32_t h, w, row, gap, tail, pixels, pitch, kernel, pad;
+} image;
+
+static uint32_t align(uint32_t count)
+{
+    return (count + VECTOR - 1) / VECTOR * VECTOR;
+}
+
+static image random_image(kernel_pair *pair)
+{
+    image i = {.h = kernel_pair_pick(pair, 1, 20), .w = kernel_pair_pick(pair, 1, 24)};
+    i.kernel = 1 + 2 * kernel_pair_pick(pair, 0, 2);
+    i.pad = i.kernel / 2;
+    i.row = i.w + i.pad + kernel_pair_pick(pair, 0, 2);
+    i.gap = align(i.pad * (i.row + 1));
+    i.pixels = align(i.h * i.row);
+    i.pitch = i.gap + i.pixels + VECTOR * kernel_pair_pick(pair, 0, 1);
+    i.tail = i.gap + VECTOR;
+    return i;
+}
+
+static uint32_t place(kernel_pair *pair, const image *i, uint32_t planes)
+{
+    return align(kernel_pair_act(pair, planes * i->pitch + i->tail + VECTOR) + i->gap);
+}
+
+static uint32_t any_word(kernel_pair *pair)
+{
+    return kernel_pair_pick(pair, 0, 0xffff) << 16 | kernel_pair_pick(pair, 0, 0xffff);
+}
+
+/* Codes, or weights: all bytes are valid. Every fifth case has the largest products there are. */
+static void fill_words(kernel_pair *pair, float *at, uint32_t count, bool most, uint32_t largest)
+{
+    for (uint32_t n = 0; n < count; n++) {
+        const uint32_t word = most ? largest : any_word(pair);
+        memcpy(at + n, &word, sizeof word);
+    }
+}
+
+static uint32_t taps(kernel_pair *pair, const image *i)
+{
+    int32_t tap[TAPS_MOST];
+    for (uint32_t k = 0; k < i->kernel * i->kernel; k++) {
+        const int32_t y = (int32_t)(k / i->kernel) - (int32_t)i->pad;
+        const int32_t x = (int32_t)(k % i->kernel) - (int32_t)i->pad;
+        tap[k] = y * (int32_t)i->row + x;
+    }
+    return kernel_pair_words(pair, tap, i->kernel * i->kernel);
+}
+
+static uint32_t mask(kernel_pair *pair, const image *i)
+{
+    if (kernel_pair_pick(pair, 0, 3) == 0) {
+        return MTS_PARAM_NONE;
+    }
+    const uint32_t first = kernel_pair_pool(pair, i->pixels);
+    for (uint32_t p = 0; p < i->pixels; p++) {
+        pair->pool[first + p] = p / i->row < i->h && p % i->row < i->w ? 1.0f : 0.0f;
+    }
+    return first;
+}
+
+static uint32_t weights(kernel_pair *pair, uint32_t words, uint32_t rows, bool most)
+{
+    const uint32_t at = kernel_pair_pool(pair, rows + words * rows);
+    for (uint32_t r = 0; r < rows; r++) {
+        const int32_t sum = (int32_t)kernel_pair_pick(pair, 0, 20000) - 10000;
+        memcpy(pair->pool + at + r, &sum, sizeof sum);
+    }
+    fill_words(pair, pair->pool + at + rows, words * rows, most, 0x7f7f7f7fu);
+    return at;
+}
+
+/* Codes, floats or both, of rows that begin at a word. */
+static mts_epilogue_params epilogue(kernel_pair *pair, const image *i, uint32_t rows)
+{
+    static const uint32_t functions[] = {MTS_FN_NONE, MTS_FN_RELU, MTS_FN_HARD_SWISH};
+    uint32_t index[ROWS_MOST];
+    const uint32_t first = 4 * kernel_pair_pick(pair, 0, 1), stores = kernel_pair_pick(pair, 0, 3);
+    const uint32_t planes = first + rows, words = (planes + 3) / 4;
+    mts_epilogue_params e = {.out_pitch = i->pitch, .gap = i->gap, .tail = i->tail, .last = planes - 1};
+    for (uint32_t r = 0; r < rows; r++) {
+        index[r] = first + r;
+    }
+    e.index = kernel_pair_words(pair, index, rows);
+    e.scale = kernel_pair_pool(pair, rows);
+    e.bias = kernel_pair_pick(pair, 0, 2) ? kernel_pair_pool(pair, rows) : MTS_PARAM_NONE;
+    for (uint32_t r = 0; r < rows; r++) { /* most codes lie within 0..255, some do not */
+        pair->pool[e.scale + r] = kernel_pair_float(pair, 1e-6f, 4e-5f);
+    }
+    e.slope = e.res = e.out = MTS_PARAM_NONE;
+    e.fn = stores == 3 ? functions[kernel_pair_pick(pair, 0, 2)] : MTS_FN_QUANT8;
+    e.a = 0.0125f;
+    e.b = -(float)kernel_pair_pick(pair, 0, 255);
+    if (stores != 0) {
+        e.out = place(pair, i, planes);
+        kernel_pair_may_write(pair, e.out - i->gap, planes * i->pitch + i->tail);
+    }
+    if (stores < 2) {
+        const mts_codes_params codes = {.out = place(pair, i, words),
+                                        .pitch = i->pitch,
+                                        .before = i->gap,
+                                        .after = i->pitch - i->gap - i->pixels};
+        e.res = kernel_pair_words(pair, &codes, MTS_PARAM_WORDS(mts_codes_params));
+    }
+    return e;
+}
+
+static mts_conv_params conv_job(kernel_pair *pair, bool most)
+{
+    const image i = random_image(pair);
+    const uint32_t rows = kernel_pair_pick(pair, 1, ROWS_MOST), padded = (rows + 3) / 4 * 4;
+    const uint32_t words = kernel_pair_pick(pair, 1, most ? 30 : 6);
+    mts_segment_params list[2];
+    mts_epilogue_params epilogues[2];
+    mts_conv_params job = {
+        .rows_a = rows, .pixels = i.pixels, .in_pitch = i.pitch, .taps = i.kernel * i.kernel};
+    job.tap = taps(pair, &i);
+    job.in = place(pair, &i, words);
+    fill_words(pair, pair->act + job.in - i.gap, words * i.pitch + i.tail, most, 0xffffffffu);
+    job.tile = VECTOR * kernel_pair_pick(pair, 1, 30);
+    job.mask = mask(pair, &i);
+    const uint32_t zero = kernel_pair_pick(pair, 0, 255);
+    job.segments = words > 1 ? 2 : 1;
+    for (uint32_t s = 0; s < job.segments;
+         s++) { /* two segments may read one word, each some of its channels */
+        list[s] = (mts_segment_params){.channel = s, .count = words - s, .weight_b = zero};
+        list[s].weight_a = weights(pair, list[s].count * job.taps, padded, most);
+    }
+    job.segment = kernel_pair_words(pair, list, job.segments * MTS_PARAM_WORDS(mts_segment_params));
+    job.epilogues = kernel_pair_pick(pair, 1, 2);
+    for (uint32_t k = 0; k < job.epilogues; k++) {
+        epilogues[k] = epilogue(pair, &i, rows);
+    }
+    job.epilogue = kernel_pair_words(pair, epilogues, job.epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
+    return job;
+}
+
+static bool near(float a, float b)
+{
+    const float most = a < 0.0f ? -a : a, apart = a < b ? b - a : a - b;
+    return !(apart > 1e-5f * (most > 1.0f ? most : 1.0f));
+}
+
+/* Numbers that are not equal: floats that are not near, or words whose bytes are more than a step apart, fail. */
+static uint32_t count_different(const kernel_pair *pair, const float *a, const float *b)
+{
+    uint32_t different = 0;
+    for (uint32_t n = 0; n < pair->act_used; n++) {
+        unsigned char x[4], y[4];
+        memcpy(x, a + n, sizeof x);
+        memcpy(y, b + n, sizeof y);
+        if (memcmp(x, y, sizeof x) == 0 || near(a[n], b[n])) {
+            continue;
+        }
+        bool steps = true;
+        for (int i = 0; i < 4; i++) {
+            steps = steps && abs(x[i] - y[i]) <= 1;
+        }
+        /* a float one step (0.0125) away */
+        const float apart = a[n] < b[n] ? b[n] - a[n] : a[n] - b[n];
+        if (!steps && !(apart < 0.0126f)) {
+            fail_msg("number %u is %g (%08x) on the reference, %g elsewhere", n, (double)a[n],
+                     (unsigned)(x[0] | x[1] << 8 | x[2] << 16), (double)b[n]);
+        }
+        different++;
+    }
+    return different;
+}
+
+/* A processor with the registers, but not the instruction, cannot run the program. */
+static bool runs(const kernel_pair *pair)
+{
+    const mts_device_info *info = &pair->devices[1]->info;
+    return strcmp(info->backend, "cpu") != 0 || info->vector_floats < 16 || info->byte_products;
+}
+
+static void compare(kernel_pair *pair, const char *kernel, uint32_t first, const uint32_t *grid)
+{
+    static const char *const builds[] = {"-DVEC=16", "-DVEC=1"};
+    const uint32_t local[3] = {1, 1, 1};
+    if (!runs(pair)) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
+        const bool cpu = strcmp(pair->devices[1]->info.backend, "cpu") == 0;
+        const char *defines = cpu ? "" : builds[i];
+        float *a = kernel_pair_result(pair, pair->devices[0], kernel, defines, first, grid, local);
+        float *b = kernel_pair_result(pair, pair->devices[1], kernel, defines, first, grid, local);
+        const uint32_t different = count_different(pair, a, b);
+        free(a);
+        free(b);
+        assert_in_range(different, 0, pair->act_used / BETWEEN);
+    }
+}
+
+static void conv_bytes_agrees_for_rows_segments_zero_points_codes_and_floats(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_tile_params tiles[256];
+        uint32_t count = 0;
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            const mts_conv_params job = conv_job(pair, n % 5 == 4);
+            const uint32_t at = kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params));
+            for (uint32_t p = 0; p < job.pixels; p += job.tile) {
+                tiles[count++] = (mts_tile_params){at, p};
+            }
+        }
+        const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params));
+        const uint32_t grid[3] = {count, 1, 1};
+        compare(pair, "conv_bytes__i32_words", first, grid);
+    }
+}
+
+/* By hand: two channels of a word, codes 250 and 3, zero 5, weights 127 and -128, largest sums and ties. */
+static void conv_bytes_takes_zero_away_rounds_halves_to_even_and_clamps(void **state)
+{
+    kernel_pair *pair = *state;
+    kernel_pair_start(pair, 1);
+    const int32_t tap = 0, sum = 127 - 128;
+    const uint32_t codes = 250u | 3u << 8, weight = 127u | 128u << 8, index = 0;
+    const uint32_t in = kernel_pair_act(pair, VECTOR), out = kernel_pair_act(pair, VECTOR);
+    const uint32_t words = kernel_pair_act(pair, VECTOR), pool = kernel_pair_pool(pair, 8);
+    for (uint32_t p = 0; p < VECTOR; p++) {
+        memcpy(pair->act + in + p, &codes, sizeof codes);
+    }
+    memset(pair->pool + pool, 0, 8 * sizeof(float));
+    memcpy(pair->pool + pool, &sum, sizeof sum);
+    memcpy(pair->pool + pool + 4, &weight, sizeof weight);
+    /* (250 - 5) 127 - (3 - 5) 128 ... = 31115 + 256 = 31371; the tie: 31371 / 62742 = 0.5, to 0; then -0.5 + 100 */
+    const float scale[3] = {1.0f / 62742.0f, 3.0f / 62742.0f, 1.0f};
+    const float expected[3] = {0.0f, 2.0f, 155.0f};
+    const uint32_t at = kernel_pair_pool(pair, 1);
+    for (int n = 0; n < 3; n++) {
+        mts_epilogue_params e = {.out = out,
+                                 .out_pitch = VECTOR,
+                                 .last = MTS_PARAM_NONE,
+                                 .scale = at,
+                                 .bias = MTS_PARAM_NONE,
+                                 .slope = MTS_PARAM_NONE,
+                                 .fn = MTS_FN_QUANT8,
+                                 .a = 1.0f,
+                                 .b = -100.0f};
+        const mts_codes_params stored = {.out = words, .pitch = VECTOR};
+        mts_segment_params segment = {.weight_a = pool, .weight_b = 5, .count = 1};
+        mts_conv_params job = {.rows_a = 1,
+                               .in = in,
+                               .in_pitch = VECTOR,
+                               .pixels = VECTOR,
+                               .tile = VECTOR,
+                               .taps = 1,
+                               .segments = 1,
+                               .epilogues = 1,
+                               .mask = MTS_PARAM_NONE};
+        pair->pool[at] = scale[n];
+        e.index = kernel_pair_words(pair, &index, 1);
+        e.res = kernel_pair_words(pair, &stored, MTS_PARAM_WORDS(mts_codes_params));
+        job.tap = kernel_pair_words(pair, &tap, 1);
+        job.segment = kernel_pair_words(pair, &segment, MTS_PARAM_WORDS(mts_segment_params));
+        job.epilogue = kernel_pair_words(pair, &e, MTS_PARAM_WORDS(mts_epilogue_params));
+        const mts_tile_params tile = {kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params)), 0};
+        const uint32_t first = kernel_pair_words(pair, &tile, MTS_PARAM_WORDS(mts_tile_params));
+        const uint32_t one[3] = {1, 1, 1};
+        for (int d = 0; d < 2 && (d == 0 || runs(pair)); d++) {
+            float *result = kernel_pair_result(pair, pair->devices[d], "conv_bytes__i32_words",
+                                               d ? "-DVEC=16" : "", first, one, one);
+            uint32_t word;
+            memcpy(&word, result + words + 3, sizeof word);
+            assert_float_equal(result[out + 3], expected[n], 0.0f);
+            assert_int_equal(word & 255u, (uint32_t)(expected[n] + 100.0f));
+            free(result);
+        }
+    }
+}
+
+static mts_pack_params pack(kernel_pair *pair)
+{
+    const uint32_t stride = kernel_pair_pick(pair, 1, 3);
+    mts_pack_params r = {.images = kernel_pair_pick(pair, 1, 2), .channels = kernel_pair_pick(pair, 1, 9)};
+    r.sy = r.sx = stride;
+    r.phases = kernel_pair_pick(pair, 0, 2) ? stride * stride : 1;
+    r.in_h = kernel_pair_pick(pair, 1, 20);
+    r.in_w = kernel_pair_pick(pair, 1, 70);
+    r.src_row = r.in_w + kernel_pair_pick(pair, 0, 3);
+    r.src_pitch = r.in_h * r.src_row + kernel_pair_pick(pair, 0, 5);
+    r.top = (int32_t)kernel_pair_pick(pair, 0, 2);
+    r.left = (int32_t)kernel_pair_pick(pair, 0, 2);
+    r.rows = (r.in_h + (uint32_t)r.top) / stride + kernel_pair_pick(pair, 1, 2);
+    r.row = (r.in_w + (uint32_t)r.left) / stride + kernel_pair_pick(pair, 1, 3);
+    r.pitch = align(r.rows * r.row) + VECTOR * kernel_pair_pick(pair, 0, 1);
+    r.inverse = 40.0f;
+    r.least = -(float)kernel_pair_pick(pair, 0, 255);
+    r.src = kernel_pair_act(pair, r.images * r.channels * r.src_pitch);
+    for (uint32_t n = 0; n < r.images * r.channels * r.src_pitch; n++) {
+        pair->act[r.src + n] = ((float)kernel_pair_pick(pair, 0, 300) + r.least - 20.0f) / r.inverse;
+    }
+    r.out = kernel_pair_act(pair, r.images * ((r.channels + 3) / 4) * r.phases * r.pitch);
+    return r;
+}
+
+static void pack_bytes_agrees_for_borders_phases_channels_and_images(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_pack_params list[MEMBERS];
+        uint32_t planes = 0;
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            list[m] = pack(pair);
+            const uint32_t high = list[m].images * ((list[m].channels + 3) / 4);
+            planes = high > planes ? high : planes;
+        }
+        const uint32_t first = kernel_pair_words(pair, list, MEMBERS * MTS_PARAM_WORDS(mts_pack_params));
+        const uint32_t grid[3] = {kernel_pair_pick(pair, 1, 4), planes, MEMBERS};
+        compare(pair, "pack_bytes__i32_words", first, grid);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conv_bytes_agrees_for_rows_segments_zero_points_codes_and_floats),
+        cmocka_unit_test(conv_bytes_takes_zero_away_rounds_halves_to_even_and_clamps),
+        cmocka_unit_test(pack_bytes_agrees_for_borders_phases_channels_and_images),
+    };
+    return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
+}

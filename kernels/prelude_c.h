@@ -4,7 +4,7 @@
  * platform/cpu compiles every kernel with this file instead of prelude_opencl.h and prelude_operators.h, once for each
  * instruction set: VEC is the set's width, so -D options other than HALF choose nothing at run time. A kernel computes
  * one work-item, whose ids it gets from its caller. What the language has no word for is in prelude_c_vec.h (operations
- * of an instruction set) and prelude_c_math.h (exp and its kin). No driver gets this text.
+ * of an instruction set) and prelude_c_math.h (exp, erf and their kin). No driver gets this text.
  */
 #ifndef MTS_KERNELS_PRELUDE_C_H
 #define MTS_KERNELS_PRELUDE_C_H
@@ -138,7 +138,6 @@ INLINE mts_vec mts_vec_slope(mts_vec v, mts_vec k) { return mts_vec_if_above(v, 
     }
 #define mts_vec_call(name, v) mts_vec_call_##name(v)
 #define mts_vec_call_2(name, a, b) mts_vec_call_##name(a, b)
-MTS_VEC_CALL(erf)
 MTS_VEC_CALL(sin)
 MTS_VEC_CALL(cos)
 MTS_VEC_CALL(tan)

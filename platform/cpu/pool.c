@@ -17,9 +17,10 @@
 #include "platform/os/os.h"
 #include "platform/os/thread.h"
 
-#define POLL_NS 30000u /* before a thread without work sleeps */
-#define POLL_ROUNDS 64 /* looks at `opened` from one look at the clock to the next */
-#define LINE 64        /* bytes that processors share as one */
+#define POLL_NS 30000u     /* before a thread without work sleeps */
+#define POLL_ROUNDS 64     /* looks at `opened` from one look at the clock to the next */
+#define LINE 64            /* bytes that processors share as one */
+#define LAUNCHES_FIRST 63u /* that a list may have before the board grows */
 
 typedef struct worker {
     mts_cpu_pool *pool;
@@ -184,8 +185,9 @@ mts_cpu_pool *mts_cpu_pool_make(const mts_allocator *allocator, uint32_t threads
     pool->threads = threads < 1 ? 1 : threads > MTS_THREADS_MOST ? MTS_THREADS_MOST : threads;
     atomic_init(&pool->caller_at, UINT32_MAX);
     pool->workers = mts_alloc_zero(allocator, pool->threads, sizeof *pool->workers);
-    if (!pool->workers) {
-        mts_alloc_free(allocator, pool);
+    atomic_init(&pool->board, mts_cpu_board_make(allocator, LAUNCHES_FIRST));
+    if (!pool->workers || !atomic_load(&pool->board)) {
+        mts_cpu_pool_destroy(pool);
         return NULL;
     }
     return pool;
@@ -217,7 +219,7 @@ void mts_cpu_pool_destroy(mts_cpu_pool *pool)
 bool mts_cpu_pool_reserve(mts_cpu_pool *pool, uint32_t launches)
 {
     mts_cpu_board *old = atomic_load(&pool->board);
-    const uint32_t capacity = old ? mts_cpu_board_capacity(old) : 0;
+    const uint32_t capacity = mts_cpu_board_capacity(old);
     if (launches <= capacity) {
         return true;
     }

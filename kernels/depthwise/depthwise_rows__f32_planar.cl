@@ -488,10 +488,14 @@ INLINE void depthwise_group(depthwise_channel *p, GLOBAL const mts_depthwise_row
     depthwise_scatter(t, p->room, act + e->out, e->out_pitch, e->gap, params + e->index + c);
 }
 
-/* Whether a work-item computes channels c to stop - 1 of whole planes by groups. */
+/*
+ * Whether a work-item computes channels c to stop - 1 of whole planes by groups. Sums are written over the input, so a row
+ * of them may not be longer than the rows of input that were read for it.
+ */
 INLINE int depthwise_by_groups(const depthwise_channel *p, GLOBAL const mts_depthwise_rows_params *job, mts_u32 c,
                                mts_u32 stop) {
     return p->w <= LANES_WIDTH && p->is_plain && job->multiplier == 1 && job->part >= job->h && c + VEC <= stop &&
+           p->row <= job->stride * job->in_row &&
            depthwise_reach(job) + 2 * VEC <= LANES_MOST && p->room <= LANES_MOST;
 }
 

@@ -100,11 +100,11 @@ static mts_status device_open(const mts_runtime *runtime, const char *id, uint32
 mts_status mts_api_runtime_open_next(mts_runtime *runtime, uint32_t *rank, mts_device **out,
                                      mts_device_desc *desc, mts_error *error)
 {
-    const uint32_t count = mts_api_device_count();
     mts_status status = MTS_STATUS_NOT_FOUND;
     if (!runtime->chosen || runtime->device_options.external_context) {
         return mts_fail(error, MTS_STATUS_NOT_FOUND, "the caller named the device");
     }
+    const uint32_t count = mts_api_device_count();
     /* NOT_FOUND may also be that of a device which lacks a library: those behind it are tried all the same. */
     while (status != MTS_STATUS_OK && ++*rank < count) {
         status = device_open(runtime, NULL, *rank, out, desc, error);

@@ -179,8 +179,8 @@ typedef struct mts_device_ops {
                                       mts_command_list **out, mts_error *error);
     void (*command_list_destroy)(mts_device *device, mts_command_list *list);
     /* Replaces all launches of a list that is not running by as many with the same kernels in the
-       same order and with the same accesses; buffers, first, global and local may differ. It builds
-       nothing. After a failure the list cannot be used. NULL: unsupported, the caller creates a new
+       same order and with the same accesses; buffers, first, global and local may differ, but not
+       which launches have one act. It builds nothing. After a failure the list cannot be used. NULL: unsupported, the caller creates a new
        list. */
     mts_status (*command_list_update)(mts_device *device, mts_command_list *list, const mts_launch *launches,
                                       size_t count, mts_error *error);

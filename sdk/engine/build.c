@@ -148,6 +148,7 @@ static mts_status plan(mts_builder *b)
     if (b->lanes) {
         wanted.lanes = info->compute_units;
         status = find_lane_floats(b, &wanted.lane_floats);
+        wanted.arena_most = buffer_elements(b);
     }
     MTS_TRY(status, mts_plan_create(&wanted, &b->scratch, &b->plan, b->error));
     return status;
@@ -250,7 +251,9 @@ static mts_status encode(mts_builder *b)
                                  .error = b->error};
     mts_param_buffer_init(&b->encoding.params, b->engine->allocator);
     mts_weights_init(&b->encoding.pool, b->encoding.precision, b->engine->allocator);
-    b->encoding.pool.section_most = (size_t)buffer_elements(b);
+    /* a launch's offsets have 32 bits, and an entry ends at a multiple of some floats */
+    const uint64_t most = buffer_elements(b), reach = INT32_MAX - 64;
+    b->encoding.pool.section_most = (size_t)(most < reach ? most : reach);
     if (b->like) {
         b->encoding.cases = b->like->cases;
     }

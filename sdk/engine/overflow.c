@@ -64,6 +64,15 @@ static void note_codes(content *c)
     }
 }
 
+/* Where a number lies now, floats may follow. */
+static void forget_codes(content *c)
+{
+    const size_t element = c->half ? sizeof(uint16_t) : sizeof(float);
+    for (size_t i = 0; i < c->size / element; i++) {
+        c->codes[i] = c->codes[i] && !is_finite_at(c, i);
+    }
+}
+
 static mts_status run_one(mts_engine *engine, uint32_t index, mts_error *error)
 {
     mts_launch launch = engine->launches.items[index];
@@ -93,6 +102,7 @@ static mts_status find(mts_engine *engine, content *c, const char **label, mts_e
         if (status == MTS_STATUS_OK && stores_codes(&engine->launches.encoded[i])) {
             note_codes(c);
         }
+        forget_codes(c);
         *label = status == MTS_STATUS_OK && !look(c, false) ? engine->launches.encoded[i].label : NULL;
     }
     /* Also after a failure, whose sentence stays: outputs of the last run lie there. */

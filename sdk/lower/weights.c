@@ -325,7 +325,8 @@ uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t 
     const uint32_t words = (phase + part->count + 3) / 4;
     pool_key key = key_of(KEY_WORDS, ref, owner, part->row - ref->out_first, part->rows);
     key.lanes = part->count << 3 | phase << 1 | (part->diagonal ? 1 : 0);
-    key.other = (uint64_t)ref->in_count << 32 | skip;
+    /* a block is its bytes, also where they are other rows by columns; a sum's products are few (plan/bytes.c) */
+    key.other = (uint64_t)ref->in_count << 32 | (uint64_t)inner << 16 | skip;
     uint32_t offset = 0;
     int32_t *space = (int32_t *)claim(pool, &key, rows + (size_t)words * inner * rows, &offset);
     for (uint32_t r = 0; space && r < part->rows; r++) {

@@ -16,8 +16,9 @@ static bool only_moves(const mts_node *node)
     case MTS_OP_EXPAND:
     case MTS_OP_CONCAT:
         return true;
-    case MTS_OP_POOL: /* padding counts as minus infinity, and a window has a pixel of the image */
-        return node->attrs.pool.kind == MTS_POOL_MAX;
+    case MTS_OP_POOL: /* padding counts as minus infinity, and a window without gaps has a pixel of the image */
+        return node->attrs.pool.kind == MTS_POOL_MAX && node->attrs.pool.dilation[0] == 1 &&
+               node->attrs.pool.dilation[1] == 1;
     case MTS_OP_PAD:
         return node->attrs.pad.mode != MTS_PAD_CONSTANT ||
                !(node->attrs.pad.value < 0.0f || node->attrs.pad.value > 0.0f);
@@ -78,11 +79,17 @@ static bool is_absent(const mts_stitched *stitched, const mts_member *member, ui
     return input >= member->input_count || !mts_member_operand(stitched, member, input);
 }
 
+/* Whether codes hold the grid's numbers: 0 is one of them, since padding is, and no quotient by its step overflows. */
+static bool grid_fits(const mts_grid *grid)
+{
+    return grid->step >= 1e-30f && grid->step <= 1e30f && grid->least >= -255.0f && grid->least <= 0.0f;
+}
+
 bool mts_bytes_accepts(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids)
 {
     const mts_node *node = mts_member_node(stitched, member);
     const mts_value *weight = node->op == MTS_OP_CONV ? mts_member_operand(stitched, member, 1) : NULL;
-    if (!weight || weight->dtype != MTS_TYPE_INT8 || !(grids[member->inputs[0]].step > 0.0f)) {
+    if (!weight || weight->dtype != MTS_TYPE_INT8 || !grid_fits(&grids[member->inputs[0]])) {
         return false;
     }
     const uint32_t group = node->attrs.conv.group;

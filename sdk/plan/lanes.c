@@ -113,7 +113,7 @@ static mts_status open(lanes *l, uint32_t most, mts_error *error)
     return MTS_STATUS_OK;
 }
 
-mts_status mts_lanes_place(const mts_plan *plan, uint32_t most, uint64_t spare, mts_span *spans,
+mts_status mts_lanes_place(const mts_plan *plan, const mts_lanes_limits *limits, mts_span *spans,
                            mts_arena *arena, uint64_t *peak, mts_error *error)
 {
     const uint32_t groups = plan->stitched->group_count;
@@ -122,17 +122,19 @@ mts_status mts_lanes_place(const mts_plan *plan, uint32_t most, uint64_t spare, 
     mts_status status =
         mts_arena_place(spans, plan->storage_count, MTS_PLAN_ALIGN, arena->allocator, &least, error);
     *peak = least;
-    most = most < groups ? most : groups;
-    spare += least / 10;
+    const uint32_t most = limits->lanes < groups ? limits->lanes : groups;
+    const uint64_t spare = limits->spare + least / 10;
     if (status != MTS_STATUS_OK || most < 2) {
         return status;
     }
     status = open(&l, most, error);
     bool fits = false;
-    for (uint32_t count = most; status == MTS_STATUS_OK && !fits && count > 1; count--) {
+    /* each trial places all storages: many lanes become fewer in large steps */
+    for (uint32_t count = most; status == MTS_STATUS_OK && !fits && count > 1;
+         count -= count > 8 ? count / 4 : 1) {
         deal(&l, count);
         status = place(&l, spans, peak, error);
-        fits = *peak <= least || *peak - least <= spare;
+        fits = *peak <= limits->peak && (*peak <= least || *peak - least <= spare);
     }
     if (status == MTS_STATUS_OK && !fits) {
         status = mts_arena_place(spans, plan->storage_count, MTS_PLAN_ALIGN, arena->allocator, peak, error);

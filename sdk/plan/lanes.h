@@ -10,11 +10,19 @@
 
 #include "plan/plan.h"
 
+typedef struct mts_lanes_limits {
+    uint32_t lanes;
+    /* Floats that several lanes may take more than one does, beside a tenth. */
+    uint64_t spare;
+    /* Floats that several lanes may take at most. One lane takes what it needs. */
+    uint64_t peak;
+} mts_lanes_limits;
+
 /*
- * Places spans[storage_count], the transient storages of a plan (mts_arena_place), in at most `lanes` lanes: in as many as
- * take at most `spare` floats, and a tenth, more than one lane. *peak: the end of the highest. Errors: as mts_arena_place.
+ * Places spans[storage_count], the transient storages of a plan (mts_arena_place), in as many lanes as the limits allow.
+ * *peak: the end of the highest. Errors: as mts_arena_place.
  */
-mts_status mts_lanes_place(const mts_plan *plan, uint32_t lanes, uint64_t spare, mts_span *spans,
+mts_status mts_lanes_place(const mts_plan *plan, const mts_lanes_limits *limits, mts_span *spans,
                            mts_arena *arena, uint64_t *peak, mts_error *error);
 
 #endif

@@ -234,8 +234,12 @@ static mts_status place(planner *p)
         spans[i] = (mts_span){.size = used ? s->floats : 0, .first = s->first, .last = s->last};
     }
     uint64_t peak = 0;
-    const mts_status status = mts_lanes_place(plan, p->request->lanes, begin / 10 + p->request->lane_floats,
-                                              spans, p->arena, &peak, p->error);
+    const uint64_t wanted = p->request->arena_most;
+    const uint64_t most = wanted > 0 && wanted < INT32_MAX ? wanted : INT32_MAX;
+    const mts_lanes_limits limits = {.lanes = p->request->lanes,
+                                     .spare = begin / 10 + p->request->lane_floats,
+                                     .peak = most > begin ? most - begin : 0};
+    const mts_status status = mts_lanes_place(plan, &limits, spans, p->arena, &peak, p->error);
     if (status != MTS_STATUS_OK) {
         return status;
     }

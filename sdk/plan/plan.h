@@ -140,6 +140,7 @@ typedef struct mts_plan_request {
     bool strided_rows;  /* the device runs mts_plan_by_rows convolutions of stride 2 without phases */
     uint32_t lanes;     /* groups that run at the same time at most (plan/lanes.h); 0: one */
     uint64_t lane_floats; /* what lanes may add to the arena, beside a tenth of it */
+    uint64_t arena_most;  /* floats of an arena with lanes: one that is larger has none. 0: no such limit */
 } mts_plan_request;
 
 /* The result lives in `arena`. Errors: OUT_OF_MEMORY, LIMIT (over 2^31 floats). */

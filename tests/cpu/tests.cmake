@@ -11,7 +11,7 @@ if(MTS_BACKEND_CPU)
     endif()
   endforeach()
   # launches touch what they say, which is what their order rests on
-  foreach(name random_nets strategies edges)
+  foreach(name random_nets strategies edges bytes)
     if(TARGET engine_${name})
       add_test(NAME cpu/touches_${name} COMMAND engine_${name})
       set_tests_properties(cpu/touches_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600

@@ -77,8 +77,13 @@ void mts_os_processor_leave(uint32_t processor)
     }
     cpu_set_t others = all;
     CPU_CLR(processor, &others);
-    (void)sched_setaffinity(0, sizeof others, &others);
-    (void)sched_setaffinity(0, sizeof all, &all);
+    cpu_set_t now;
+    CPU_ZERO(&now);
+    /* A set that another program gave meanwhile stays. */
+    if (sched_setaffinity(0, sizeof others, &others) == 0 && sched_getaffinity(0, sizeof now, &now) == 0 &&
+        CPU_EQUAL(&now, &others)) {
+        (void)sched_setaffinity(0, sizeof all, &all);
+    }
 }
 
 void mts_os_word_wait(const _Atomic(uint32_t) *word, uint32_t value)

@@ -106,6 +106,7 @@ typedef struct __align__(VEC * 4 > 16 ? 16 : VEC * 4) mts_vec {
 #if VEC == 1
 #define mts_vec_two(p) mts_load(p)
 #else
+#define mts_vec_hold(v)
 #define mts_vec_two(p) mts_row_lanes(p, 2, VEC) /* dest.h */
 #endif
 

@@ -7,7 +7,7 @@ source=$1 build=$2 cc=$3 launcher=$4
 fail() { echo "$*"; exit 1; }
 cmake -S "$source" -B "$build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" -DCMAKE_BUILD_TYPE=None \
     -DCMAKE_C_FLAGS=-O0 -DMTS_COMPRESS=OFF -DMTS_TESTS=OFF -DMTS_BACKEND_CUDA=OFF -DMTS_BACKEND_OPENCL=OFF \
-    -DMTS_BACKEND_NULL=OFF -DCMAKE_DISABLE_FIND_PACKAGE_Python3=ON >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
+    -DMTS_BACKEND_NULL=OFF -DMTS_BACKEND_CPU=OFF -DCMAKE_DISABLE_FIND_PACKAGE_Python3=ON >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 ! grep -qE '^MTS_(DNNL|OPENBLAS)' "$build/CMakeCache.txt" || fail "it looks for oneDNN or OpenBLAS"
 cmake --build "$build" --parallel 2 --target mts_program >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 mts=$build/bin/mts

@@ -88,6 +88,14 @@ static mts_status prepare(mts_cpu_device *device, size_t count, mts_error *error
     return status;
 }
 
+/* An empty list may come without an array. */
+static void copy_launches(mts_launch *to, const mts_launch *launches, size_t count)
+{
+    if (count > 0) {
+        memcpy(to, launches, count * sizeof *launches);
+    }
+}
+
 mts_status mts_cpu_list_create(mts_device *base, const mts_launch *launches, size_t count,
                                mts_command_list **out, mts_error *error)
 {
@@ -103,7 +111,7 @@ mts_status mts_cpu_list_create(mts_device *base, const mts_launch *launches, siz
         mts_cpu_list_destroy(base, &list->base);
         return status;
     }
-    memcpy(list->launches, launches, count * sizeof *launches);
+    copy_launches(list->launches, launches, count);
     *out = &list->base;
     return MTS_STATUS_OK;
 }
@@ -114,7 +122,7 @@ mts_status mts_cpu_list_update(mts_device *device, mts_command_list *list, const
     const mts_status status =
         reserve((mts_cpu_device *)device, error); /* kernels may be newer than the list */
     if (status == MTS_STATUS_OK) {
-        memcpy(((mts_cpu_list *)list)->launches, launches, count * sizeof *launches);
+        copy_launches(((mts_cpu_list *)list)->launches, launches, count);
     }
     return status;
 }

@@ -4,11 +4,11 @@
 #ifndef MTS_CPU_CPU_H
 #define MTS_CPU_CPU_H
 
-#include "device/device.h"
 #include "kernels/item.h"
 #include "platform/cpu/pool.h"
 #include "platform/cpu/schedule.h"
 #include "platform/cpu/sets.h"
+#include "platform/host/host.h"
 
 typedef struct mts_cpu_device {
     mts_device base;
@@ -21,12 +21,6 @@ typedef struct mts_cpu_device {
     void *scratch_block;
     size_t scratch_size;
 } mts_cpu_device;
-
-typedef struct mts_cpu_buffer {
-    mts_buffer base;
-    unsigned char *bytes; /* aligned, unless the caller's */
-    void *own;            /* what was allocated; NULL: the memory is the caller's */
-} mts_cpu_buffer;
 
 typedef struct mts_cpu_kernel {
     mts_kernel base;
@@ -54,9 +48,5 @@ mts_status mts_cpu_list_update(mts_device *device, mts_command_list *list, const
 mts_status mts_cpu_list_submit(mts_device *device, mts_command_list *list, mts_error *error);
 mts_status mts_cpu_list_profile(mts_device *device, mts_command_list *list, mts_launch_time *times,
                                 size_t count, mts_error *error);
-
-/* memory.c */
-/* A block of `size` bytes whose first *aligned is a multiple of 64; NULL: no memory. */
-void *mts_cpu_alloc(const mts_allocator *allocator, size_t size, void **aligned);
 
 #endif

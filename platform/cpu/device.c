@@ -1,8 +1,8 @@
 /*
  * device.c: the "cpu" backend: one device, the processor that the program runs on, without a driver.
  *
- * Kernels were compiled ahead of time for a few instruction sets (sets.h), buffers are host memory, and submitting a
- * command list runs it. Not responsible for running launches (list.c) nor for checking a caller's arguments (device.c of
+ * Kernels were compiled ahead of time for a few instruction sets (sets.h), buffers are host memory (platform/host), and
+ * submitting a command list runs it. Not responsible for running launches (list.c) nor for checking a caller's arguments (device.c of
  * sdk/device).
  *
  * Thread-safety: a device and its objects belong to one thread at a time.
@@ -30,102 +30,24 @@ static void destroy(mts_device *device)
     mts_alloc_free(device->allocator, device);
 }
 
-static mts_status buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
-                                mts_error *error)
-{
-    mts_cpu_buffer *buffer = mts_alloc_zero(device->allocator, 1, sizeof *buffer);
-    void *aligned = memory ? (void *)(uintptr_t)memory->host : NULL;
-    if (buffer && !memory) {
-        buffer->own = mts_cpu_alloc(device->allocator, size, &aligned);
-    }
-    if (!buffer || !aligned) {
-        mts_alloc_free(device->allocator, buffer);
-        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no host memory for a buffer of %zu bytes", size);
-    }
-    buffer->bytes = aligned;
-    *out = &buffer->base;
-    return MTS_STATUS_OK;
-}
-
-static void buffer_destroy(mts_device *device, mts_buffer *buffer)
-{
-    mts_alloc_free(device->allocator, ((mts_cpu_buffer *)buffer)->own);
-    mts_alloc_free(device->allocator, buffer);
-}
-
-static mts_status buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                               size_t size, bool async, mts_error *error)
-{
-    (void)device;
-    (void)async; /* the copy is made at once */
-    (void)error;
-    memcpy(((mts_cpu_buffer *)buffer)->bytes + offset, data, size);
-    return MTS_STATUS_OK;
-}
-
-static mts_status buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                              mts_error *error)
-{
-    (void)device;
-    (void)error;
-    memcpy(data, ((mts_cpu_buffer *)buffer)->bytes + offset, size);
-    return MTS_STATUS_OK;
-}
-
-static mts_status buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
-                              uint32_t word, mts_error *error)
-{
-    (void)device;
-    (void)error;
-    for (size_t i = 0; i < size; i += sizeof word) {
-        memcpy(((mts_cpu_buffer *)buffer)->bytes + offset + i, &word, sizeof word);
-    }
-    return MTS_STATUS_OK;
-}
-
-static mts_status wait(mts_device *device, mts_error *error)
-{
-    (void)device;
-    (void)error;
-    return MTS_STATUS_OK; /* a command has finished when it returns */
-}
-
-static mts_status event_record(mts_device *device, uint32_t index, mts_error *error)
-{
-    (void)device;
-    (void)index;
-    (void)error;
-    return MTS_STATUS_OK;
-}
-
-static mts_status event_query(mts_device *device, uint32_t index, bool waits, bool *passed, mts_error *error)
-{
-    (void)device;
-    (void)index;
-    (void)waits;
-    (void)error;
-    *passed = true;
-    return MTS_STATUS_OK;
-}
-
 static const mts_device_ops ops = {
     .abi = MTS_DEVICE_ABI,
     .destroy = destroy,
-    .buffer_create = buffer_create,
-    .buffer_destroy = buffer_destroy,
-    .buffer_write = buffer_write,
-    .buffer_read = buffer_read,
-    .buffer_read_async = buffer_read,
-    .buffer_fill = buffer_fill,
+    .buffer_create = mts_host_buffer_create,
+    .buffer_destroy = mts_host_buffer_destroy,
+    .buffer_write = mts_host_buffer_write,
+    .buffer_read = mts_host_buffer_read,
+    .buffer_read_async = mts_host_buffer_read,
+    .buffer_fill = mts_host_buffer_fill,
     .kernel_create = mts_cpu_kernel_create,
     .kernel_destroy = mts_cpu_kernel_destroy,
     .command_list_create = mts_cpu_list_create,
     .command_list_destroy = mts_cpu_list_destroy,
     .command_list_update = mts_cpu_list_update,
     .command_list_submit = mts_cpu_list_submit,
-    .wait = wait,
-    .event_record = event_record,
-    .event_query = event_query,
+    .wait = mts_host_wait,
+    .event_record = mts_host_event_record,
+    .event_query = mts_host_event_query,
     .command_list_profile = mts_cpu_list_profile,
 };
 

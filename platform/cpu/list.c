@@ -66,7 +66,7 @@ static mts_status reserve(mts_cpu_device *device, mts_error *error)
         return MTS_STATUS_OK;
     }
     void *aligned = NULL;
-    void *scratch = mts_cpu_alloc(device->base.allocator, size * device->base.info.compute_units, &aligned);
+    void *scratch = mts_host_alloc(device->base.allocator, size * device->base.info.compute_units, &aligned);
     if (!scratch) {
         return mts_fail_memory(error);
     }
@@ -131,9 +131,9 @@ mts_status mts_cpu_list_update(mts_device *device, mts_command_list *list, const
 
 static void run_group(const mts_launch *launch, mts_cpu_item *item)
 {
-    const mts_cpu_buffer *act = (const mts_cpu_buffer *)launch->act;
-    const mts_cpu_buffer *pool = (const mts_cpu_buffer *)launch->pool;
-    const mts_cpu_buffer *params = (const mts_cpu_buffer *)launch->params;
+    const mts_host_buffer *act = (const mts_host_buffer *)launch->act;
+    const mts_host_buffer *pool = (const mts_host_buffer *)launch->pool;
+    const mts_host_buffer *params = (const mts_host_buffer *)launch->params;
     mts_cpu_function *run = ((const mts_cpu_kernel *)launch->kernel)->run;
     const uint32_t *words = (const uint32_t *)(const void *)params->bytes;
     for (item->local[2] = 0; item->local[2] < launch->local[2]; item->local[2]++) {

@@ -41,7 +41,7 @@ struct mts_cpu_pool {
     uint32_t started;
     uint64_t process; /* whose the threads are */
     worker *workers;
-    _Atomic(mts_cpu_board *) board; /* NULL: nothing was reserved */
+    _Atomic(mts_cpu_board *) board;
     retired *boards;
     _Atomic(uint32_t) caller_at; /* the processor that the caller's thread was on */
     char before_opened[LINE];
@@ -101,7 +101,7 @@ static uint32_t work_on(mts_cpu_pool *pool, uint32_t thread, uint32_t *at)
         const uint32_t opened = atomic_load(&pool->opened);
         mts_cpu_board *board = atomic_load(&pool->board);
         mts_cpu_chunk chunk;
-        if (!board || !mts_cpu_board_take(board, *at, &chunk)) {
+        if (!mts_cpu_board_take(board, *at, &chunk)) {
             return opened;
         }
         *at = chunk.launch;

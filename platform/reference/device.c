@@ -1,7 +1,7 @@
 /*
  * device.c: the "reference" backend: one device that is the calling thread.
  *
- * Buffers are host memory, a kernel is a C function found by name, and submitting a command list runs it. Options of
+ * Buffers are host memory (platform/host), a kernel is a C function found by name, and submitting a command list runs it. Options of
  * a kernel's build are ignored but for HALF (half.c): the functions take everything from the parameters. Not
  * responsible for the functions (the other files here) nor for checking a caller's arguments (device.c of
  * sdk/device).
@@ -10,19 +10,13 @@
  */
 #include <string.h>
 
-#include "device/device.h"
+#include "platform/host/host.h"
 #include "platform/os/os.h"
 #include "platform/reference/reference.h"
 
 #define REACH ((uint64_t)UINT32_MAX * sizeof(float)) /* what the offsets of parameters can address */
 
 extern const mts_backend mts_backend_reference;
-
-typedef struct reference_buffer {
-    mts_buffer base;
-    unsigned char *bytes;
-    bool own; /* else the caller's */
-} reference_buffer;
 
 typedef struct reference_kernel {
     mts_kernel base;
@@ -62,62 +56,6 @@ static mts_status no_memory(size_t size, mts_error *error)
 static void destroy(mts_device *device)
 {
     mts_alloc_free(device->allocator, device);
-}
-
-static mts_status buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
-                                mts_error *error)
-{
-    reference_buffer *buffer = mts_alloc_zero(device->allocator, 1, sizeof *buffer);
-    if (!buffer) {
-        return no_memory(sizeof *buffer, error);
-    }
-    buffer->own = !memory;
-    buffer->bytes =
-        memory ? (unsigned char *)(uintptr_t)memory->host : mts_alloc_zero(device->allocator, size, 1);
-    if (!buffer->bytes) {
-        mts_alloc_free(device->allocator, buffer);
-        return no_memory(size, error);
-    }
-    *out = &buffer->base;
-    return MTS_STATUS_OK;
-}
-
-static void buffer_destroy(mts_device *device, mts_buffer *buffer)
-{
-    if (((reference_buffer *)buffer)->own) {
-        mts_alloc_free(device->allocator, ((reference_buffer *)buffer)->bytes);
-    }
-    mts_alloc_free(device->allocator, buffer);
-}
-
-static mts_status buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                               size_t size, bool async, mts_error *error)
-{
-    (void)device;
-    (void)async; /* the copy is made at once */
-    (void)error;
-    memcpy(((reference_buffer *)buffer)->bytes + offset, data, size);
-    return MTS_STATUS_OK;
-}
-
-static mts_status buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                              mts_error *error)
-{
-    (void)device;
-    (void)error;
-    memcpy(data, ((reference_buffer *)buffer)->bytes + offset, size);
-    return MTS_STATUS_OK;
-}
-
-static mts_status buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
-                              uint32_t word, mts_error *error)
-{
-    (void)device;
-    (void)error;
-    for (size_t i = 0; i < size; i += sizeof word) {
-        memcpy(((reference_buffer *)buffer)->bytes + offset + i, &word, sizeof word);
-    }
-    return MTS_STATUS_OK;
 }
 
 static mts_status kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
@@ -223,9 +161,9 @@ static void run_gemm(const mts_gemm *g, float *act, const float *pool)
 
 static mts_status run_launch(const mts_launch *launch, mts_reference_half *half, mts_error *error)
 {
-    const reference_buffer *act = (const reference_buffer *)launch->act;
-    const reference_buffer *pool = (const reference_buffer *)launch->pool;
-    const reference_buffer *params = (const reference_buffer *)launch->params;
+    const mts_host_buffer *act = (const mts_host_buffer *)launch->act;
+    const mts_host_buffer *pool = (const mts_host_buffer *)launch->pool;
+    const mts_host_buffer *params = (const mts_host_buffer *)launch->params;
     const reference_kernel *kernel = (const reference_kernel *)launch->kernel;
     const size_t element = kernel && kernel->half ? sizeof(uint16_t) : sizeof(float);
     const mts_reference_call call = {
@@ -265,13 +203,6 @@ static mts_status command_list_submit(mts_device *device, mts_command_list *list
     return status;
 }
 
-static mts_status wait(mts_device *device, mts_error *error)
-{
-    (void)device;
-    (void)error;
-    return MTS_STATUS_OK; /* a command has finished when it returns */
-}
-
 static mts_status command_list_profile(mts_device *device, mts_command_list *list, mts_launch_time *times,
                                        size_t count, mts_error *error)
 {
@@ -288,43 +219,24 @@ static mts_status command_list_profile(mts_device *device, mts_command_list *lis
     return status;
 }
 
-static mts_status event_record(mts_device *device, uint32_t index, mts_error *error)
-{
-    (void)device;
-    (void)index;
-    (void)error;
-    return MTS_STATUS_OK;
-}
-
-/* A command has finished when it returns. */
-static mts_status event_query(mts_device *device, uint32_t index, bool waits, bool *passed, mts_error *error)
-{
-    (void)device;
-    (void)index;
-    (void)waits;
-    (void)error;
-    *passed = true;
-    return MTS_STATUS_OK;
-}
-
 static const mts_device_ops ops = {
     .abi = MTS_DEVICE_ABI,
     .destroy = destroy,
-    .buffer_create = buffer_create,
-    .buffer_destroy = buffer_destroy,
-    .buffer_write = buffer_write,
-    .buffer_read = buffer_read,
-    .buffer_read_async = buffer_read,
-    .buffer_fill = buffer_fill,
+    .buffer_create = mts_host_buffer_create,
+    .buffer_destroy = mts_host_buffer_destroy,
+    .buffer_write = mts_host_buffer_write,
+    .buffer_read = mts_host_buffer_read,
+    .buffer_read_async = mts_host_buffer_read,
+    .buffer_fill = mts_host_buffer_fill,
     .kernel_create = kernel_create,
     .kernel_destroy = kernel_destroy,
     .command_list_create = command_list_create,
     .command_list_destroy = command_list_destroy,
     .command_list_update = command_list_update,
     .command_list_submit = command_list_submit,
-    .wait = wait,
-    .event_record = event_record,
-    .event_query = event_query,
+    .wait = mts_host_wait,
+    .event_record = mts_host_event_record,
+    .event_query = mts_host_event_query,
     .command_list_profile = command_list_profile,
 };
 

@@ -11,44 +11,14 @@
 
 #include <cmocka.h>
 
-#include "support/kernel_pair.h"
+#include "support/conv_image.h"
 
-#define VECTOR 16
-#define TAPS_MOST 25
 #define ROWS_MOST 12
 #define MEMBERS 3
 #define CASES 24
 
 /* Of all numbers of a case so many may differ by a step: sums that lie on the border between two codes. */
 #define BETWEEN 1000
-
-/* The shape that input and outputs of a job share. */
-typedef struct image {
-    uint32_t h, w, row, gap, tail, pixels, pitch, kernel, pad;
-} image;
-
-static uint32_t align(uint32_t count)
-{
-    return (count + VECTOR - 1) / VECTOR * VECTOR;
-}
-
-static image random_image(kernel_pair *pair)
-{
-    image i = {.h = kernel_pair_pick(pair, 1, 20), .w = kernel_pair_pick(pair, 1, 24)};
-    i.kernel = 1 + 2 * kernel_pair_pick(pair, 0, 2);
-    i.pad = i.kernel / 2;
-    i.row = i.w + i.pad + kernel_pair_pick(pair, 0, 2);
-    i.gap = align(i.pad * (i.row + 1));
-    i.pixels = align(i.h * i.row);
-    i.pitch = i.gap + i.pixels + VECTOR * kernel_pair_pick(pair, 0, 1);
-    i.tail = i.gap + VECTOR;
-    return i;
-}
-
-static uint32_t place(kernel_pair *pair, const image *i, uint32_t planes)
-{
-    return align(kernel_pair_act(pair, planes * i->pitch + i->tail + VECTOR) + i->gap);
-}
 
 static uint32_t any_word(kernel_pair *pair)
 {
@@ -64,29 +34,6 @@ static void fill_words(kernel_pair *pair, float *at, uint32_t count, bool most, 
     }
 }
 
-static uint32_t taps(kernel_pair *pair, const image *i)
-{
-    int32_t tap[TAPS_MOST];
-    for (uint32_t k = 0; k < i->kernel * i->kernel; k++) {
-        const int32_t y = (int32_t)(k / i->kernel) - (int32_t)i->pad;
-        const int32_t x = (int32_t)(k % i->kernel) - (int32_t)i->pad;
-        tap[k] = y * (int32_t)i->row + x;
-    }
-    return kernel_pair_words(pair, tap, i->kernel * i->kernel);
-}
-
-static uint32_t mask(kernel_pair *pair, const image *i)
-{
-    if (kernel_pair_pick(pair, 0, 3) == 0) {
-        return MTS_PARAM_NONE;
-    }
-    const uint32_t first = kernel_pair_pool(pair, i->pixels);
-    for (uint32_t p = 0; p < i->pixels; p++) {
-        pair->pool[first + p] = p / i->row < i->h && p % i->row < i->w ? 1.0f : 0.0f;
-    }
-    return first;
-}
-
 static uint32_t weights(kernel_pair *pair, uint32_t words, uint32_t rows, bool most)
 {
     const uint32_t at = kernel_pair_pool(pair, rows + words * rows);
@@ -99,7 +46,7 @@ static uint32_t weights(kernel_pair *pair, uint32_t words, uint32_t rows, bool m
 }
 
 /* Codes, floats or both, of rows that begin at a word. */
-static mts_epilogue_params epilogue(kernel_pair *pair, const image *i, uint32_t rows)
+static mts_epilogue_params epilogue(kernel_pair *pair, const conv_image *i, uint32_t rows)
 {
     static const uint32_t functions[] = {MTS_FN_NONE, MTS_FN_RELU, MTS_FN_HARD_SWISH};
     uint32_t index[ROWS_MOST];
@@ -120,11 +67,11 @@ static mts_epilogue_params epilogue(kernel_pair *pair, const image *i, uint32_t 
     e.a = 0.0125f;
     e.b = -(float)kernel_pair_pick(pair, 0, 255);
     if (stores != 0) {
-        e.out = place(pair, i, planes);
+        e.out = conv_image_place(pair, i, planes);
         kernel_pair_may_write(pair, e.out - i->gap, planes * i->pitch + i->tail);
     }
     if (stores < 2) {
-        const mts_codes_params codes = {.out = place(pair, i, words),
+        const mts_codes_params codes = {.out = conv_image_place(pair, i, words),
                                         .pitch = i->pitch,
                                         .before = i->gap,
                                         .after = i->pitch - i->gap - i->pixels};
@@ -135,18 +82,18 @@ static mts_epilogue_params epilogue(kernel_pair *pair, const image *i, uint32_t 
 
 static mts_conv_params conv_job(kernel_pair *pair, bool most)
 {
-    const image i = random_image(pair);
+    const conv_image i = conv_image_random(pair);
     const uint32_t rows = kernel_pair_pick(pair, 1, ROWS_MOST), padded = (rows + 3) / 4 * 4;
     const uint32_t words = kernel_pair_pick(pair, 1, most ? 30 : 6);
     mts_segment_params list[2];
     mts_epilogue_params epilogues[2];
     mts_conv_params job = {
         .rows_a = rows, .pixels = i.pixels, .in_pitch = i.pitch, .taps = i.kernel * i.kernel};
-    job.tap = taps(pair, &i);
-    job.in = place(pair, &i, words);
+    job.tap = conv_image_taps(pair, &i);
+    job.in = conv_image_place(pair, &i, words);
     fill_words(pair, pair->act + job.in - i.gap, words * i.pitch + i.tail, most, 0xffffffffu);
-    job.tile = VECTOR * kernel_pair_pick(pair, 1, 30);
-    job.mask = mask(pair, &i);
+    job.tile = CONV_VECTOR * kernel_pair_pick(pair, 1, 30);
+    job.mask = conv_image_mask(pair, &i);
     const uint32_t zero = kernel_pair_pick(pair, 0, 255);
     job.segments = words > 1 ? 2 : 1;
     for (uint32_t s = 0; s < job.segments;
@@ -252,9 +199,9 @@ static void conv_bytes_takes_zero_away_rounds_halves_to_even_and_clamps(void **s
     kernel_pair_start(pair, 1);
     const int32_t tap = 0, sum = 127 - 128;
     const uint32_t codes = 250u | 3u << 8, weight = 127u | 128u << 8, index = 0;
-    const uint32_t in = kernel_pair_act(pair, VECTOR), out = kernel_pair_act(pair, VECTOR);
-    const uint32_t words = kernel_pair_act(pair, VECTOR), pool = kernel_pair_pool(pair, 8);
-    for (uint32_t p = 0; p < VECTOR; p++) {
+    const uint32_t in = kernel_pair_act(pair, CONV_VECTOR), out = kernel_pair_act(pair, CONV_VECTOR);
+    const uint32_t words = kernel_pair_act(pair, CONV_VECTOR), pool = kernel_pair_pool(pair, 8);
+    for (uint32_t p = 0; p < CONV_VECTOR; p++) {
         memcpy(pair->act + in + p, &codes, sizeof codes);
     }
     memset(pair->pool + pool, 0, 8 * sizeof(float));
@@ -266,7 +213,7 @@ static void conv_bytes_takes_zero_away_rounds_halves_to_even_and_clamps(void **s
     const uint32_t at = kernel_pair_pool(pair, 1);
     for (int n = 0; n < 3; n++) {
         mts_epilogue_params e = {.out = out,
-                                 .out_pitch = VECTOR,
+                                 .out_pitch = CONV_VECTOR,
                                  .last = MTS_PARAM_NONE,
                                  .scale = at,
                                  .bias = MTS_PARAM_NONE,
@@ -274,13 +221,13 @@ static void conv_bytes_takes_zero_away_rounds_halves_to_even_and_clamps(void **s
                                  .fn = MTS_FN_QUANT8,
                                  .a = 1.0f,
                                  .b = -100.0f};
-        const mts_codes_params stored = {.out = words, .pitch = VECTOR};
+        const mts_codes_params stored = {.out = words, .pitch = CONV_VECTOR};
         mts_segment_params segment = {.weight_a = pool, .weight_b = 5, .count = 1};
         mts_conv_params job = {.rows_a = 1,
                                .in = in,
-                               .in_pitch = VECTOR,
-                               .pixels = VECTOR,
-                               .tile = VECTOR,
+                               .in_pitch = CONV_VECTOR,
+                               .pixels = CONV_VECTOR,
+                               .tile = CONV_VECTOR,
                                .taps = 1,
                                .segments = 1,
                                .epilogues = 1,
@@ -320,7 +267,7 @@ static mts_pack_params pack(kernel_pair *pair)
     r.left = (int32_t)kernel_pair_pick(pair, 0, 2);
     r.rows = (r.in_h + (uint32_t)r.top) / stride + kernel_pair_pick(pair, 1, 2);
     r.row = (r.in_w + (uint32_t)r.left) / stride + kernel_pair_pick(pair, 1, 3);
-    r.pitch = align(r.rows * r.row) + VECTOR * kernel_pair_pick(pair, 0, 1);
+    r.pitch = conv_align(r.rows * r.row) + CONV_VECTOR * kernel_pair_pick(pair, 0, 1);
     r.inverse = 40.0f;
     r.least = -(float)kernel_pair_pick(pair, 0, 255);
     r.src = kernel_pair_act(pair, r.images * r.channels * r.src_pitch);

@@ -1,5 +1,5 @@
 /*
- * test_kernels_conv.c: the kernels with weights (stitched convolution, depthwise, fully connected) agree with
+ * test_kernels_conv.c: the kernels with weights (stitched convolution, fully connected) agree with
  * the reference.
  */
 #include <setjmp.h>
@@ -12,102 +12,14 @@
 #include <cmocka.h>
 
 #include "lower/encode_block.h"
-#include "support/kernel_pair.h"
+#include "support/conv_image.h"
 
-#define VECTOR 16 /* floats to which outputs are aligned and pixels rounded: the widest vector */
-#define TAPS_MOST 25
-#define ROWS_MOST 40
 #define EPILOGUES_MOST 3
 #define MEMBERS 3
 #define FC_MEMBERS 8
 /* A function that is not simple is applied to what was stored: x near -3 rounded to float16, times its slope.
  */
 #define STORED_BEFORE_FUNCTION 1e-3f
-
-/* The shape that all tensors of one job share. */
-typedef struct image {
-    uint32_t h, w, row, gap, tail, pixels, pitch;
-    uint32_t kernel, pad;
-} image;
-
-static uint32_t align(uint32_t count)
-{
-    return (count + VECTOR - 1) / VECTOR * VECTOR;
-}
-
-static image random_image(kernel_pair *pair)
-{
-    image i = {.h = kernel_pair_pick(pair, 1, 24), .w = kernel_pair_pick(pair, 1, 24)};
-    i.kernel = 1 + 2 * kernel_pair_pick(pair, 0, 2);
-    i.pad = i.kernel / 2;
-    i.row = i.w + i.pad + kernel_pair_pick(pair, 0, 2);
-    i.gap = align(i.pad * (i.row + 1));
-    i.pixels = align(i.h * i.row);
-    i.pitch = i.gap + i.pixels + VECTOR * kernel_pair_pick(pair, 0, 1);
-    i.tail = i.gap + VECTOR;
-    return i;
-}
-
-/* Offset of pixel 0 of channel 0 of a tensor with room for a border on both sides. */
-static uint32_t place(kernel_pair *pair, const image *i, uint32_t channels)
-{
-    const uint32_t count = channels * i->pitch + i->tail;
-    return align(kernel_pair_act(pair, count + VECTOR) + i->gap);
-}
-
-static uint32_t taps(kernel_pair *pair, const image *i)
-{
-    int32_t tap[TAPS_MOST];
-    for (uint32_t k = 0; k < i->kernel * i->kernel; k++) {
-        const int32_t y = (int32_t)(k / i->kernel) - (int32_t)i->pad;
-        const int32_t x = (int32_t)(k % i->kernel) - (int32_t)i->pad;
-        tap[k] = y * (int32_t)i->row + x;
-    }
-    return kernel_pair_words(pair, tap, i->kernel * i->kernel);
-}
-
-static uint32_t mask(kernel_pair *pair, const image *i)
-{
-    if (kernel_pair_pick(pair, 0, 3) == 0) {
-        return MTS_PARAM_NONE;
-    }
-    const uint32_t first = kernel_pair_pool(pair, i->pixels);
-    for (uint32_t p = 0; p < i->pixels; p++) {
-        pair->pool[first + p] = p / i->row < i->h && p % i->row < i->w ? 1.0f : 0.0f;
-    }
-    return first;
-}
-
-static uint32_t random_vector(kernel_pair *pair, uint32_t rows)
-{
-    return kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, rows) : MTS_PARAM_NONE;
-}
-
-/* An epilogue that stores `rows` rows in a random order of channels into a tensor of its own. */
-static mts_epilogue_params epilogue(kernel_pair *pair, const image *i, uint32_t rows)
-{
-    static const uint32_t functions[] = {MTS_FN_NONE,       MTS_FN_RELU, MTS_FN_LEAKY, MTS_FN_CLIP,
-                                         MTS_FN_HARD_SWISH, MTS_FN_SILU, MTS_FN_PRELU};
-    uint32_t index[ROWS_MOST];
-    mts_epilogue_params e = {.out_pitch = i->pitch, .gap = i->gap, .tail = i->tail, .last = rows - 1};
-    for (uint32_t r = 0; r < rows; r++) {
-        const uint32_t k = kernel_pair_pick(pair, 0, r);
-        index[r] = index[k];
-        index[k] = r;
-    }
-    e.index = kernel_pair_words(pair, index, rows);
-    e.scale = random_vector(pair, rows);
-    e.bias = random_vector(pair, rows);
-    e.fn = functions[kernel_pair_pick(pair, 0, 6)];
-    e.slope = e.fn == MTS_FN_PRELU ? kernel_pair_pool(pair, rows) : MTS_PARAM_NONE;
-    e.a = -0.25f;
-    e.b = 1.5f;
-    e.res = kernel_pair_pick(pair, 0, 2) ? MTS_PARAM_NONE : place(pair, i, rows);
-    e.res_pitch = i->pitch;
-    e.out = place(pair, i, rows);
-    kernel_pair_may_write(pair, e.out - i->gap, rows * i->pitch + i->tail);
-    return e;
-}
 
 static uint32_t segments(kernel_pair *pair, mts_conv_params *job, uint32_t channels)
 {
@@ -130,21 +42,21 @@ static const uint32_t cases[4][2] = {{8, 0}, {5, 1}, {3, 0}, {1, 2}};
 
 static mts_conv_params conv_job(kernel_pair *pair)
 {
-    const image i = random_image(pair);
+    const conv_image i = conv_image_random(pair);
     const uint32_t channels = kernel_pair_pick(pair, 1, 7);
     const uint32_t pick = kernel_pair_pick(pair, 0, 3);
     mts_epilogue_params list[EPILOGUES_MOST];
     mts_conv_params job = {
         .rows_a = cases[pick][0], .rows_b = cases[pick][1], .pixels = i.pixels, .in_pitch = i.pitch};
     job.taps = i.kernel * i.kernel;
-    job.tap = taps(pair, &i);
-    job.in = place(pair, &i, channels);
-    job.tile = VECTOR * kernel_pair_pick(pair, 1, 30);
-    job.mask = mask(pair, &i);
+    job.tap = conv_image_taps(pair, &i);
+    job.in = conv_image_place(pair, &i, channels);
+    job.tile = CONV_VECTOR * kernel_pair_pick(pair, 1, 30);
+    job.mask = conv_image_mask(pair, &i);
     job.segment = segments(pair, &job, channels);
     job.epilogues = kernel_pair_pick(pair, 1, EPILOGUES_MOST);
     for (uint32_t k = 0; k < job.epilogues; k++) {
-        list[k] = epilogue(pair, &i, job.rows_a + job.rows_b);
+        list[k] = conv_image_epilogue(pair, &i, job.rows_a + job.rows_b);
     }
     job.epilogue = kernel_pair_words(pair, list, job.epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
     return job;
@@ -183,7 +95,7 @@ static void conv_agrees_for_segments_blocks_epilogues_and_tiles(void **state)
 
 #define BLOCK_JOBS 5
 #define BLOCK_CHANNELS 6
-#define BLOCK_TAPS_MOST 64 /* as the kernel has it */
+#define BLOCK_CONV_TAPS_MOST 64 /* as the kernel has it */
 
 /* A build of the kernel. */
 typedef struct block_shape {
@@ -192,7 +104,7 @@ typedef struct block_shape {
 
 /* `job` with an input, outputs and weights of its own, but for the segments that it shares with the first
  * job. */
-static mts_conv_params block_twin(kernel_pair *pair, const image *i, const mts_conv_params *first)
+static mts_conv_params block_twin(kernel_pair *pair, const conv_image *i, const mts_conv_params *first)
 {
     mts_segment_params list[3];
     mts_epilogue_params epilogues[2];
@@ -206,11 +118,11 @@ static mts_conv_params block_twin(kernel_pair *pair, const image *i, const mts_c
         }
     }
     job.segment = kernel_pair_words(pair, list, job.segments * MTS_PARAM_WORDS(mts_segment_params));
-    job.in = place(pair, i, BLOCK_CHANNELS);
-    job.mask = mask(pair, i);
+    job.in = conv_image_place(pair, i, BLOCK_CHANNELS);
+    job.mask = conv_image_mask(pair, i);
     job.epilogues = kernel_pair_pick(pair, 1, 2);
     for (uint32_t k = 0; k < job.epilogues; k++) {
-        epilogues[k] = epilogue(pair, i, job.rows_a + job.rows_b);
+        epilogues[k] = conv_image_epilogue(pair, i, job.rows_a + job.rows_b);
     }
     job.epilogue = kernel_pair_words(pair, epilogues, job.epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
     return job;
@@ -219,15 +131,15 @@ static mts_conv_params block_twin(kernel_pair *pair, const image *i, const mts_c
 /* Stretches of one to five jobs, side by side in blocks. Returns the table index of the blocks. */
 static uint32_t block_list(kernel_pair *pair, const block_shape *shape, uint32_t *blocks)
 {
-    const image i = random_image(pair);
+    const conv_image i = conv_image_random(pair);
     const uint32_t jobs = kernel_pair_pick(pair, 1, BLOCK_JOBS);
     mts_block_params list[128];
     mts_conv_params first = {.pixels = i.pixels, .in_pitch = i.pitch, .tile = shape->columns / shape->parts};
-    first.rows_a = kernel_pair_pick(pair, 1, shape->rows < ROWS_MOST ? shape->rows : ROWS_MOST);
-    first.rows_b =
-        kernel_pair_pick(pair, 0, (shape->rows < ROWS_MOST ? shape->rows : ROWS_MOST) - first.rows_a);
+    first.rows_a = kernel_pair_pick(pair, 1, shape->rows < CONV_ROWS_MOST ? shape->rows : CONV_ROWS_MOST);
+    first.rows_b = kernel_pair_pick(
+        pair, 0, (shape->rows < CONV_ROWS_MOST ? shape->rows : CONV_ROWS_MOST) - first.rows_a);
     first.taps = i.kernel * i.kernel;
-    first.tap = taps(pair, &i);
+    first.tap = conv_image_taps(pair, &i);
     first.segment = segments(pair, &first, BLOCK_CHANNELS);
     *blocks = 0;
     for (uint32_t m = 0; m < jobs; m++) {
@@ -260,7 +172,7 @@ static bool fits(const kernel_pair *pair, uint64_t local_bytes)
 static uint64_t block_bytes(const block_shape *shape)
 {
     return sizeof(float) *
-           (2ull * shape->depth * (shape->parts * shape->rows + shape->columns) + BLOCK_TAPS_MOST);
+           (2ull * shape->depth * (shape->parts * shape->rows + shape->columns) + BLOCK_CONV_TAPS_MOST);
 }
 
 static void conv_block_agrees_for_shapes_parts_and_shared_weights(void **state)
@@ -344,7 +256,7 @@ static void clear_sides(kernel_pair *pair, const mts_winograd_params *job)
 
 static mts_winograd_params winograd_job(kernel_pair *pair)
 {
-    image i = random_image(pair);
+    conv_image i = conv_image_random(pair);
     mts_epilogue_params list[EPILOGUES_MOST];
     mts_winograd_params job = {.in_pitch = i.pitch, .h = i.h, .w = i.w, .row = i.row};
     const bool zeros = kernel_pair_pick(pair, 0, 1) != 0;
@@ -352,14 +264,14 @@ static mts_winograd_params winograd_job(kernel_pair *pair)
     job.columns = (i.w + (zeros ? 2 : 3)) / 2;
     job.tiles = job.columns * ((i.h + 1) / 2);
     job.tile = 16 * kernel_pair_pick(pair, 1, WINOGRAD_TILE / 16);
-    job.in = place(pair, &i, job.channels) - kernel_pair_pick(pair, 0, i.gap);
+    job.in = conv_image_place(pair, &i, job.channels) - kernel_pair_pick(pair, 0, i.gap);
     if (zeros) {
         clear_sides(pair, &job);
     }
     const uint32_t rows = winograd_rows(pair, &job);
     job.epilogues = kernel_pair_pick(pair, 1, EPILOGUES_MOST);
     for (uint32_t k = 0; k < job.epilogues; k++) {
-        list[k] = epilogue(pair, &i, rows);
+        list[k] = conv_image_epilogue(pair, &i, rows);
     }
     job.epilogue = kernel_pair_words(pair, list, job.epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
     return job;
@@ -405,139 +317,15 @@ static void winograd_agrees_for_segments_blocks_epilogues_and_tiles(void **state
     }
 }
 
-static mts_depthwise_params depthwise_params(kernel_pair *pair)
-{
-    const image i = random_image(pair);
-    const uint32_t inputs = kernel_pair_pick(pair, 1, 5);
-    mts_depthwise_params r = {
-        .multiplier = kernel_pair_pick(pair, 1, 2), .in_pitch = i.pitch, .pixels = i.pixels};
-    r.channels = inputs * r.multiplier;
-    r.taps = i.kernel * i.kernel;
-    r.tap = taps(pair, &i);
-    r.in = place(pair, &i, inputs);
-    r.mask = mask(pair, &i);
-    r.weight = kernel_pair_pool(pair, r.channels * r.taps);
-    r.epilogue = epilogue(pair, &i, r.channels);
-    return r;
-}
-
-static void depthwise_agrees_for_multipliers_and_grids(void **state)
-{
-    static const struct {
-        const char *defines;
-        uint32_t items;
-    } builds[] = {{"-DVEC=16", 1}, {"-DVEC=4", 3}, {"-DVEC=1", 32}};
-    kernel_pair *pair = *state;
-    for (uint32_t n = 0; n < 16; n++) {
-        mts_depthwise_params params[MEMBERS];
-        kernel_pair_start(pair, n + 1);
-        pair->tolerance = 3e-5f;
-        pair->half_slack = STORED_BEFORE_FUNCTION;
-        for (int m = 0; m < MEMBERS; m++) {
-            params[m] = depthwise_params(pair);
-        }
-        const uint32_t first =
-            kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_depthwise_params));
-        for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
-            const uint32_t local[3] = {1, 1, 1};
-            const uint32_t grid[3] = {builds[i].items, 10, MEMBERS};
-            kernel_pair_run(pair, "depthwise_tile__f32_planar", builds[i].defines, first, grid, local);
-        }
-    }
-}
-
-/* Sizes 3 and 5, strides 1 and 2, planes of fewer rows than a block and of rows shorter than a vector. */
-static mts_depthwise_rows_params depthwise_rows_params(kernel_pair *pair, uint32_t *parts)
-{
-    image i = random_image(pair);
-    const uint32_t kind = kernel_pair_pick(pair, 0, 2);
-    const bool narrow = kind == 1; /* planes so narrow that vectors are filled with channels */
-    const uint32_t inputs = narrow ? kernel_pair_pick(pair, 16, 40) : kernel_pair_pick(pair, 1, 5);
-    const uint32_t size = kernel_pair_pick(pair, 0, 1) ? 3 : 5;
-    const uint32_t stride = kernel_pair_pick(pair, 1, 2);
-    if (kind != 2) {
-        if (narrow) { /* at times in rows that have room for a reader's wide padding */
-            i.row = (i.w = kernel_pair_pick(pair, 1, 8)) + kernel_pair_pick(pair, 0, 3);
-            i.h = kernel_pair_pick(pair, 1, 8);
-            if (kernel_pair_pick(pair, 0, 1)) {
-                i.row += kernel_pair_pick(pair, 16, 36);
-                i.h = kernel_pair_pick(pair, 5, 8);
-            }
-        } else { /* long rows, and many of them */
-            i.row = (i.w = kernel_pair_pick(pair, 16, 50)) + kernel_pair_pick(pair, 0, 3);
-            i.h = kernel_pair_pick(pair, 15, 40);
-        }
-        i.gap = align(i.pad * (i.row + 1));
-        i.pixels = align(i.h * i.row);
-        i.pitch = i.gap + i.pixels;
-        i.tail = i.gap + VECTOR;
-    }
-    mts_depthwise_rows_params r = {.multiplier = narrow ? 1 : kernel_pair_pick(pair, 1, 2),
-                                   .each = narrow ? 64 : kernel_pair_pick(pair, 1, 4),
-                                   .in_row = stride == 1
-                                                 ? i.row
-                                                 : 2 * (narrow ? i.w : i.row) + (narrow ? size - 1 : 0) +
-                                                       kernel_pair_pick(pair, 0, 4),
-                                   .size = size,
-                                   .stride = stride,
-                                   .h = i.h,
-                                   .w = i.w,
-                                   .row = i.row,
-                                   .part = !narrow && i.row >= VECTOR && i.h % VECTOR >= 4 ? VECTOR : i.h,
-                                   .room = i.pixels};
-    r.channels = inputs * r.multiplier;
-    r.in_pitch = (i.h * stride + size) * r.in_row + kernel_pair_pick(pair, 0, 3);
-    r.in = kernel_pair_act(pair, inputs * r.in_pitch + 3 * r.in_row + 4 * VECTOR);
-    do {
-        r.mask = mask(pair, &i);
-    } while (r.mask == MTS_PARAM_NONE && i.row > i.w);
-    r.weight = kernel_pair_pool(pair, r.channels * size * size);
-    r.epilogue = epilogue(pair, &i, r.channels);
-    if (narrow && kernel_pair_pick(pair, 0, 3)) { /* else they are computed by rows */
-        r.epilogue.res = MTS_PARAM_NONE;
-        r.epilogue.slope = MTS_PARAM_NONE;
-        r.epilogue.fn = kernel_pair_pick(pair, 0, 1) ? MTS_FN_RELU : MTS_FN_SILU;
-    }
-    *parts = (i.h + r.part - 1) / r.part;
-    return r;
-}
-
-static void depthwise_by_rows_agrees_for_sizes_strides_and_parts(void **state)
-{
-    static const char *const builds[] = {"-DVEC=1", "-DVEC=4", "-DVEC=16"};
-    kernel_pair *pair = *state;
-    /* No GPU runs it, and the emulated one compiles wide vectors for minutes. */
-    const size_t build_count = pair->devices[1]->info.is_gpu ? 1 : sizeof builds / sizeof builds[0];
-    for (uint32_t n = 0; n < 30; n++) {
-        mts_depthwise_rows_params params[MEMBERS];
-        uint32_t most = 1;
-        kernel_pair_start(pair, n + 1);
-        pair->tolerance = 3e-5f;
-        pair->half_slack = STORED_BEFORE_FUNCTION;
-        for (int m = 0; m < MEMBERS; m++) {
-            uint32_t parts = 0;
-            params[m] = depthwise_rows_params(pair, &parts);
-            most = parts > most ? parts : most;
-        }
-        const uint32_t first =
-            kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_depthwise_rows_params));
-        for (size_t i = 0; i < build_count; i++) {
-            const uint32_t local[3] = {1, 1, 1};
-            const uint32_t grid[3] = {most, 10, MEMBERS};
-            kernel_pair_run(pair, "depthwise_rows__f32_planar", builds[i], first, grid, local);
-        }
-    }
-}
-
 /* Segment 0 of a row that shares weights has the weights of `list`, which is that of the row before; others fill `list`. */
 static mts_fc_params fc_params(kernel_pair *pair, uint32_t lanes, const mts_fc_params *sharer,
                                mts_segment_params list[2])
 {
-    const image pixel = {
+    const conv_image pixel = {
         .h = 1, .w = 1, .row = 1, .pixels = 1, .pitch = kernel_pair_pick(pair, 1, 3), .kernel = 1};
     mts_epilogue_params e[2];
     mts_fc_params r = {
-        .rows = kernel_pair_pick(pair, 1, ROWS_MOST), .lanes = lanes, .segments = 2, .epilogues = 2};
+        .rows = kernel_pair_pick(pair, 1, CONV_ROWS_MOST), .lanes = lanes, .segments = 2, .epilogues = 2};
     uint32_t channel = 0;
     r.in_pitch = kernel_pair_pick(pair, 1, 4);
     if (sharer) {
@@ -548,7 +336,7 @@ static mts_fc_params fc_params(kernel_pair *pair, uint32_t lanes, const mts_fc_p
     const uint32_t padded = (r.rows + lanes - 1) / lanes * lanes;
     for (int s = 0; s < 2; s++) {
         const uint32_t count = sharer ? list[s].count : kernel_pair_pick(pair, 1, 90);
-        const uint32_t own = align(kernel_pair_pool(pair, padded * count + VECTOR));
+        const uint32_t own = conv_align(kernel_pair_pool(pair, padded * count + CONV_VECTOR));
         list[s] = (mts_segment_params){.weight_a = sharer && s == 0 ? list[s].weight_a : own,
                                        .weight_b = MTS_PARAM_NONE,
                                        .channel = channel,
@@ -558,7 +346,7 @@ static mts_fc_params fc_params(kernel_pair *pair, uint32_t lanes, const mts_fc_p
     r.in = kernel_pair_act(pair, channel * r.in_pitch);
     r.segment = kernel_pair_words(pair, list, 2 * MTS_PARAM_WORDS(mts_segment_params));
     for (int k = 0; k < 2; k++) {
-        e[k] = epilogue(pair, &pixel, r.rows);
+        e[k] = conv_image_epilogue(pair, &pixel, r.rows);
         e[k].tail = 0;
         e[k].last = MTS_PARAM_NONE;
     }
@@ -580,7 +368,7 @@ static void fc_agrees_for_segments_row_blocks_and_mates(void **state)
     for (uint32_t n = 0; n < 40; n++) {
         const uint32_t lanes = builds[n % 5].lanes;
         const uint32_t local[3] = {builds[n % 5].local, 1, 1};
-        const uint32_t grid[3] = {(ROWS_MOST + lanes - 1) / lanes * local[0], 1, FC_MEMBERS};
+        const uint32_t grid[3] = {(CONV_ROWS_MOST + lanes - 1) / lanes * local[0], 1, FC_MEMBERS};
         mts_fc_params params[FC_MEMBERS];
         mts_segment_params list[2];
         kernel_pair_start(pair, n + 1);
@@ -601,8 +389,6 @@ int main(void)
         cmocka_unit_test(conv_agrees_for_segments_blocks_epilogues_and_tiles),
         cmocka_unit_test(conv_block_agrees_for_shapes_parts_and_shared_weights),
         cmocka_unit_test(winograd_agrees_for_segments_blocks_epilogues_and_tiles),
-        cmocka_unit_test(depthwise_agrees_for_multipliers_and_grids),
-        cmocka_unit_test(depthwise_by_rows_agrees_for_sizes_strides_and_parts),
         cmocka_unit_test(fc_agrees_for_segments_row_blocks_and_mates),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);

@@ -2,8 +2,8 @@
  * driver.h: the objects of the fake driver and what its files ask of each other.
  *
  * Private to tests/cuda/fake. Everything happens under the lock that fake_enter takes. Work given to a stream
- * waits in its queue until somebody waits for the stream, as on a device that is slow: who reuses memory too
- * early is found out. Asking for an event lets the device take one step.
+ * waits in its queue until a call waits for the stream, as on a device that is slow, so that memory which is reused too
+ * early is noticed. Asking for an event lets the device take one step.
  */
 #ifndef MTS_TESTS_CUDA_FAKE_DRIVER_H
 #define MTS_TESTS_CUDA_FAKE_DRIVER_H

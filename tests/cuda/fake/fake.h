@@ -26,7 +26,7 @@ typedef struct fake_cuda_counts {
     uint32_t orphans;  /* objects that were alive when their context went */
     uint32_t misuses;  /* handles that are none, a missing or foreign current context, a copy out of bounds */
     uint32_t pageable; /* asynchronous copies to the device from memory that is not pinned */
-    uint32_t damages;  /* blocks of device memory that somebody wrote beside */
+    uint32_t damages;  /* blocks of device memory beside which something was written */
 } fake_cuda_counts;
 
 /* Of the device and the libraries; fake_cuda_reset takes them from the environment (in brackets). */

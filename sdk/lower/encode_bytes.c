@@ -18,7 +18,6 @@ typedef struct bytes_site {
     const mts_value *weight;
     mts_grid grid; /* of the input */
     bool depthwise;
-    uint32_t scale; /* pool offset of f32[channels]: what an integer sum is worth */
     uint32_t owner, task_mask;
 } bytes_site;
 
@@ -47,7 +46,7 @@ static void open_site(bytes_site *site, mts_encoding *encoding, uint32_t member)
     site->depthwise = site->conv.conv->group > 1;
     site->owner = mts_encode_owner(encoding, m);
     site->task_mask = mts_encode_task_mask(encoding, member);
-    site->scale =
+    site->conv.scale =
         mts_weights_scaled(&encoding->pool, mts_member_operand(s, m, 2), site->conv.scatter,
                            site->conv.channels, (double)site->grid.step * (double)MTS_INT8_STEP, site->owner);
     find_mask(site, encoding);
@@ -58,7 +57,6 @@ static void open_site(bytes_site *site, mts_encoding *encoding, uint32_t member)
 static mts_epilogue_params epilogue_of(mts_encoding *encoding, bytes_site *site, uint32_t image, uint32_t row)
 {
     mts_epilogue_params e = mts_conv_epilogue(encoding, &site->conv, image, row);
-    e.scale = site->scale + row;
     if (site->how->bare) {
         e.out = MTS_PARAM_NONE;
     }
@@ -74,25 +72,63 @@ static mts_epilogue_params epilogue_of(mts_encoding *encoding, bytes_site *site,
     return e;
 }
 
-static const mts_segment_params *pack_segments(mts_tiler *t, const bytes_site *site,
-                                               const mts_row_blocks *rows, const mts_row_block *block,
-                                               mts_weights_part part)
+/* The segments of a job while they are made: the second pass writes what the first one counted. */
+typedef struct segment_list {
+    mts_segment_params *segments; /* NULL: count */
+    uint32_t count;
+} segment_list;
+
+static void add_segment(mts_tiler *t, const bytes_site *site, uint32_t ref, const mts_weights_part *part,
+                        segment_list *list)
 {
-    mts_segment_params *segments = mts_arena_zero(&t->scratch, block->segments, sizeof *segments);
-    for (uint32_t s = 0; segments && s < block->segments; s++) {
+    if (list->segments) {
+        list->segments[list->count] = (mts_segment_params){
+            .channel = part->channel / WORD,
+            .count = (part->channel % WORD + part->count + WORD - 1) / WORD,
+            .weight_a = mts_weights_words(&t->encoding->pool, site->weight, ref, part, site->owner),
+            .weight_b = (mts_u32)(mts_i32)-site->grid.least};
+    }
+    list->count++;
+}
+
+/* What one byte does not hold: segments of the runs of words that have such weights, which are few. */
+static void add_rests(mts_tiler *t, const bytes_site *site, uint32_t ref, mts_weights_part part,
+                      segment_list *list)
+{
+    const uint32_t end = part.channel + part.count;
+    mts_weights_part run = part;
+    run.rest = true;
+    run.count = 0;
+    for (uint32_t channel = part.channel; channel < end; channel += part.count) {
+        const uint32_t left = WORD - channel % WORD;
+        part.channel = channel;
+        part.count = end - channel < left ? end - channel : left;
+        if (mts_weights_has_rest(site->weight, ref, &part)) {
+            run.channel = run.count == 0 ? channel : run.channel;
+            run.count += part.count;
+        } else if (run.count > 0) {
+            add_segment(t, site, ref, &run, list);
+            run.count = 0;
+        }
+    }
+    if (run.count > 0) {
+        add_segment(t, site, ref, &run, list);
+    }
+}
+
+static void list_segments(mts_tiler *t, const bytes_site *site, const mts_row_blocks *rows,
+                          const mts_row_block *block, mts_weights_part part, segment_list *list)
+{
+    list->count = 0;
+    for (uint32_t s = 0; s < block->segments; s++) {
         const mts_tile_segment *from = &rows->segments[block->segment + s];
         part.channel = site->depthwise ? part.row : from->channel;
         part.count = site->depthwise ? 1 : from->count;
-        segments[s] = (mts_segment_params){
-            .channel = part.channel / WORD,
-            .count = (part.channel % WORD + part.count + WORD - 1) / WORD,
-            .weight_a = mts_weights_words(&t->encoding->pool, site->weight, from->ref_a, &part, site->owner),
-            .weight_b = (mts_u32)(mts_i32)-site->grid.least};
+        add_segment(t, site, from->ref_a, &part, list);
+        if (site->weight->dtype != MTS_TYPE_INT8) {
+            add_rests(t, site, from->ref_a, part, list);
+        }
     }
-    if (!segments) {
-        mts_tiler_memory(t);
-    }
-    return segments;
 }
 
 static void add_rows(mts_tiler *t, bytes_site *site, const mts_row_blocks *rows, const mts_row_block *block,
@@ -101,19 +137,24 @@ static void add_rows(mts_tiler *t, bytes_site *site, const mts_row_blocks *rows,
     const mts_conv_site *conv = &site->conv;
     const uint32_t words = (conv->in_channels + WORD - 1) / WORD;
     const uint32_t depth = site->depthwise ? 1 : conv->in_channels;
+    const mts_weights_part part = {.row = row, .rows = count, .diagonal = site->depthwise};
     mts_tile_job fresh = {.order = row, .task_mask = site->task_mask};
-    fresh.segments = pack_segments(
-        t, site, rows, block, (mts_weights_part){.row = row, .rows = count, .diagonal = site->depthwise});
-    if (!fresh.segments) {
+    segment_list list = {0};
+    list_segments(t, site, rows, block, part, &list);
+    list.segments = mts_arena_zero(&t->scratch, list.count, sizeof *list.segments);
+    if (!list.segments) {
+        mts_tiler_memory(t);
         return;
     }
+    list_segments(t, site, rows, block, part, &list);
+    fresh.segments = list.segments;
     fresh.work = (uint64_t)count * depth * conv->taps;
     fresh.params = (mts_conv_params){.rows_a = count,
                                      .in_pitch = conv->in_pitch,
                                      .pixels = conv->pixels,
                                      .taps = conv->taps,
                                      .tap = conv->tap,
-                                     .segments = block->segments,
+                                     .segments = list.count,
                                      .mask = conv->mask};
     for (uint32_t image = 0; image < conv->images && t->code == MTS_STATUS_OK; image++) {
         const mts_epilogue_params epilogue = epilogue_of(t->encoding, site, image, row);

@@ -72,7 +72,7 @@ void mts_conv_site_open(mts_conv_site *site, mts_encoding *encoding, uint32_t me
     const mts_storage *in = &plan->storages[phase ? phase->storage : plan->value_storage[m->inputs[0]]];
     const mts_storage *out = &plan->storages[plan->value_storage[m->output]];
     const uint32_t phases = phase ? phase->phases : 1;
-    *site = (mts_conv_site){.member = m, .out = out, .row = out->row};
+    *site = (mts_conv_site){.member = m, .out = out, .row = out->row, .scale = MTS_PARAM_NONE};
     site->conv = &mts_member_node(encoding->stitched, m)->attrs.conv;
     site->scatter = mts_member_node(encoding->stitched, m)->scatter;
     site->in = (uint32_t)image_offset(plan, m->inputs[0], how->input_conversion);
@@ -148,7 +148,7 @@ mts_epilogue_params mts_conv_epilogue(mts_encoding *encoding, mts_conv_site *sit
                              .a = site->conv->act.a,
                              .b = site->conv->act.b};
     e.index = mts_conv_index(encoding, site, row);
-    e.scale = row_vector(encoding, site, 2, image, row);
+    e.scale = site->scale != MTS_PARAM_NONE ? site->scale + row : row_vector(encoding, site, 2, image, row);
     e.bias = row_vector(encoding, site, 3, image, row);
     e.slope = row_vector(encoding, site, 5, image, row);
     if (site->residual != MTS_PARAM_NONE) {

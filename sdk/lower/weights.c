@@ -303,15 +303,41 @@ uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t 
     return store(pool, space, offset);
 }
 
-/* Adds a cell's bytes to the words of its taps, `rows` words apart. Returns their sum. */
-static int32_t add_bytes(int32_t *words, uint32_t rows, const int8_t *cell, uint32_t taps, uint32_t lane)
+/* Steps of a weight: what its byte holds, or what is left of it. */
+static int32_t steps_of(const mts_value *weight, const void *data, size_t index, bool rest)
 {
-    int32_t sum = 0;
-    for (uint32_t k = 0; k < taps; k++) {
-        words[(size_t)k * rows] |= (int32_t)((uint32_t)(uint8_t)cell[k] << 8 * lane);
-        sum += cell[k];
+    const int32_t steps = weight->dtype == MTS_TYPE_INT8
+                              ? ((const int8_t *)data)[index]
+                              : (int32_t)(mts_half_to_float(((const uint16_t *)data)[index]) / MTS_INT8_STEP);
+    const int32_t byte = steps < INT8_MIN ? INT8_MIN : steps > INT8_MAX ? INT8_MAX : steps;
+    return rest ? steps - byte : byte;
+}
+
+/* Index of a part's first weight in row `row` of its block, and the channels from there on. */
+static size_t first_of(const mts_value *weight, const mts_block_ref *ref, const mts_weights_part *part,
+                       uint32_t row, uint32_t *channels)
+{
+    uint32_t out = 0, in = 0, inner = 0;
+    mts_value_matrix(weight, &out, &in, &inner);
+    *channels = part->diagonal ? 1 : part->count;
+    return ((size_t)(part->row - ref->out_first + row) * ref->in_count +
+            (part->diagonal ? 0 : part->channel - ref->in_first)) *
+           inner;
+}
+
+bool mts_weights_has_rest(const mts_value *weight, uint32_t ref_index, const mts_weights_part *part)
+{
+    const mts_block_ref *ref = &weight->blocks[ref_index];
+    const size_t taps = (size_t)(weight->shape.dims[2] * weight->shape.dims[3]);
+    bool found = false;
+    for (uint32_t r = 0; !found && weight->dtype != MTS_TYPE_INT8 && r < part->rows; r++) {
+        uint32_t channels = 0;
+        const size_t first = first_of(weight, ref, part, r, &channels);
+        for (size_t i = 0; !found && i < channels * taps; i++) {
+            found = steps_of(weight, ref->data, first + i, true) != 0;
+        }
     }
-    return sum;
+    return found;
 }
 
 uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t ref_index,
@@ -324,18 +350,24 @@ uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t 
     const uint32_t skip = part->diagonal ? 0 : part->channel - ref->in_first, phase = part->channel % 4;
     const uint32_t words = (phase + part->count + 3) / 4;
     pool_key key = key_of(KEY_WORDS, ref, owner, part->row - ref->out_first, part->rows);
-    key.lanes = part->count << 3 | phase << 1 | (part->diagonal ? 1 : 0);
+    const uint32_t form = weight->dtype == MTS_TYPE_INT8 ? 0 : part->rest ? 2 : 1;
+    key.lanes = part->count << 5 | form << 3 | phase << 1 | (part->diagonal ? 1 : 0);
     /* a block is its bytes, also where they are other rows by columns; a sum's products are few (plan/bytes.c) */
     key.other = (uint64_t)ref->in_count << 32 | (uint64_t)inner << 16 | skip;
     uint32_t offset = 0;
     int32_t *space = (int32_t *)claim(pool, &key, rows + (size_t)words * inner * rows, &offset);
     for (uint32_t r = 0; space && r < part->rows; r++) {
-        const int8_t *row = (const int8_t *)ref->data + ((size_t)key.row + r) * ref->in_count * inner;
-        for (uint32_t c = 0; c < (part->diagonal ? 1 : part->count); c++) {
+        uint32_t channels = 0;
+        const size_t first = first_of(weight, ref, part, r, &channels);
+        for (uint32_t c = 0; c < channels; c++) {
             const uint32_t lane = part->diagonal ? r % 4 : (phase + c) % 4;
             const uint32_t word = part->diagonal ? 0 : (phase + c) / 4;
-            space[r] += add_bytes(&space[rows + (size_t)word * inner * rows + r], rows,
-                                  row + ((size_t)skip + c) * inner, inner, lane);
+            int32_t *to = &space[rows + (size_t)word * inner * rows + r];
+            for (uint32_t k = 0; k < inner; k++) {
+                const int32_t steps = steps_of(weight, ref->data, first + (size_t)c * inner + k, part->rest);
+                to[(size_t)k * rows] |= (int32_t)((uint32_t)(uint8_t)steps << 8 * lane);
+                space[r] += steps;
+            }
         }
     }
     return offset;

@@ -81,17 +81,20 @@ uint32_t mts_weights_winograd(mts_weights *pool, const mts_value *weight, uint32
 uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,
                            uint32_t rows, uint32_t lanes, uint32_t owner);
 /*
- * Part of an int8 weight for conv_bytes (kernels/abi/bytes.h): i32 sums of the rows [row, row + rows), then words of the channels
+ * Part of a weight of steps (plan/bytes.h) for conv_bytes (kernels/abi/bytes.h): i32 sums of the rows [row, row + rows), then words of the channels
  * [channel, channel + count), both of the value. diagonal: a depthwise weight, of at most 4 rows whose first is a multiple
- * of 4; row r has its one channel's weights in byte r of the only word.
+ * of 4; row r has its one channel's weights in byte r of the only word. Of a float16 weight, whose numbers are steps of
+ * MTS_INT8_STEP, a byte holds what is within -128..127; `rest` packs what is left of the others.
  */
 typedef struct mts_weights_part {
     uint32_t row, rows, channel, count;
-    bool diagonal;
+    bool diagonal, rest;
 } mts_weights_part;
 
 uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t ref,
                            const mts_weights_part *part, uint32_t owner);
+/* Whether a part has weights that one byte does not hold. */
+bool mts_weights_has_rest(const mts_value *weight, uint32_t ref, const mts_weights_part *part);
 /* f32[count]: a vector, or ones where it is NULL, in the order of `order` (NULL: as it is), times a factor. */
 uint32_t mts_weights_scaled(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
                             double factor, uint32_t owner);

@@ -3,8 +3,8 @@
  */
 #include "plan/bytes.h"
 
-/* Products of a sum: 65,000 times 255 * 128 stay below 2^31. */
-enum { PRODUCTS_MOST = 65000 };
+/* Products of a sum: 65,000 times 255 * 128 stay below 2^31, and 33,000 times 255 * 254. */
+enum { PRODUCTS_MOST = 65000, PRODUCTS_MOST_WIDE = 33000 };
 
 /* Whether the result has no element that its operands do not have, so that their grid is its own. */
 static bool only_moves(const mts_node *node)
@@ -85,11 +85,36 @@ static bool grid_fits(const mts_grid *grid)
     return grid->step >= 1e-30f && grid->step <= 1e30f && grid->least >= -255.0f && grid->least <= 0.0f;
 }
 
+/*
+ * Whether a float16 is MTS_INT8_STEP times a whole number of at most 254, which two bytes add up to. Importers write
+ * differences of 8-bit codes so where int8 does not hold them.
+ */
+static bool is_wide_step(uint16_t half)
+{
+    const uint32_t size = half & 0x7fffu, exponent = size >> 10, digits = 1024u | (size & 1023u);
+    return size == 0 || (size <= 0x3ff0u && exponent >= 8 && (digits & ((1u << (18u - exponent)) - 1u)) == 0);
+}
+
+/* Whether all weights are steps of MTS_INT8_STEP: int8, or float16 that two bytes add up to. */
+static bool has_steps(const mts_value *weight)
+{
+    const size_t inner = (size_t)(weight->shape.dims[2] * weight->shape.dims[3]);
+    bool steps = weight->dtype == MTS_TYPE_FLOAT16;
+    for (uint32_t b = 0; steps && b < weight->block_count; b++) {
+        const mts_block_ref *ref = &weight->blocks[b];
+        const size_t count = (size_t)ref->out_count * ref->in_count * inner;
+        for (size_t i = 0; steps && i < count; i++) {
+            steps = is_wide_step(((const uint16_t *)ref->data)[i]);
+        }
+    }
+    return steps || weight->dtype == MTS_TYPE_INT8;
+}
+
 bool mts_bytes_accepts(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids)
 {
     const mts_node *node = mts_member_node(stitched, member);
     const mts_value *weight = node->op == MTS_OP_CONV ? mts_member_operand(stitched, member, 1) : NULL;
-    if (!weight || weight->dtype != MTS_TYPE_INT8 || !grid_fits(&grids[member->inputs[0]])) {
+    if (!weight || !grid_fits(&grids[member->inputs[0]])) {
         return false;
     }
     const uint32_t group = node->attrs.conv.group;
@@ -97,8 +122,10 @@ bool mts_bytes_accepts(const mts_stitched *stitched, const mts_member *member, c
     const bool depthwise = (int64_t)group == stitched->values[member->inputs[0]].shape.dims[1] &&
                            (int64_t)group == weight->shape.dims[0] && weight->block_count == 1 &&
                            !node->scatter;
-    return (group == 1 || depthwise) && products <= PRODUCTS_MOST && is_vector(stitched, member, 2) &&
-           is_vector(stitched, member, 3) && is_absent(stitched, member, 4) && is_absent(stitched, member, 5);
+    const int64_t most = weight->dtype == MTS_TYPE_INT8 ? PRODUCTS_MOST : PRODUCTS_MOST_WIDE;
+    return (group == 1 || depthwise) && products <= most && is_vector(stitched, member, 2) &&
+           is_vector(stitched, member, 3) && is_absent(stitched, member, 4) &&
+           is_absent(stitched, member, 5) && has_steps(weight);
 }
 
 bool mts_bytes_stores(const mts_stitched *stitched, const mts_member *member)

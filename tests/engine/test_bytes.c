@@ -13,12 +13,13 @@
 
 #include <math.h>
 
+#include "base/half.h"
 #include "base/hash.h"
 #include "support/net.h"
 
 #define TASKS 3
 #define LAYERS_MOST 8
-#define SEEDS 12
+#define SEEDS 16
 /* Sums lie on the border between two codes now and then, where the reference sums floats; it counts as one step, and
  * what follows may double it. */
 #define STEPS_APART 2
@@ -72,18 +73,26 @@ static mts_act quantised(builder *b)
                      .b = pick(&b->script, 0, 1) ? 0.0f : -(float)pick(&b->script, 0, 255)};
 }
 
-/* The first half of the rows is common to all tasks, or all rows are. */
+/* The first half of the rows is common to all tasks, or all rows are. Some weights are wide: codes of uint8 less their
+ * zero point, as float16, few or many of which no byte holds. */
 static uint32_t weights(builder *b, uint32_t rows, uint32_t columns, uint32_t kernel, bool whole)
 {
     const size_t row = (size_t)columns * kernel * kernel;
-    int8_t *data = mts_arena_zero(b->arena, rows * row, 1);
+    const uint32_t zero = pick(&b->script, 0, 3) ? 128 : pick(&b->script, 1, 254);
+    const mts_type dtype = zero == 128 ? MTS_TYPE_INT8 : MTS_TYPE_FLOAT16;
+    void *data = mts_arena_zero(b->arena, rows * row, sizeof(uint16_t));
     const mts_shape shape = {.rank = 4, .dims = {rows, columns, kernel, kernel}};
     assert_non_null(data);
     for (size_t i = 0; i < rows * row; i++) {
         uint64_t *state = whole || i / row < rows / 2 ? &b->common : &b->own;
-        data[i] = (int8_t)(pick(state, 0, 255) - 128);
+        const int32_t steps = (int32_t)pick(state, 1, 254) - (int32_t)zero;
+        if (dtype == MTS_TYPE_INT8) {
+            ((int8_t *)data)[i] = (int8_t)steps;
+        } else {
+            ((uint16_t *)data)[i] = mts_half_from_float((float)steps * MTS_INT8_STEP);
+        }
     }
-    return constant(b, MTS_TYPE_INT8, &shape, data);
+    return constant(b, dtype, &shape, data);
 }
 
 static uint32_t vector(builder *b, uint32_t count, float low, float high)
@@ -99,7 +108,7 @@ static uint32_t vector(builder *b, uint32_t count, float low, float high)
 
 static void convolve(builder *b, bool depthwise)
 {
-    const uint32_t kernel = depthwise ? 3 : 1 + 2 * pick(&b->script, 0, 1);
+    const uint32_t kernel = depthwise ? 3 : b->size < 3 ? 1 : 1 + 2 * pick(&b->script, 0, 1);
     const uint32_t stride = b->size > 6 ? pick(&b->script, 1, 2) : 1,
                    pad = pick(&b->script, 0, 2) ? kernel / 2 : 0;
     const uint32_t rows = depthwise ? b->channels : pick(&b->script, 1, 30);

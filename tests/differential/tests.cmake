@@ -12,6 +12,13 @@ if(MTS_TEST_PYTHON AND TARGET mts_program)
             --work ${CMAKE_BINARY_DIR}/differential)
   set_tests_properties(differential/onnxruntime PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endif()
+if(MTS_TEST_PYTHON AND TARGET mts_program)
+  add_test(NAME differential/stitched
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/differential/stitched_test.py
+            --program $<TARGET_FILE:mts_program> --config ${CMAKE_SOURCE_DIR}/apps/mts/demo/small.json
+            --work ${CMAKE_BINARY_DIR}/differential-stitched)
+  set_tests_properties(differential/stitched PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()
 if(MTS_TEST_PYTHON AND TARGET mts_program AND MTS_COMPRESS)
   add_test(NAME differential/methods
     COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/differential/methods_test.py

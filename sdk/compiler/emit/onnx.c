@@ -43,68 +43,73 @@ static void name_values(mts_onnx *onnx)
     for (uint32_t i = 0; i < graph->value_count; i++) {
         const char *name = graph->values[i].name;
         if (*name && strncmp(name, "mts.", 4) != 0 && !is_port_name(graph, name)) {
-            onnx->names[i] = name;
+            onnx->names[i] = mts_onnx_prefixed(onnx, name);
             continue;
         }
         char made[32];
         snprintf(made, sizeof(made), "mts.v%u", i);
-        onnx->names[i] = mts_arena_string(onnx->arena, made);
+        onnx->names[i] = onnx->failed ? NULL : mts_arena_string(onnx->arena, made);
         onnx->failed = onnx->failed || !onnx->names[i];
+        onnx->names[i] = onnx->failed ? NULL : mts_onnx_prefixed(onnx, onnx->names[i]);
     }
     bool *named = mts_onnx_alloc(onnx, graph->value_count, sizeof(*named));
     for (uint32_t i = 0; named && i < graph->output_count; i++) {
         if (is_direct(graph, &graph->outputs[i]) && !named[graph->outputs[i].value]) {
             named[graph->outputs[i].value] = true;
-            onnx->names[graph->outputs[i].value] = graph->outputs[i].name;
+            onnx->names[graph->outputs[i].value] = mts_onnx_prefixed(onnx, graph->outputs[i].name);
         }
     }
     for (uint32_t i = 0; i < graph->input_count; i++) {
         if (graph->inputs[i].dtype == MTS_TYPE_FLOAT32) {
-            onnx->names[graph->inputs[i].value] = graph->inputs[i].name;
+            onnx->names[graph->inputs[i].value] = onnx->input_names[i];
         }
     }
 }
 
-static Onnx__ValueInfoProto **make_infos(mts_onnx *onnx, const mts_port *ports, uint32_t count, size_t *made)
-{
-    Onnx__ValueInfoProto **infos = mts_onnx_alloc(onnx, count, sizeof *infos);
-    for (*made = 0; *made < count && !onnx->failed; ++*made) {
-        const mts_port *port = &ports[*made];
-        infos[*made] = mts_onnx_value_info(onnx, port->name, port->dtype, &port->shape);
-    }
-    return infos;
-}
-
-static void add_inputs(mts_onnx *onnx)
+static void add_inputs(mts_onnx *onnx, const uint32_t *input_of)
 {
     const mts_graph *graph = onnx->graph;
-    onnx->proto->input = make_infos(onnx, graph->inputs, graph->input_count, &onnx->proto->n_input);
     for (uint32_t i = 0; i < graph->input_count && !onnx->failed; i++) {
         const mts_port *port = &graph->inputs[i];
+        if (!input_of || input_of[i] == MTS_NONE) {
+            mts_onnx_add_port(onnx, false, onnx->input_names[i], port->dtype, &port->shape);
+        }
         if (port->dtype != MTS_TYPE_FLOAT32) {
-            (void)mts_onnx_cast(onnx, port->name, MTS_TYPE_FLOAT32, onnx->names[port->value]);
+            (void)mts_onnx_cast(onnx, onnx->input_names[i], MTS_TYPE_FLOAT32, onnx->names[port->value]);
         }
     }
 }
 
-static void add_outputs(mts_onnx *onnx)
+/* The input that an output with its name is (check_ports); NULL: none has its name. */
+static const char *handed_on(const mts_onnx *onnx, const mts_port *output)
 {
-    const mts_graph *graph = onnx->graph;
-    onnx->proto->output = make_infos(onnx, graph->outputs, graph->output_count, &onnx->proto->n_output);
-    for (uint32_t i = 0; i < graph->output_count && !onnx->failed; i++) {
-        const mts_port *port = &graph->outputs[i];
-        const char *from = mts_onnx_value(onnx, port->value);
-        /* the value itself, or an input that is handed on as it came */
-        if (strcmp(from, port->name) == 0 || names_port(graph->inputs, graph->input_count, port->name)) {
-            continue;
+    for (uint32_t i = 0; i < onnx->graph->input_count; i++) {
+        if (strcmp(onnx->graph->inputs[i].name, output->name) == 0) {
+            return onnx->input_names[i];
         }
-        bool typed = port->dtype != MTS_TYPE_FLOAT32;
-        const char *shaped = typed ? mts_onnx_temporary(onnx) : port->name;
-        const char *inputs[2] = {from, mts_onnx_ints_const(onnx, port->shape.dims, port->shape.rank)};
-        (void)mts_onnx_node(onnx, "Reshape", inputs, 2, shaped);
-        if (typed) {
-            (void)mts_onnx_cast(onnx, shaped, port->dtype, port->name);
-        }
+    }
+    return NULL;
+}
+
+static void add_output(mts_onnx *onnx, const mts_port *port)
+{
+    const char *name = mts_onnx_prefixed(onnx, port->name);
+    const char *from = mts_onnx_value(onnx, port->value);
+    const char *same = handed_on(onnx, port);
+    mts_onnx_add_port(onnx, true, name, port->dtype, &port->shape);
+    if (onnx->failed || strcmp(from, name) == 0 || (same && strcmp(same, name) == 0)) {
+        return; /* the value itself, or an input that is handed on as it came */
+    }
+    if (same) { /* an input of another task's name */
+        (void)mts_onnx_one(onnx, "Identity", same, name);
+        return;
+    }
+    bool typed = port->dtype != MTS_TYPE_FLOAT32;
+    const char *shaped = typed ? mts_onnx_temporary(onnx) : name;
+    (void)mts_onnx_two(onnx, "Reshape", from, mts_onnx_ints_const(onnx, port->shape.dims, port->shape.rank),
+                       shaped);
+    if (typed) {
+        (void)mts_onnx_cast(onnx, shaped, port->dtype, name);
     }
 }
 
@@ -155,20 +160,38 @@ static mts_status check_ports(const mts_graph *graph, mts_error *error)
     return MTS_STATUS_OK;
 }
 
-static mts_status build(mts_onnx *onnx, mts_error *error)
+static void begin(mts_onnx *onnx, const char *name)
 {
-    const mts_graph *graph = onnx->graph;
-    mts_status status = MTS_STATUS_OK;
     onnx->proto = mts_onnx_alloc(onnx, 1, sizeof(*onnx->proto));
-    onnx->names = mts_onnx_alloc(onnx, graph->value_count, sizeof(*onnx->names));
-    onnx->stored = mts_onnx_alloc(onnx, graph->value_count, sizeof(*onnx->stored));
     if (!onnx->failed) {
         onnx__graph_proto__init(onnx->proto);
-        onnx->proto->name = mts_arena_string(onnx->arena, *graph->name ? graph->name : "graph");
+        onnx->proto->name = mts_arena_string(onnx->arena, name);
+        onnx->failed = !onnx->proto->name;
+    }
+}
+
+/* Adds a graph. input_of: see mts_onnx_task; inputs: what the model calls the inputs of those tasks. */
+static mts_status add_graph(mts_onnx *onnx, const mts_graph *graph, const uint32_t *input_of,
+                            const char *const *const *inputs, mts_error *error)
+{
+    mts_status status = check_ports(graph, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    onnx->graph = graph;
+    onnx->names = mts_onnx_alloc(onnx, graph->value_count, sizeof(*onnx->names));
+    onnx->stored = mts_onnx_alloc(onnx, graph->value_count, sizeof(*onnx->stored));
+    onnx->input_names = mts_onnx_alloc(onnx, graph->input_count, sizeof *onnx->input_names);
+    for (uint32_t i = 0; i < graph->input_count && !onnx->failed; i++) {
+        onnx->input_names[i] = input_of && input_of[i] != MTS_NONE
+                                   ? inputs[input_of[i]][i]
+                                   : mts_onnx_prefixed(onnx, graph->inputs[i].name);
+    }
+    if (!onnx->failed) {
         name_values(onnx);
     }
     if (!onnx->failed) {
-        add_inputs(onnx);
+        add_inputs(onnx, input_of);
     }
     for (uint32_t i = 0; i < graph->node_count && !onnx->failed && status == MTS_STATUS_OK; i++) {
         status = mts_onnx_add(onnx, &graph->nodes[i], error);
@@ -176,22 +199,71 @@ static mts_status build(mts_onnx *onnx, mts_error *error)
             return mts_fail_prefix(error, status, "node '%s'", graph->nodes[i].name);
         }
     }
-    if (!onnx->failed) {
-        add_outputs(onnx);
+    for (uint32_t i = 0; i < graph->output_count && !onnx->failed; i++) {
+        add_output(onnx, &graph->outputs[i]);
     }
-    return onnx->failed || !onnx->proto->name ? mts_fail_memory(error) : MTS_STATUS_OK;
+    return onnx->failed ? mts_fail_memory(error) : MTS_STATUS_OK;
 }
 
 mts_status mts_onnx_export(const mts_graph *graph, const mts_allocator *allocator, void **data, size_t *size,
                            mts_error *error)
 {
     mts_arena arena;
-    mts_onnx onnx = {.graph = graph, .arena = &arena};
+    mts_onnx onnx = {.arena = &arena, .prefix = ""};
     *data = NULL;
     *size = 0;
     mts_arena_init(&arena, allocator);
-    mts_status status = check_ports(graph, error);
-    MTS_TRY(status, build(&onnx, error));
+    begin(&onnx, *graph->name ? graph->name : "graph");
+    mts_status status = add_graph(&onnx, graph, NULL, NULL, error);
+    MTS_TRY(status, pack(&onnx, allocator, data, size, error));
+    mts_arena_release(&arena);
+    return status;
+}
+
+/* A slash ends the name of the task, which has none, so names of two tasks differ, and differ from "mts.". */
+static const char *prefix_of(mts_onnx *onnx, const char *task)
+{
+    const size_t length = strlen(task);
+    char *prefix = mts_onnx_alloc(onnx, length + 2, 1);
+    if (prefix) {
+        memcpy(prefix, task, length);
+        prefix[length] = '/';
+    }
+    return prefix;
+}
+
+static mts_status add_tasks(mts_onnx *onnx, const mts_onnx_task *tasks, uint32_t count, mts_error *error)
+{
+    const char ***inputs = mts_onnx_alloc(onnx, count, sizeof *inputs);
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t t = 0; t < count && !onnx->failed && status == MTS_STATUS_OK; t++) {
+        onnx->prefix = prefix_of(onnx, tasks[t].name);
+        if (onnx->failed) {
+            break;
+        }
+        status =
+            add_graph(onnx, tasks[t].graph, tasks[t].input_of, (const char *const *const *)inputs, error);
+        if (status != MTS_STATUS_OK) {
+            return mts_fail_prefix(error, status, "task '%s'", tasks[t].name);
+        }
+        inputs[t] = onnx->input_names;
+    }
+    return onnx->failed ? mts_fail_memory(error) : status;
+}
+
+mts_status mts_onnx_export_stitched(const mts_onnx_task *tasks, uint32_t count, uint32_t block_count,
+                                    const mts_allocator *allocator, void **data, size_t *size,
+                                    mts_error *error)
+{
+    mts_arena arena;
+    mts_onnx_shared shared = {.block_count = block_count};
+    mts_onnx onnx = {.arena = &arena, .prefix = "", .shared = &shared};
+    *data = NULL;
+    *size = 0;
+    mts_arena_init(&arena, allocator);
+    shared.blocks = mts_onnx_alloc(&onnx, block_count, sizeof *shared.blocks);
+    begin(&onnx, "stitched");
+    mts_status status = add_tasks(&onnx, tasks, count, error);
     MTS_TRY(status, pack(&onnx, allocator, data, size, error));
     mts_arena_release(&arena);
     return status;

@@ -27,6 +27,17 @@ const char *mts_onnx_temporary(mts_onnx *onnx)
     return text_of(onnx, text);
 }
 
+const char *mts_onnx_prefixed(mts_onnx *onnx, const char *name)
+{
+    const size_t length = strlen(onnx->prefix), size = strlen(name) + 1;
+    char *made = length > 0 ? mts_onnx_alloc(onnx, length + size, 1) : NULL;
+    if (made) {
+        memcpy(made, onnx->prefix, length);
+        memcpy(made + length, name, size);
+    }
+    return length > 0 ? made : name;
+}
+
 /* Appends a pointer to an array of them that grows by doubling; the old array stays in the arena. */
 static bool append(mts_onnx *onnx, void *array, size_t *count, size_t *capacity, void *item)
 {
@@ -165,6 +176,13 @@ const char *mts_onnx_floats_const(mts_onnx *onnx, const char *name, const mts_sh
                       shape, data, mts_shape_count(shape) * sizeof(*data));
 }
 
+const char *mts_onnx_data_const(mts_onnx *onnx, const char *name, mts_type dtype, const mts_shape *shape,
+                                const void *data)
+{
+    return add_tensor(onnx, name ? name : mts_onnx_temporary(onnx), mts_onnx_dtype(dtype), shape, data,
+                      mts_shape_count(shape) * mts_type_size(dtype));
+}
+
 const char *mts_onnx_ints_const(mts_onnx *onnx, const int64_t *numbers, uint32_t count)
 {
     mts_shape shape = {.rank = 1, .dims = {count}};
@@ -188,6 +206,54 @@ const char *mts_onnx_float_const(mts_onnx *onnx, float number)
     return mts_onnx_floats_const(onnx, NULL, &scalar, copy);
 }
 
+/* One of the same length and number that the model has already; NULL: there is none. */
+static const char *find_vector(const mts_onnx_shared *shared, int64_t count, float number)
+{
+    for (uint32_t i = 0; shared && i < shared->vector_count; i++) {
+        const mts_onnx_vector *known = &shared->vectors[i];
+        if (known->count == count && memcmp(&known->number, &number, sizeof number) == 0) {
+            return known->name;
+        }
+    }
+    return NULL;
+}
+
+static void keep_vector(mts_onnx *onnx, mts_onnx_vector vector)
+{
+    mts_onnx_shared *shared = onnx->shared;
+    if (shared->vector_count == shared->vector_capacity) {
+        const uint32_t wanted = shared->vector_capacity ? shared->vector_capacity * 2 : 64;
+        mts_onnx_vector *bigger = mts_onnx_alloc(onnx, wanted, sizeof *bigger);
+        if (!bigger) {
+            return;
+        }
+        if (shared->vector_count > 0) {
+            memcpy(bigger, shared->vectors, shared->vector_count * sizeof *bigger);
+        }
+        shared->vectors = bigger;
+        shared->vector_capacity = wanted;
+    }
+    shared->vectors[shared->vector_count++] = vector;
+}
+
+const char *mts_onnx_vector_const(mts_onnx *onnx, int64_t count, float number)
+{
+    const mts_shape shape = {.rank = 1, .dims = {count}};
+    const char *name = find_vector(onnx->shared, count, number);
+    if (name) {
+        return name;
+    }
+    float *data = mts_onnx_alloc(onnx, (size_t)count, sizeof(*data));
+    for (int64_t i = 0; data && i < count; i++) {
+        data[i] = number;
+    }
+    name = data ? mts_onnx_floats_const(onnx, NULL, &shape, data) : NULL;
+    if (name && onnx->shared) {
+        keep_vector(onnx, (mts_onnx_vector){name, count, number});
+    }
+    return name;
+}
+
 int32_t mts_onnx_dtype(mts_type dtype)
 {
     static const int32_t types[MTS_TYPE_COUNT] = {[MTS_TYPE_FLOAT32] = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
@@ -203,8 +269,8 @@ int32_t mts_onnx_dtype(mts_type dtype)
     return types[dtype];
 }
 
-Onnx__ValueInfoProto *mts_onnx_value_info(mts_onnx *onnx, const char *name, mts_type dtype,
-                                          const mts_shape *shape)
+static Onnx__ValueInfoProto *value_info(mts_onnx *onnx, const char *name, mts_type dtype,
+                                        const mts_shape *shape)
 {
     Onnx__ValueInfoProto *info = mts_onnx_alloc(onnx, 1, sizeof(*info));
     Onnx__TypeProto *type = mts_onnx_alloc(onnx, 1, sizeof(*type));
@@ -238,29 +304,14 @@ Onnx__ValueInfoProto *mts_onnx_value_info(mts_onnx *onnx, const char *name, mts_
     return info;
 }
 
-float *mts_onnx_dense(mts_onnx *onnx, uint32_t value)
+void mts_onnx_add_port(mts_onnx *onnx, bool output, const char *name, mts_type dtype, const mts_shape *shape)
 {
-    const mts_value *constant = &onnx->graph->values[value];
-    float *data = mts_onnx_alloc(onnx, mts_shape_count(&constant->shape), sizeof(*data));
-    if (data) {
-        mts_value_read_f32(constant, data);
+    Onnx__ValueInfoProto *info = name ? value_info(onnx, name, dtype, shape) : NULL;
+    if (info && output) {
+        (void)append(onnx, &onnx->proto->output, &onnx->proto->n_output, &onnx->output_capacity, info);
+    } else if (info) {
+        (void)append(onnx, &onnx->proto->input, &onnx->proto->n_input, &onnx->input_capacity, info);
     }
-    return data;
-}
-
-const char *mts_onnx_value(mts_onnx *onnx, uint32_t value)
-{
-    if (value == MTS_NONE) {
-        return "";
-    }
-    const mts_value *constant = &onnx->graph->values[value];
-    if (constant->kind == MTS_VALUE_CONST && !onnx->stored[value]) {
-        onnx->stored[value] = true;
-        bool whole = constant->dtype == MTS_TYPE_FLOAT32 && constant->block_count == 1;
-        (void)mts_onnx_floats_const(onnx, onnx->names[value], &constant->shape,
-                                    whole ? constant->blocks[0].data : mts_onnx_dense(onnx, value));
-    }
-    return onnx->names[value];
 }
 
 const char *mts_onnx_one(mts_onnx *onnx, const char *op, const char *x, const char *output)

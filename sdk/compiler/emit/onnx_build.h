@@ -10,13 +10,42 @@
 #include "graph/graph.h"
 #include "onnx/onnx.pb-c.h"
 
+/* A block of weights that is an initialiser. */
+typedef struct mts_onnx_block {
+    /* NULL: it is none yet. */
+    const char *name;
+    mts_shape shape;
+} mts_onnx_block;
+
+/* A vector that has the same number everywhere. */
+typedef struct mts_onnx_vector {
+    const char *name;
+    int64_t count;
+    float number;
+} mts_onnx_vector;
+
+/* What several graphs in one model have in common; NULL in mts_onnx where the model is one graph. */
+typedef struct mts_onnx_shared {
+    /* Per block of the graphs' weights. */
+    mts_onnx_block *blocks;
+    uint32_t block_count;
+    mts_onnx_vector *vectors;
+    uint32_t vector_count, vector_capacity;
+} mts_onnx_shared;
+
 typedef struct mts_onnx {
+    /* The graph that is being added. */
     const mts_graph *graph;
     mts_arena *arena;
     Onnx__GraphProto *proto;
-    size_t node_capacity, initializer_capacity;
+    size_t node_capacity, initializer_capacity, input_capacity, output_capacity;
+    /* In front of names of the graph: "", or the task's name and a slash. */
+    const char *prefix;
+    /* What the model calls the graph's inputs. */
+    const char **input_names;
     const char **names; /* of the graph's values */
     bool *stored;       /* constants that already are initialisers */
+    mts_onnx_shared *shared;
     uint32_t temporaries;
     bool failed;
 } mts_onnx;
@@ -24,6 +53,10 @@ typedef struct mts_onnx {
 void *mts_onnx_alloc(mts_onnx *onnx, size_t count, size_t size);
 /* A name that no value has. */
 const char *mts_onnx_temporary(mts_onnx *onnx);
+/* A name of the graph as the model has it. */
+const char *mts_onnx_prefixed(mts_onnx *onnx, const char *name);
+/* Adds an input or an output of the model. */
+void mts_onnx_add_port(mts_onnx *onnx, bool output, const char *name, mts_type dtype, const mts_shape *shape);
 
 /* A node with one output; inputs may be "" (absent). */
 Onnx__NodeProto *mts_onnx_node(mts_onnx *onnx, const char *op, const char *const *inputs, uint32_t count,
@@ -44,17 +77,18 @@ const char *mts_onnx_floats_const(mts_onnx *onnx, const char *name, const mts_sh
                                   const float *data);
 const char *mts_onnx_ints_const(mts_onnx *onnx, const int64_t *numbers, uint32_t count);
 const char *mts_onnx_float_const(mts_onnx *onnx, float number);
+const char *mts_onnx_vector_const(mts_onnx *onnx, int64_t count, float number);
+/* Bytes of any element type, which are referred to. */
+const char *mts_onnx_data_const(mts_onnx *onnx, const char *name, mts_type dtype, const mts_shape *shape,
+                                const void *data);
 
 /* ONNX's number of an element type. */
 int32_t mts_onnx_dtype(mts_type dtype);
-Onnx__ValueInfoProto *mts_onnx_value_info(mts_onnx *onnx, const char *name, mts_type dtype,
-                                          const mts_shape *shape);
 
 /* A value's name; a constant becomes an initialiser when first named. */
 const char *mts_onnx_value(mts_onnx *onnx, uint32_t value);
 /* A constant as dense float32 array on the arena. */
 float *mts_onnx_dense(mts_onnx *onnx, uint32_t value);
-
 /* Operators whose values or results are positions, and sums of elements up to each one (onnx_index.c). */
 void mts_onnx_add_arg(mts_onnx *onnx, const mts_node *node, const char *output);
 void mts_onnx_add_take(mts_onnx *onnx, const mts_node *node, const char *output);

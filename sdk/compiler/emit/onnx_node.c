@@ -42,30 +42,37 @@ static const char *slope_name(mts_onnx *onnx, const mts_node *node, uint32_t ind
     }
     mts_shape shape = {.rank = rank - 1, .dims = {1, 1, 1, 1, 1, 1}};
     shape.dims[0] = shape_of(onnx, node->inputs[index])->dims[0];
+    if (onnx->shared) {
+        return mts_onnx_two(onnx, "Reshape", input(onnx, node, index),
+                            mts_onnx_ints_const(onnx, shape.dims, shape.rank), NULL);
+    }
     return mts_onnx_floats_const(onnx, NULL, &shape, mts_onnx_dense(onnx, node->inputs[index]));
 }
 
 /* ---- convolutions ---- */
 
-static const char *constant_vector(mts_onnx *onnx, int64_t count, float number)
-{
-    mts_shape shape = {.rank = 1, .dims = {count}};
-    float *data = mts_onnx_alloc(onnx, (size_t)count, sizeof(*data));
-    for (int64_t i = 0; data && i < count; i++) {
-        data[i] = number;
-    }
-    return data ? mts_onnx_floats_const(onnx, NULL, &shape, data) : NULL;
-}
-
 /* scale x + bias, each a vector or "" for ones and zeros. */
 static void add_norm(mts_onnx *onnx, const char *x, const char *scale, const char *bias, int64_t channels,
                      const char *output)
 {
-    const char *inputs[5] = {x, scale, bias, constant_vector(onnx, channels, 0.0f),
-                             constant_vector(onnx, channels, 1.0f)};
-    inputs[1] = scale && *scale ? scale : constant_vector(onnx, channels, 1.0f);
-    inputs[2] = bias && *bias ? bias : constant_vector(onnx, channels, 0.0f);
+    const char *inputs[5] = {x, scale, bias, mts_onnx_vector_const(onnx, channels, 0.0f),
+                             mts_onnx_vector_const(onnx, channels, 1.0f)};
+    inputs[1] = scale && *scale ? scale : mts_onnx_vector_const(onnx, channels, 1.0f);
+    inputs[2] = bias && *bias ? bias : mts_onnx_vector_const(onnx, channels, 0.0f);
     mts_onnx_float(onnx, mts_onnx_node(onnx, "BatchNormalization", inputs, 5, output), "epsilon", 0.0f);
+}
+
+/* The same by a node, so that the rows are stored as other tasks have them. */
+static const char *gather_rows(mts_onnx *onnx, const mts_node *node)
+{
+    const size_t count = (size_t)shape_of(onnx, node->inputs[1])->dims[0];
+    int64_t *rows = mts_onnx_alloc(onnx, count, sizeof *rows);
+    for (size_t i = 0; rows && i < count; i++) {
+        rows[node->scatter[i]] = (int64_t)i;
+    }
+    return rows ? mts_onnx_two(onnx, "Gather", input(onnx, node, 1),
+                               mts_onnx_ints_const(onnx, rows, (uint32_t)count), NULL)
+                : NULL;
 }
 
 /* Weight rows in the order of the output channels. */
@@ -73,6 +80,9 @@ static const char *weight_name(mts_onnx *onnx, const mts_node *node)
 {
     if (!node->scatter) {
         return input(onnx, node, 1);
+    }
+    if (onnx->shared) {
+        return gather_rows(onnx, node);
     }
     const mts_shape *shape = shape_of(onnx, node->inputs[1]);
     float *rows = mts_onnx_dense(onnx, node->inputs[1]);

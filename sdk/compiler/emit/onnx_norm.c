@@ -82,14 +82,13 @@ static const char *vector(mts_onnx *onnx, const mts_node *node, uint32_t index, 
                           float number)
 {
     const mts_shape shape = {.rank = 1, .dims = {channels}};
-    if (index < node->input_count && node->inputs[index] != MTS_NONE) {
-        return mts_onnx_floats_const(onnx, NULL, &shape, mts_onnx_dense(onnx, node->inputs[index]));
+    if (index >= node->input_count || node->inputs[index] == MTS_NONE) {
+        return mts_onnx_vector_const(onnx, channels, number);
     }
-    float *data = mts_onnx_alloc(onnx, (size_t)channels, sizeof *data);
-    for (int64_t i = 0; data && i < channels; i++) {
-        data[i] = number;
-    }
-    return data ? mts_onnx_floats_const(onnx, NULL, &shape, data) : NULL;
+    return onnx->shared
+               ? mts_onnx_two(onnx, "Reshape", value(onnx, node, index),
+                              mts_onnx_ints_const(onnx, shape.dims, shape.rank), NULL)
+               : mts_onnx_floats_const(onnx, NULL, &shape, mts_onnx_dense(onnx, node->inputs[index]));
 }
 
 static void add_instance(mts_onnx *onnx, const mts_node *node, int64_t channels, const char *output)

@@ -234,6 +234,23 @@ MTS_API mts_status mtsc_export(const char *bundle_path, const char *task, const 
                                const mtsc_options *options);
 
 /*
+ * Writes all tasks of a bundle as one ONNX model (opset 13) in which each block of weights is stored
+ * once, so that another run-time can run them in one call. Names of inputs, outputs and nodes begin
+ * with the name of their task and a slash: "age/image". Weights are stored as the bundle has them
+ * (float32, float16 or int8), and nodes make float32 weights of them, which a run-time computes once.
+ *
+ * @param bundle_path of the bundle to read.
+ * @param onnx_path of the file to write, see mtsc_file_write.
+ * @param separate_inputs 1: each task has inputs of its own. 0: inputs that hold the same data in a
+ *     session with one frame for all tasks are one input, with the name that it has in the first task.
+ * @param options NULL: the defaults.
+ * @return as mtsc_export; besides LIMIT: the model is larger than the 2 GiB that an ONNX file may
+ *     have; INVALID_ARGUMENT: `separate_inputs` is another number.
+ */
+MTS_API mts_status mtsc_export_stitched(const char *bundle_path, const char *onnx_path,
+                                        uint32_t separate_inputs, const mtsc_options *options);
+
+/*
  * Writes a file; all functions here write their files in this way. The data goes to a temporary
  * file, which is synchronised to disk and then renamed. So a reader never sees half a file, and a
  * failure leaves the old file as it was. If `path` is a link, the function replaces its target.

@@ -120,5 +120,5 @@ void mts_api_session_abandon(mts_session *session);
 /* Counts a submission. */
 void mts_api_session_count(mts_session *session);
 /* Counts a run whose place was freed, and tells its end: CANCELLED, or how it had failed. */
-void mts_api_session_dropped(mts_session *session, mts_ticket ticket, mts_status code);
+void mts_api_session_dropped(mts_session *session, mts_ticket ticket, mts_status status);
 #endif

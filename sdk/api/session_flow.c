@@ -45,13 +45,13 @@ static mts_status consume(mts_session *session)
     mts_error error = {0};
     mts_engine_run run = {0};
     (void)mts_engine_oldest(session->engine, &run);
-    const mts_status code = mts_engine_take(session->engine, &error);
-    const bool well = code == MTS_STATUS_OK || code == MTS_STATUS_CANCELLED;
+    const mts_status end = mts_engine_take(session->engine, &error);
+    const bool well = end == MTS_STATUS_OK || end == MTS_STATUS_CANCELLED;
     session->consumed = run.number;
-    session->end = code;
+    session->end = end;
     session->flow.completed += well ? 1 : 0;
     session->flow.failed += well ? 0 : 1;
-    const mts_status status = mts_sink_report(&session->runtime->sink, code, &error);
+    const mts_status status = mts_sink_report(&session->runtime->sink, end, &error);
     notify(session, run.number, status);
     return status;
 }
@@ -87,7 +87,7 @@ void mts_api_session_abandon(mts_session *session)
     mts_engine_drop dropped = {0};
     mts_engine_stop(session->engine);
     while (mts_engine_drop_oldest(session->engine, &dropped)) {
-        mts_api_session_dropped(session, dropped.run, dropped.code);
+        mts_api_session_dropped(session, dropped.run, dropped.status);
     }
 }
 
@@ -132,18 +132,18 @@ static mts_status outcome(const mts_session *session, mts_ticket ticket, mts_err
 static mts_status wait_for(mts_session *session, mts_ticket ticket, uint64_t until)
 {
     mts_error error = {0};
-    mts_status code = MTS_STATUS_OK;
-    while (code == MTS_STATUS_OK && mts_engine_holds(session->engine, ticket)) {
-        code = mts_engine_wait_until(session->engine, until, &error);
-        if (code == MTS_STATUS_OK) {
-            const mts_status status = consume(session);
+    mts_status status = MTS_STATUS_OK;
+    while (status == MTS_STATUS_OK && mts_engine_holds(session->engine, ticket)) {
+        status = mts_engine_wait_until(session->engine, until, &error);
+        if (status == MTS_STATUS_OK) {
+            const mts_status end = consume(session);
             if (session->consumed == ticket) {
-                return status;
+                return end;
             }
         }
     }
-    MTS_TRY(code, outcome(session, ticket, &error));
-    return mts_sink_report(&session->runtime->sink, code, &error);
+    MTS_TRY(status, outcome(session, ticket, &error));
+    return mts_sink_report(&session->runtime->sink, status, &error);
 }
 
 mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms)

@@ -90,7 +90,7 @@ mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_
         *ticket = session->ticket;
     }
     if (dropped.run != 0) {
-        mts_api_session_dropped(session, dropped.run, dropped.code);
+        mts_api_session_dropped(session, dropped.run, dropped.status);
     }
     return mts_api_session_report(session, status, &error);
 }

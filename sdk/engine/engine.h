@@ -102,7 +102,7 @@ typedef struct mts_engine_drop {
     /* 0: none. */
     uint64_t run;
     /* CANCELLED, or how it had failed. */
-    mts_status code;
+    mts_status status;
 } mts_engine_drop;
 
 /* Starts a run with the inputs as they are. BUSY: no slot is free, or the device or a waiting frame would have

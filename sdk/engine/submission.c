@@ -513,7 +513,7 @@ bool mts_engine_drop_oldest(mts_engine *engine, mts_engine_drop *dropped)
     const mts_submission *s = engine->submissions.queue[oldest];
     const bool failed = s->state == MTS_SUBMISSION_FINISHED && s->status != MTS_STATUS_OK &&
                         s->status != MTS_STATUS_CANCELLED;
-    *dropped = (mts_engine_drop){.run = s->number, .code = failed ? s->status : MTS_STATUS_CANCELLED};
+    *dropped = (mts_engine_drop){.run = s->number, .status = failed ? s->status : MTS_STATUS_CANCELLED};
     free_slot(engine, oldest);
     return true;
 }

@@ -19,8 +19,8 @@
 
 mts_status mts_tiler_memory(mts_tiler *t)
 {
-    t->code = mts_encode_memory(t->encoding);
-    return t->code;
+    t->status = mts_encode_memory(t->encoding);
+    return t->status;
 }
 
 static bool same_job(const void *jobs, uint32_t index, const void *wanted)
@@ -132,7 +132,7 @@ static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *we
     if (t->cases) {
         t->cases->tile[block->rows_a][block->rows_b] = true;
     }
-    for (uint32_t image = 0; image < site->images && t->code == MTS_STATUS_OK; image++) {
+    for (uint32_t image = 0; image < site->images && t->status == MTS_STATUS_OK; image++) {
         fresh.params.in = site->in + (image * site->in_channels + group * depth) * site->in_pitch;
         const mts_epilogue_params epilogue = mts_conv_epilogue(t->encoding, site, image, block->row_a);
         if (mts_tiler_add(t, &fresh, &epilogue)) {
@@ -174,11 +174,11 @@ static void add_member(mts_tiler *t, uint32_t index)
     const uint32_t groups = site.conv->group;
     const uint32_t rows_per_group = site.channels / groups;
     t->members++;
-    for (uint32_t g = 0; g < groups && t->code == MTS_STATUS_OK; g++) {
+    for (uint32_t g = 0; g < groups && t->status == MTS_STATUS_OK; g++) {
         mts_row_blocks rows;
-        t->code = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, t->rows, mode, &t->scratch, &rows,
-                                t->encoding->error);
-        for (uint32_t b = 0; t->code == MTS_STATUS_OK && b < rows.count; b++) {
+        t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, t->rows, mode, &t->scratch,
+                                  &rows, t->encoding->error);
+        for (uint32_t b = 0; t->status == MTS_STATUS_OK && b < rows.count; b++) {
             add_row_block(t, &site, weight, &rows, &rows.blocks[b], g);
         }
     }
@@ -255,7 +255,7 @@ const char *mts_tiler_label(const mts_tiler *t)
 void mts_tiler_entries(mts_tiler *t, mts_entry_kind kind, const uint32_t *masks, size_t count)
 {
     mts_encoding *l = t->encoding;
-    t->code = mts_encode_entries(l, kind, MTS_PARAM_WORDS(mts_tile_params), masks, count);
+    t->status = mts_encode_entries(l, kind, MTS_PARAM_WORDS(mts_tile_params), masks, count);
     mts_entries *entries = &l->launches[l->launch_count - 1].entries;
     entries->jobs = t->shared;
     entries->job_count = t->shared_count;
@@ -273,7 +273,7 @@ void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer
                     mts_kernel_cases *cases)
 {
     mts_tiler_begin(t, encoding, layer, rows, cases);
-    for (uint32_t m = layer->first; t->code == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
+    for (uint32_t m = layer->first; t->status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
         if (is_tiled(t, m)) {
             add_member(t, m);
         }

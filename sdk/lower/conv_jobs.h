@@ -41,10 +41,10 @@ typedef struct mts_tiler {
     uint32_t members;
     mts_entry_job *shared; /* jobs of several epilogues, once they are written */
     uint32_t shared_count;
-    mts_status code;
+    mts_status status;
 } mts_tiler;
 
-/* Makes the jobs of a layer's members of variant TILE; a failure is in t->code. mts_tiler_close in any case. */
+/* Makes the jobs of a layer's members of variant TILE; a failure is in t->status. mts_tiler_close in any case. */
 void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,
                     mts_kernel_cases *cases);
 void mts_tiler_close(mts_tiler *t);
@@ -53,7 +53,7 @@ void mts_tiler_begin(mts_tiler *t, mts_encoding *encoding, const mts_layer *laye
                      mts_kernel_cases *cases);
 /* Adds a job, or only its epilogue if an equal job of the layer exists; false: only that, or a failure. */
 bool mts_tiler_add(mts_tiler *t, const mts_tile_job *fresh, const mts_epilogue_params *epilogue);
-/* OUT_OF_MEMORY (or LIMIT, if the pool is full), which it also keeps in t->code. */
+/* OUT_OF_MEMORY (or LIMIT, if the pool is full), which it also keeps in t->status. */
 mts_status mts_tiler_memory(mts_tiler *t);
 /* Sorts the jobs, larger ones first, those that share weights side by side, and writes them to the parameter buffer. */
 void mts_tiler_write(mts_tiler *t);

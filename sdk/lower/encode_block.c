@@ -272,28 +272,28 @@ static mts_status launch_blocks(mts_tiler *t, const mts_kernel_config *config)
     launch.first = s.first_block;
     launch.label = mts_tiler_label(t);
     launch.defines = make_defines(l, config);
-    if (t->code != MTS_STATUS_OK || !launch.defines || s.blocks > UINT32_MAX / local) {
+    if (t->status != MTS_STATUS_OK || !launch.defines || s.blocks > UINT32_MAX / local) {
         return mts_encode_memory(l);
     }
     launch.global[0] = (uint32_t)s.blocks * local;
     launch.local[0] = local;
     launch.global[1] = launch.global[2] = launch.local[1] = launch.local[2] = 1;
-    t->code = mts_encode_launch(l, &launch);
-    if (t->code == MTS_STATUS_OK) {
+    t->status = mts_encode_launch(l, &launch);
+    if (t->status == MTS_STATUS_OK) {
         mts_tiler_entries(t, MTS_ENTRY_BLOCK, s.masks, s.count);
         mts_entries *entries = &l->launches[l->launch_count - 1].entries;
         entries->first = s.first;
         entries->runs = s.runs;
         entries->parts = config->parts;
     }
-    return t->code;
+    return t->status;
 }
 
 mts_status mts_encode_block(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config)
 {
     mts_tiler t;
     mts_tiler_open(&t, encoding, layer, config->rows, NULL);
-    const mts_status status = t.code == MTS_STATUS_OK ? launch_blocks(&t, config) : t.code;
+    const mts_status status = t.status == MTS_STATUS_OK ? launch_blocks(&t, config) : t.status;
     mts_tiler_close(&t);
     return status;
 }

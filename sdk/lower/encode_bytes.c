@@ -156,7 +156,7 @@ static void add_rows(mts_tiler *t, bytes_site *site, const mts_row_blocks *rows,
                                      .tap = conv->tap,
                                      .segments = list.count,
                                      .mask = conv->mask};
-    for (uint32_t image = 0; image < conv->images && t->code == MTS_STATUS_OK; image++) {
+    for (uint32_t image = 0; image < conv->images && t->status == MTS_STATUS_OK; image++) {
         const mts_epilogue_params epilogue = epilogue_of(t->encoding, site, image, row);
         fresh.params.in = conv->in + image * words * conv->in_pitch;
         if (mts_tiler_add(t, &fresh, &epilogue)) {
@@ -172,13 +172,13 @@ static void add_member(mts_tiler *t, uint32_t index)
     mts_row_blocks runs;
     open_site(&site, t->encoding, index);
     t->members++;
-    t->code = mts_tiles_cut(site.weight, 0, site.conv.channels, UINT32_MAX, MTS_TILES_EVEN, &t->scratch,
-                            &runs, t->encoding->error);
+    t->status = mts_tiles_cut(site.weight, 0, site.conv.channels, UINT32_MAX, MTS_TILES_EVEN, &t->scratch,
+                              &runs, t->encoding->error);
     const uint32_t most = site.depthwise ? 1 : ROWS_MOST / WORD;
-    for (uint32_t b = 0; t->code == MTS_STATUS_OK && b < runs.count; b++) {
+    for (uint32_t b = 0; t->status == MTS_STATUS_OK && b < runs.count; b++) {
         const mts_row_block *run = &runs.blocks[b];
         const uint32_t words = (run->rows_a + WORD - 1) / WORD, jobs = (words + most - 1) / most;
-        for (uint32_t j = 0; j < jobs && t->code == MTS_STATUS_OK; j++) {
+        for (uint32_t j = 0; j < jobs && t->status == MTS_STATUS_OK; j++) {
             const uint32_t first = words * j / jobs * WORD, end = words * (j + 1) / jobs * WORD;
             add_rows(t, &site, &runs, run, run->row_a + first,
                      (end < run->rows_a ? end : run->rows_a) - first);
@@ -192,7 +192,7 @@ mts_status mts_encode_bytes(mts_encoding *encoding, const mts_layer *layer, cons
     mts_tiler t;
     (void)config;
     mts_tiler_begin(&t, encoding, layer, ROWS_MOST, NULL);
-    for (uint32_t m = layer->first; t.code == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
+    for (uint32_t m = layer->first; t.status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
         if (encoding->plan->members[m].variant == MTS_VARIANT_BYTES) {
             add_member(&t, m);
         }
@@ -200,7 +200,7 @@ mts_status mts_encode_bytes(mts_encoding *encoding, const mts_layer *layer, cons
     const mts_encoded_launch launch = {.kind = MTS_LAUNCH_GRID,
                                        .kernel = "conv_bytes__i32_words",
                                        .defines = mts_launch_defines(encoding->device, encoding->precision)};
-    const mts_status status = t.code == MTS_STATUS_OK ? mts_tile_launch(&t, &usual, launch) : t.code;
+    const mts_status status = t.status == MTS_STATUS_OK ? mts_tile_launch(&t, &usual, launch) : t.status;
     mts_tiler_close(&t);
     return status;
 }

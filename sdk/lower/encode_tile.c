@@ -262,17 +262,17 @@ mts_status mts_tile_launch(mts_tiler *t, const mts_kernel_config *config, mts_en
     launch.members = t->members;
     launch.first = write_tiles(t, &masks, &tiles);
     launch.label = mts_tiler_label(t);
-    if (t->code != MTS_STATUS_OK || tiles * local > UINT32_MAX) {
+    if (t->status != MTS_STATUS_OK || tiles * local > UINT32_MAX) {
         return mts_encode_memory(l);
     }
     launch.global[0] = (uint32_t)tiles * local;
     launch.local[0] = local;
     launch.global[1] = launch.global[2] = launch.local[1] = launch.local[2] = 1;
-    t->code = mts_encode_launch(l, &launch);
-    if (t->code == MTS_STATUS_OK) {
+    t->status = mts_encode_launch(l, &launch);
+    if (t->status == MTS_STATUS_OK) {
         mts_tiler_entries(t, MTS_ENTRY_TILE, masks, tiles);
     }
-    return t->code;
+    return t->status;
 }
 
 mts_status mts_encode_tile(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config)
@@ -280,7 +280,7 @@ mts_status mts_encode_tile(mts_encoding *encoding, const mts_layer *layer, const
     mts_tiler t;
     mts_tiler_open(&t, encoding, layer, config->rows, &encoding->cases);
     const mts_encoded_launch launch = {.kind = MTS_LAUNCH_TILES, .kernel = "conv_tile__f32_planar"};
-    const mts_status status = t.code == MTS_STATUS_OK ? mts_tile_launch(&t, config, launch) : t.code;
+    const mts_status status = t.status == MTS_STATUS_OK ? mts_tile_launch(&t, config, launch) : t.status;
     mts_tiler_close(&t);
     return status;
 }

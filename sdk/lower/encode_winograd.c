@@ -73,7 +73,7 @@ typedef struct winograd {
     uint32_t *masks; /* per tile: number of a task mask */
     size_t mask_capacity;
     uint32_t members;
-    mts_status code;
+    mts_status status;
 } winograd;
 
 /* What a member's jobs share. */
@@ -96,8 +96,8 @@ static bool is_tiled(const mts_encoding *encoding, uint32_t member)
 
 static mts_status no_memory(winograd *w)
 {
-    w->code = mts_encode_memory(w->encoding);
-    return w->code;
+    w->status = mts_encode_memory(w->encoding);
+    return w->status;
 }
 
 /*
@@ -196,7 +196,7 @@ static void add_segments(winograd *w, const place *p, const mts_row_block *block
 static uint32_t add_blocks(winograd *w, const place *p, uint32_t first, uint32_t count)
 {
     mts_winograd_rows_params *list = mts_arena_zero(&w->scratch, count, sizeof *list);
-    for (uint32_t b = 0; list && w->code == MTS_STATUS_OK && b < count; b++) {
+    for (uint32_t b = 0; list && w->status == MTS_STATUS_OK && b < count; b++) {
         const mts_row_block *block = &p->rows.blocks[first + b];
         list[b].row = block->row_a - p->rows.blocks[first].row_a;
         add_segments(w, p, block, &list[b]);
@@ -235,7 +235,7 @@ static void add_part(winograd *w, place *p, uint32_t first, uint32_t count)
     r.blocks = count;
     r.block = add_blocks(w, p, first, count);
     r.epilogues = 1;
-    for (uint32_t image = 0; image < p->site.images && w->code == MTS_STATUS_OK; image++) {
+    for (uint32_t image = 0; image < p->site.images && w->status == MTS_STATUS_OK; image++) {
         const mts_epilogue_params epilogue =
             mts_conv_epilogue(l, &p->site, image, p->rows.blocks[first].row_a);
         r.in = p->params.in + image * r.channels * r.in_pitch;
@@ -260,10 +260,10 @@ static void add_member(winograd *w, uint32_t index)
     p.params.in_pitch = p.site.in_pitch;
     p.params.in = p.site.in + top * p.params.row + left;
     p.params.in -= (uint32_t)conv->pad[0] * p.params.row + (uint32_t)conv->pad[1];
-    w->code = mts_tiles_cut(mts_member_operand(l->stitched, p.site.member, 1), 0, p.site.channels, w->rows,
-                            MTS_TILES_EVEN, &w->scratch, &p.rows, l->error);
+    w->status = mts_tiles_cut(mts_member_operand(l->stitched, p.site.member, 1), 0, p.site.channels, w->rows,
+                              MTS_TILES_EVEN, &w->scratch, &p.rows, l->error);
     const uint32_t parts = w->parts < p.rows.count ? w->parts : p.rows.count;
-    for (uint32_t k = 0; k < parts && w->code == MTS_STATUS_OK; k++) {
+    for (uint32_t k = 0; k < parts && w->status == MTS_STATUS_OK; k++) {
         const uint32_t first = (uint32_t)((uint64_t)p.rows.count * k / parts);
         add_part(w, &p, first, (uint32_t)((uint64_t)p.rows.count * (k + 1) / parts) - first);
     }
@@ -288,10 +288,11 @@ static mts_status finish(winograd *w)
     launch.global[0] = (uint32_t)w->tile_count;
     launch.global[1] = launch.global[2] = 1;
     launch.local[0] = launch.local[1] = launch.local[2] = 1;
-    w->code = mts_encode_launch(l, &launch);
-    return w->code != MTS_STATUS_OK ? w->code
-                                    : mts_encode_entries(l, MTS_ENTRY_TILE, MTS_PARAM_WORDS(mts_tile_params),
-                                                         w->masks, w->tile_count);
+    w->status = mts_encode_launch(l, &launch);
+    return w->status != MTS_STATUS_OK
+               ? w->status
+               : mts_encode_entries(l, MTS_ENTRY_TILE, MTS_PARAM_WORDS(mts_tile_params), w->masks,
+                                    w->tile_count);
 }
 
 static bool share_block(const mts_value *a, const mts_value *b)
@@ -351,16 +352,16 @@ mts_status mts_encode_winograd(mts_encoding *encoding, const mts_layer *layer,
     w.rows = config->rows < MTS_WINOGRAD_ROWS ? config->rows : MTS_WINOGRAD_ROWS;
     mts_arena_init(&w.scratch, encoding->arena->allocator);
     choose_parts(&w);
-    for (uint32_t m = layer->first; w.code == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
+    for (uint32_t m = layer->first; w.status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
         if (is_tiled(encoding, m)) {
             add_member(&w, m);
         }
     }
-    if (w.code == MTS_STATUS_OK) {
-        w.code = finish(&w);
+    if (w.status == MTS_STATUS_OK) {
+        w.status = finish(&w);
     }
     mts_alloc_free(w.scratch.allocator, w.tiles);
     mts_alloc_free(w.scratch.allocator, w.masks);
     mts_arena_release(&w.scratch);
-    return w.code;
+    return w.status;
 }

@@ -99,7 +99,7 @@ static mts_import_value *evaluate(mts_import *import, mts_op op, const mts_attrs
     mts_shape shape;
     mts_status status = mts_node_infer(op, attrs, shapes, count, &shape, import->error);
     if (status != MTS_STATUS_OK) {
-        import->code = status;
+        import->status = status;
         return NULL;
     }
     return mts_host_eval(import, op, attrs, inputs, count, &shape);
@@ -140,7 +140,7 @@ static mts_import_value *append(mts_import *import, mts_op op, const mts_attrs *
     mts_status status =
         mts_graph_add_node(import->graph, op, import->title, ids, count, attrs, &id, import->error);
     if (status != MTS_STATUS_OK) {
-        import->code = status;
+        import->status = status;
         return NULL;
     }
     return wrap(import, id, inputs[op == MTS_OP_SELECT ? 1 : 0]->dtype);
@@ -359,7 +359,7 @@ mts_import_value *mts_import_emit_input(mts_import *import, const char *name, mt
     }
     const mts_status status = mts_node_infer(MTS_OP_UNARY, &attrs, shapes, 1, &same, import->error);
     if (status != MTS_STATUS_OK) {
-        import->code = mts_fail_prefix(import->error, status, "input '%s'", name);
+        import->status = mts_fail_prefix(import->error, status, "input '%s'", name);
         return NULL;
     }
     mts_import_value *value = mts_import_constant(import, dtype, shape, NULL, false);
@@ -398,6 +398,6 @@ void mts_import_emit_output(mts_import *import, const char *name, mts_import_val
         return;
     }
     const uint32_t id = mts_import_is_const(value) ? const_output(import, name, value) : value->id;
-    MTS_TRY(import->code,
+    MTS_TRY(import->status,
             mts_graph_add_output(import->graph, name, id, value->dtype, &value->shape, import->error));
 }

@@ -8,7 +8,7 @@
 
 void mts_import_fail(mts_import *import, mts_status status, const char *format, ...)
 {
-    if (import->code != MTS_STATUS_OK) {
+    if (import->status != MTS_STATUS_OK) {
         return;
     }
     char text[MTS_ERROR_TEXT];
@@ -16,10 +16,10 @@ void mts_import_fail(mts_import *import, mts_status status, const char *format, 
     va_start(list, format);
     vsnprintf(text, sizeof(text), format, list);
     va_end(list);
-    import->code = mts_fail(import->error, status, "%s", text);
+    import->status = mts_fail(import->error, status, "%s", text);
 }
 
 bool mts_import_ok(const mts_import *import)
 {
-    return import->code == MTS_STATUS_OK;
+    return import->status == MTS_STATUS_OK;
 }

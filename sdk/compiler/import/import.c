@@ -266,8 +266,8 @@ static void run_import(mts_import *import)
     if (mts_import_ok(import)) {
         define_outputs(import);
     }
-    MTS_TRY(import->code, mts_external_check(import->external, import->error));
-    MTS_TRY(import->code, mts_graph_verify(import->graph, import->error));
+    MTS_TRY(import->status, mts_external_check(import->external, import->error));
+    MTS_TRY(import->status, mts_graph_verify(import->graph, import->error));
 }
 
 static mts_status import_model(const Onnx__ModelProto *model, size_t size, mts_external *external,
@@ -280,7 +280,7 @@ static mts_status import_model(const Onnx__ModelProto *model, size_t size, mts_e
                          .external = external,
                          .opset = mts_import_opset(model->opset_import, model->n_opset_import, 1),
                          .computed_left = options->computed_most,
-                         .code = MTS_STATUS_OK,
+                         .status = MTS_STATUS_OK,
                          .error = error};
     /* converting what the file holds, int8 weights to float32 too, and transposing it is no multiplication */
     import.computed_left += size < SIZE_MAX / 8 ? 8 * size : 0;
@@ -297,10 +297,10 @@ static mts_status import_model(const Onnx__ModelProto *model, size_t size, mts_e
     }
     mts_functions_release(&import);
     mts_arena_release(&import.scratch);
-    if (import.code == MTS_STATUS_OK) {
+    if (import.status == MTS_STATUS_OK) {
         *graph = import.graph;
     }
-    return import.code;
+    return import.status;
 }
 
 static mts_status import_bytes(const void *data, size_t size, const char *name, mts_external *external,

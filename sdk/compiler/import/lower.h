@@ -105,7 +105,7 @@ typedef struct mts_import {
     size_t function_count;
     mts_map function_map;
     mts_proto_memory function_memory;
-    mts_status code;
+    mts_status status;
     mts_error *error;
     /* name of the operator at hand, or NULL */
     const char *title;

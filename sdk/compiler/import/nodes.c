@@ -325,8 +325,8 @@ static void lower_nodes(mts_import *import, const uint32_t *order, uint32_t coun
         if (!mts_import_ok(import) && (import->depth == 0 || !import->blamed)) {
             import->blamed = true;
             const char *name = node->name && *node->name ? node->name : node->n_output ? node->output[0] : "";
-            import->code = mts_fail_prefix(import->error, import->code, "node '%s' (%s, opset %lld)", name,
-                                           node->op_type, (long long)import->opset);
+            import->status = mts_fail_prefix(import->error, import->status, "node '%s' (%s, opset %lld)",
+                                             name, node->op_type, (long long)import->opset);
         }
     }
     import->node = NULL;

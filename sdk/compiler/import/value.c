@@ -222,7 +222,7 @@ mts_import_value *mts_import_from_proto(mts_import *import, const Onnx__TensorPr
     mts_status status =
         mts_proto_tensor(proto, import->external, &import->scratch, &tensor, &in_place, import->error);
     if (status != MTS_STATUS_OK) {
-        import->code = status;
+        import->status = status;
         return NULL;
     }
     return mts_import_constant(import, tensor.dtype, &tensor.shape, tensor.data, false);

@@ -14,10 +14,10 @@ static mts_synth_tensor add_node(mts_synth *s, mts_op op, const char *name, cons
                                  uint32_t count, const mts_attrs *attrs, mts_synth_width width)
 {
     mts_synth_tensor out = {.value = MTS_NONE, .width = width};
-    if (s->code == MTS_STATUS_OK) {
-        s->code = mts_graph_add_node(s->graph, op, name, inputs, count, attrs, &out.value, s->error);
+    if (s->status == MTS_STATUS_OK) {
+        s->status = mts_graph_add_node(s->graph, op, name, inputs, count, attrs, &out.value, s->error);
     }
-    if (s->code == MTS_STATUS_OK && !mts_graph_name_value(s->graph, out.value, name)) {
+    if (s->status == MTS_STATUS_OK && !mts_graph_name_value(s->graph, out.value, name)) {
         (void)mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a name");
     }
     return out;
@@ -33,7 +33,7 @@ mts_synth_tensor mts_synth_conv(mts_synth *s, mts_synth_tensor x, const mts_synt
 {
     char name[NAME_SIZE];
     mts_attrs attrs;
-    if (s->code != MTS_STATUS_OK) {
+    if (s->status != MTS_STATUS_OK) {
         return nothing;
     }
     const mts_synth_width width =
@@ -89,7 +89,7 @@ mts_synth_tensor mts_synth_mean(mts_synth *s, mts_synth_tensor x, const char *na
 mts_synth_tensor mts_synth_flatten(mts_synth *s, mts_synth_tensor x, const char *name)
 {
     mts_attrs attrs;
-    if (s->code != MTS_STATUS_OK) {
+    if (s->status != MTS_STATUS_OK) {
         return nothing;
     }
     const mts_shape *shape = &s->graph->values[x.value].shape;
@@ -104,9 +104,9 @@ void mts_synth_classify(mts_synth *s, mts_synth_tensor x, const char *name)
 {
     const mts_synth_layer layer = {.name = name, .kernel = 1, .stride = 1, .residual = MTS_NONE};
     const mts_synth_tensor y = mts_synth_conv(s, x, &layer);
-    if (s->code == MTS_STATUS_OK) {
+    if (s->status == MTS_STATUS_OK) {
         const mts_shape shape =
             mts_shape_make(2, (int64_t[]){s->graph->values[y.value].shape.dims[0], s->options->classes});
-        s->code = mts_graph_add_output(s->graph, "output", y.value, MTS_TYPE_FLOAT32, &shape, s->error);
+        s->status = mts_graph_add_output(s->graph, "output", y.value, MTS_TYPE_FLOAT32, &shape, s->error);
     }
 }

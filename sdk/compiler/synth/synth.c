@@ -119,15 +119,15 @@ static mts_status build(mts_synth *s, const mtsc_options *options)
     if (!archive->tasks) {
         return mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the tasks");
     }
-    for (s->task = 0; s->task < s->options->tasks && s->code == MTS_STATUS_OK; s->task++) {
+    for (s->task = 0; s->task < s->options->tasks && s->status == MTS_STATUS_OK; s->task++) {
         const float fraction = 0.7f * (float)s->task / (float)s->options->tasks;
-        s->code = mts_options_progress(options, fraction, "making weights", s->error);
-        if (s->code == MTS_STATUS_OK) {
+        s->status = mts_options_progress(options, fraction, "making weights", s->error);
+        if (s->status == MTS_STATUS_OK) {
             add_task(s);
         }
     }
-    if (s->code != MTS_STATUS_OK) {
-        return s->code;
+    if (s->status != MTS_STATUS_OK) {
+        return s->status;
     }
     archive->blocks = mts_arena_zero(&archive->arena, s->block_count, sizeof(*archive->blocks));
     if (!archive->blocks) {
@@ -158,7 +158,7 @@ static mts_status synthesize(const mtsc_synth_options *synth, const char *path, 
                              mtsc_summary *summary, mts_error *error)
 {
     const mts_allocator *allocator = mts_allocator_default();
-    mts_synth s = {.options = synth, .allocator = allocator, .error = error, .code = MTS_STATUS_OK};
+    mts_synth s = {.options = synth, .allocator = allocator, .error = error, .status = MTS_STATUS_OK};
     s.archive = mts_archive_create(allocator);
     if (!s.archive) {
         return mts_fail_memory(error);

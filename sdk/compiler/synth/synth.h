@@ -52,11 +52,11 @@ typedef struct mts_synth {
     mts_block *blocks; /* on the allocator */
     size_t block_count, block_capacity;
     uint64_t bytes, bytes_unshared;
-    mts_status code;
+    mts_status status;
     mts_error *error;
 } mts_synth;
 
-/* Records a failure for which no sentence was written yet; returns `code`. */
+/* Records a failure for which no sentence was written yet; returns `status`. */
 mts_status mts_synth_fail(mts_synth *synth, mts_status status, const char *what);
 
 /* ---- weights.c ---- */

@@ -17,8 +17,8 @@ typedef enum part { PART_U, PART_Y, PART_XZ, PART_VECTOR } part;
 
 mts_status mts_synth_fail(mts_synth *s, mts_status status, const char *what)
 {
-    if (s->code == MTS_STATUS_OK) {
-        s->code = mts_fail(s->error, status, "%s", what);
+    if (s->status == MTS_STATUS_OK) {
+        s->status = mts_fail(s->error, status, "%s", what);
     }
     return status;
 }
@@ -45,12 +45,12 @@ static uint32_t block_make(mts_synth *s, size_t count, uint64_t stream, float mi
     void *blocks = s->blocks;
     size_t bytes = 0;
     const mts_archive_limits limits = mts_archive_limits_default();
-    if (s->code != MTS_STATUS_OK) {
+    if (s->status != MTS_STATUS_OK) {
         return MTS_NONE;
     }
     if (!mts_size_mul(count, sizeof(float), &bytes) || s->bytes + bytes > limits.file_bytes ||
         s->block_count >= limits.blocks) {
-        s->code = mts_fail(s->error, MTS_STATUS_LIMIT, "the weights are more than a bundle can hold");
+        s->status = mts_fail(s->error, MTS_STATUS_LIMIT, "the weights are more than a bundle can hold");
         return MTS_NONE;
     }
     float *data = mts_arena_zero(&s->archive->arena, count, sizeof(float));
@@ -145,7 +145,7 @@ mts_synth_width mts_synth_channels(const mts_synth *s, uint32_t width)
 uint32_t mts_synth_weight(mts_synth *s, const char *name, mts_synth_width out, mts_synth_width in,
                           uint32_t kernel, bool exclusive)
 {
-    if (s->code != MTS_STATUS_OK) {
+    if (s->status != MTS_STATUS_OK) {
         return MTS_NONE;
     }
     if (exclusive) {
@@ -161,12 +161,12 @@ uint32_t mts_synth_weight(mts_synth *s, const char *name, mts_synth_width out, m
     s->graph->values[value].blocks = refs;
     s->graph->values[value].block_count = 0;
     add_blocks(s, &s->graph->values[value], out, in, kernel * kernel);
-    return s->code == MTS_STATUS_OK ? value : MTS_NONE;
+    return s->status == MTS_STATUS_OK ? value : MTS_NONE;
 }
 
 uint32_t mts_synth_vector(mts_synth *s, const char *name, uint32_t count, float middle, float spread)
 {
-    if (s->code != MTS_STATUS_OK) {
+    if (s->status != MTS_STATUS_OK) {
         return MTS_NONE;
     }
     const mts_shape shape = mts_shape_make(1, (int64_t[]){count});
@@ -179,5 +179,5 @@ uint32_t mts_synth_vector(mts_synth *s, const char *name, uint32_t count, float 
     const uint32_t block = block_make(s, count, stream, middle, spread);
     s->graph->values[value].block_count = 0;
     add_ref(s, &s->graph->values[value], block, (mts_block_ref){.out_count = count, .in_count = 1});
-    return s->code == MTS_STATUS_OK ? value : MTS_NONE;
+    return s->status == MTS_STATUS_OK ? value : MTS_NONE;
 }

@@ -372,10 +372,10 @@ mts_status mts_conv_slot_weights(const mts_step *step, mts_conv_slot *slot, cons
                                {DNNL_ARG_DIFF_WEIGHTS, slot->weight},
                                {DNNL_ARG_DIFF_BIAS, slot->bias},
                                {DNNL_ARG_SCRATCHPAD, slot->room}};
-    const mts_status code =
+    const mts_status outcome =
         execute(step, slot->primitive, args, slot->room ? 5 : 4, "gradient of a convolution");
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (outcome != MTS_STATUS_OK) {
+        return outcome;
     }
     const dnnl_exec_arg_t turn[2] = {{DNNL_ARG_FROM, slot->weight}, {DNNL_ARG_TO, slot->plain}};
     return execute(step, slot->reorder, turn, 2, "reorder of a gradient");

@@ -20,7 +20,7 @@ typedef struct team {
     uint32_t next, count;
     uint32_t failed; /* the lowest job that has failed; count: none */
     mts_error error;
-    mts_status code;
+    mts_status status;
     mts_threads_job job;
     void *context;
 } team;
@@ -53,7 +53,7 @@ static void note_failure(team *t, uint32_t job, mts_status status, const mts_err
     (void)pthread_mutex_lock(&t->mutex);
     if (job < t->failed) {
         t->failed = job;
-        t->code = status;
+        t->status = status;
         t->error = *error;
     }
     (void)pthread_mutex_unlock(&t->mutex);
@@ -103,7 +103,7 @@ mts_status mts_threads_run(uint32_t count, mts_threads_job job, void *context, m
     if (t.failed < count && error) {
         *error = t.error;
     }
-    return t.failed < count ? t.code : MTS_STATUS_OK;
+    return t.failed < count ? t.status : MTS_STATUS_OK;
 }
 
 /* ---- jobs that cannot fail ---- */

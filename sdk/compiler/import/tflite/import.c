@@ -217,8 +217,8 @@ static void lower_operators(mts_tflite *model)
         }
         if (!mts_import_ok(model->import)) {
             char text[32];
-            model->import->code =
-                mts_fail_prefix(model->import->error, model->import->code, "operator %u '%s' (%s)", i,
+            model->import->status =
+                mts_fail_prefix(model->import->error, model->import->status, "operator %u '%s' (%s)", i,
                                 first->name, mts_tflite_operator_name(node, text, sizeof text));
         }
     }
@@ -258,7 +258,7 @@ static void run_import(mts_tflite *model, mts_arena *arena)
     if (mts_import_ok(import)) {
         define_outputs(model);
     }
-    MTS_TRY(import->code, mts_graph_verify(import->graph, import->error));
+    MTS_TRY(import->status, mts_graph_verify(import->graph, import->error));
 }
 
 mts_status mts_tflite_import(const void *data, size_t size, const mts_import_options *options,
@@ -267,7 +267,7 @@ mts_status mts_tflite_import(const void *data, size_t size, const mts_import_opt
     mts_import import = {.options = options,
                          .arena = arena,
                          .computed_left = options->computed_most,
-                         .code = MTS_STATUS_OK,
+                         .status = MTS_STATUS_OK,
                          .error = error};
     mts_tflite model = {.import = &import, .flat = {.data = data, .size = size}, .shapes_hold = true};
     /* converting and reordering what the file holds is no multiplication */
@@ -275,8 +275,8 @@ mts_status mts_tflite_import(const void *data, size_t size, const mts_import_opt
     mts_arena_init(&import.scratch, arena->allocator);
     run_import(&model, arena);
     mts_arena_release(&import.scratch);
-    if (import.code == MTS_STATUS_OK) {
+    if (import.status == MTS_STATUS_OK) {
         *graph = import.graph;
     }
-    return import.code;
+    return import.status;
 }

@@ -10,7 +10,7 @@
 #include "files.h"
 
 /* Length of the UTF-8 sequence at `text`, 0 if it is none. */
-static uint32_t sequence_length(const unsigned char *text)
+uint32_t cli_utf8_length(const unsigned char *text)
 {
     const unsigned char first = text[0];
     uint32_t length = 0;
@@ -39,7 +39,7 @@ static void quoted(FILE *out, const char *value)
     const unsigned char *at = (const unsigned char *)value;
     (void)fputc('"', out);
     while (*at) {
-        const uint32_t length = sequence_length(at);
+        const uint32_t length = cli_utf8_length(at);
         if (length == 0) {
             (void)fputs("\\ufffd", out);
             at++;

@@ -34,6 +34,8 @@ void cli_json_end(cli_json *json, char bracket); /* '}' or ']' */
 void cli_json_string(cli_json *json, const char *key, const char *value);
 void cli_json_number(cli_json *json, const char *key, double value);
 void cli_json_integer(cli_json *json, const char *key, uint64_t value);
+/* Bytes of the UTF-8 sequence that a text begins with; 0: it begins with none. */
+uint32_t cli_utf8_length(const unsigned char *text);
 /* A value that is JSON already. */
 void cli_json_raw(cli_json *json, const char *key, const char *value);
 

@@ -10,6 +10,7 @@
 
 #include "bench.h"
 #include "command.h"
+#include "svg.h"
 
 #define WIDTH 860.0
 #define PANEL 240.0 /* height of the plotted area */
@@ -44,41 +45,15 @@ static double peak_bytes(const cli_bench_result *result)
     return (double)result->stats.peak_bytes;
 }
 
-/* 1, 2 or 5 times a power of ten, at least value / TICKS. */
-static double tick_step(double value)
-{
-    const double least = value > 0.0 ? value / TICKS : 1.0;
-    const double power = pow(10.0, floor(log10(least)));
-    const double factor = least / power;
-    return power * (factor <= 1.0 ? 1.0 : factor <= 2.0 ? 2.0 : factor <= 5.0 ? 5.0 : 10.0);
-}
-
 static double y_of(const panel *p, double value)
 {
     return p->top + PANEL - value / p->most * PANEL;
 }
 
-static void text_out(FILE *out, double x, double y, const char *anchor, const char *text)
-{
-    (void)fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    for (; *text; text++) {
-        const char *const escaped = *text == '<'   ? "&lt;"
-                                    : *text == '>' ? "&gt;"
-                                    : *text == '&' ? "&amp;"
-                                                   : NULL;
-        if (escaped) {
-            (void)fputs(escaped, out);
-        } else {
-            (void)fputc((unsigned char)*text < 0x20 ? ' ' : *text, out);
-        }
-    }
-    (void)fputs("</text>\n", out);
-}
-
 static void axes(const panel *p, const char *title, bool bytes, double step)
 {
     char text[48];
-    text_out(p->out, LEFT, p->top - 12.0, "start", title);
+    cli_svg_text(p->out, LEFT, p->top - 12.0, "start", title);
     for (double value = 0.0; value <= p->most * 1.0001; value += step) {
         const double y = y_of(p, value);
         (void)fprintf(p->out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n",
@@ -88,11 +63,11 @@ static void axes(const panel *p, const char *title, bool bytes, double step)
         } else {
             (void)snprintf(text, sizeof text, "%.4g ms", value);
         }
-        text_out(p->out, LEFT - 6.0, y + 4.0, "end", text);
+        cli_svg_text(p->out, LEFT - 6.0, y + 4.0, "end", text);
     }
     for (size_t i = 0; i < p->bench->step_count; i++) {
         (void)snprintf(text, sizeof text, "%u tasks", p->bench->steps[i]);
-        text_out(p->out, LEFT + p->group * ((double)i + 0.5), p->top + PANEL + 16.0, "middle", text);
+        cli_svg_text(p->out, LEFT + p->group * ((double)i + 0.5), p->top + PANEL + 16.0, "middle", text);
     }
 }
 
@@ -113,7 +88,7 @@ static void latency_bar(const panel *p, const cli_bench_result *r, double x, dou
     (void)fprintf(p->out, "<line x1=\"%.1f\" y1=\"%.2f\" x2=\"%.1f\" y2=\"%.2f\" stroke=\"black\"/>\n",
                   middle, y_of(p, r->latency.p5), middle, y_of(p, r->latency.p95));
     (void)snprintf(text, sizeof text, "%.3g", r->latency.median);
-    text_out(p->out, middle, y_of(p, r->latency.p95) - 3.0, "middle", text);
+    cli_svg_text(p->out, middle, y_of(p, r->latency.p95) - 3.0, "middle", text);
 }
 
 static void memory_bar(const panel *p, const cli_bench_result *r, double x, double width, const char *color)
@@ -125,7 +100,7 @@ static void memory_bar(const panel *p, const cli_bench_result *r, double x, doub
     bar(p, x, width, weights, activations, color, 0.6);
     bar(p, x, width, activations, fmax((double)r->stats.peak_bytes, activations), color, 0.3);
     (void)cli_bytes_text(r->stats.peak_bytes, text, sizeof text);
-    text_out(p->out, x + width / 2.0, y_of(p, (double)r->stats.peak_bytes) - 3.0, "middle", text);
+    cli_svg_text(p->out, x + width / 2.0, y_of(p, (double)r->stats.peak_bytes) - 3.0, "middle", text);
 }
 
 static void panel_draw(FILE *out, const cli_bench *bench, double top, const char *title, bool bytes)
@@ -135,7 +110,7 @@ static void panel_draw(FILE *out, const cli_bench *bench, double top, const char
     for (size_t i = 0; i < bench->result_count; i++) {
         p.most = fmax(p.most, value(&bench->results[i]));
     }
-    const double step = tick_step(p.most);
+    const double step = cli_svg_step(p.most / TICKS);
     p.most = step * ceil(p.most / step * 1.04);
     p.most = p.most > 0.0 ? p.most : 1.0;
     axes(&p, title, bytes, step);
@@ -153,38 +128,25 @@ static void legend(FILE *out, const cli_bench *bench)
 {
     char text[256];
     (void)snprintf(text, sizeof text, "%s, %s", bench->bundle, bench->device.name);
-    text_out(out, LEFT, 20.0, "start", text);
+    cli_svg_text(out, LEFT, 20.0, "start", text);
     const double step = fmin(bench->halves ? 190.0 : 140.0, (WIDTH - LEFT) / (double)bench->contestant_count);
     for (size_t i = 0; i < bench->contestant_count; i++) {
         const double x = LEFT + step * (double)i;
         (void)fprintf(out, "<rect x=\"%.1f\" y=\"28\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", x,
                       colors[i]);
-        text_out(out, x + 15.0, 37.0, "start", bench->contestants[i].label);
+        cli_svg_text(out, x + 15.0, 37.0, "start", bench->contestants[i].label);
     }
 }
 
 int cli_bench_plot(const cli_bench *bench, const char *path)
 {
-    char *text = NULL;
-    size_t size = 0;
-    char error[CLI_ERROR] = "";
-    FILE *out = open_memstream(&text, &size);
-    if (!out) {
+    cli_svg svg;
+    const double height = TOP + PANEL + GAP + PANEL + 40.0;
+    if (!cli_svg_begin(&svg, WIDTH, height)) {
         return cli_failure("bench", "no memory for the plot");
     }
-    const double height = TOP + PANEL + GAP + PANEL + 40.0;
-    (void)fprintf(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\" "
-        "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" "
-        "fill=\"white\"/>\n",
-        WIDTH, height, WIDTH, height);
-    legend(out, bench);
-    panel_draw(out, bench, TOP, "latency of one run: median, 5th to 95th percentile", false);
-    panel_draw(out, bench, TOP + PANEL + GAP, "device memory: weights, activations, workspace", true);
-    (void)fputs("</svg>\n", out);
-    const bool whole = fclose(out) == 0;
-    const bool written = whole && cli_file_write(path, text, size, error);
-    free(text);
-    return written ? CLI_EXIT_OK : cli_failure("bench", "%s", whole ? error : "no memory for the plot");
+    legend(svg.out, bench);
+    panel_draw(svg.out, bench, TOP, "latency of one run: median, 5th to 95th percentile", false);
+    panel_draw(svg.out, bench, TOP + PANEL + GAP, "device memory: weights, activations, workspace", true);
+    return cli_svg_finish(&svg, "bench", path);
 }

@@ -9,10 +9,15 @@
 #include "command.h"
 #include "kit/files.h"
 #include "kit/open.h"
+#include "schedule_plot.h"
+
+/* Rates that launches are predicted with where the device cannot be measured: only proportions count then. */
+#define GUESSED_GFLOPS 100.0
+#define GUESSED_GBPS 20.0
 
 typedef struct arguments {
     cli_open_options open;
-    const char *grouping, *frames;
+    const char *grouping, *frames, *svg;
     bool dot, plan;
     double budget;
 } arguments;
@@ -87,12 +92,50 @@ static int explain(cli_open *app, bool json)
     return status == MTS_STATUS_OK ? CLI_EXIT_OK : cli_failure("inspect", "%s", app->error);
 }
 
+/* When launches would run, by a model with the rates of the device. */
+static int draw(cli_open *app, const arguments *args, mts_strategy strategy, const char *path)
+{
+    mts_session_stats stats = {.size = sizeof stats};
+    mts_ceilings rates = {.size = sizeof rates};
+    mts_device_desc device = {.size = sizeof device};
+    mts_status status = mts_runtime_measure(app->runtime, &rates);
+    const bool measured = status == MTS_STATUS_OK && rates.gflops > 0.0 && rates.copy_gbps > 0.0;
+    if (!measured) {
+        rates = (mts_ceilings){.size = sizeof rates, .gflops = GUESSED_GFLOPS, .copy_gbps = GUESSED_GBPS};
+    }
+    status = status == MTS_STATUS_UNSUPPORTED ? MTS_STATUS_OK : status;
+    status = status == MTS_STATUS_OK ? mts_runtime_device(app->runtime, &device) : status;
+    status = status == MTS_STATUS_OK ? mts_session_stats_get(app->session, &stats) : status;
+    mts_launch_profile *launches = calloc((size_t)stats.launches + 1, sizeof *launches);
+    if (!launches) {
+        return cli_failure("inspect", "no memory for %u launches", stats.launches);
+    }
+    launches->size = sizeof *launches;
+    char how[128];
+    (void)snprintf(how, sizeof how, "predicted with %.0f GFLOP/s and %.1f GB/s, %s", rates.gflops,
+                   rates.copy_gbps, measured ? "measured now" : "which are guessed");
+    cli_schedule schedule = {.command = "inspect",
+                             .bundle = path,
+                             .strategy = cli_strategy_name(strategy),
+                             .how = how,
+                             .device = &device,
+                             .launches = launches};
+    status = status == MTS_STATUS_OK
+                 ? mts_session_predict(app->session, &rates, launches, stats.launches + 1, &schedule.count)
+                 : status;
+    const int result = status == MTS_STATUS_OK ? cli_schedule_plot(app, &schedule, args->svg)
+                                               : cli_failure("inspect", "%s", app->error);
+    free(launches);
+    return result == CLI_EXIT_OK ? -1 : result;
+}
+
 /* Makes a session and prints how it came about. */
 static int inspect_plan(const arguments *args, mts_strategy strategy, const char *path)
 {
     cli_open app = {0};
     int status = cli_open_bundle(&app, "inspect", &args->open, path);
     status = status < 0 ? cli_open_session(&app, "inspect", &args->open, strategy) : status;
+    status = status < 0 && args->svg ? draw(&app, args, strategy, path) : status;
     status = status < 0 ? explain(&app, args->open.json) : status;
     cli_close(&app);
     return status;
@@ -100,9 +143,9 @@ static int inspect_plan(const arguments *args, mts_strategy strategy, const char
 
 static int arguments_check(arguments *args, mts_strategy *strategy)
 {
-    const bool planning = args->grouping || args->frames || args->budget > 0.0 || args->open.device ||
-                          args->open.strategy || args->open.precision || args->open.tasks ||
-                          args->open.tuning_ms > 0 || args->open.priorities;
+    const bool planning = args->grouping || args->frames || args->svg || args->budget > 0.0 ||
+                          args->open.device || args->open.strategy || args->open.precision ||
+                          args->open.tasks || args->open.tuning_ms > 0 || args->open.priorities;
     if (args->dot + args->open.json + args->plan > 1 && !(args->plan && args->open.json && !args->dot)) {
         return cli_usage_error("inspect", args->plan
                                               ? "a plan has no Graphviz graph: give --plan or --dot, not both"
@@ -146,6 +189,10 @@ int cli_command_inspect(int argc, char **argv)
          "with --plan; device memory that the session may take, its inputs included", 1, 1e15},
         {"frames", 'f', CLI_KIND_TEXT, &args.frames, "HOW",
          "with --plan; separate: a frame per task (default); common: one for all", 0, 0},
+        {"svg", 0, CLI_KIND_TEXT, &args.svg, "FILE.svg",
+         "with --plan; draw when each launch is predicted to run, for which tasks, and how full it makes the "
+         "device",
+         0, 0},
         CLI_OPEN_OPTIONS(args.open),
     };
     const cli_usage usage = {

@@ -1,16 +1,18 @@
 /*
  * command_profile.c: mts profile: where the time of a run goes, launch by launch.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
 #include "inputs.h"
 #include "profile.h"
+#include "schedule_plot.h"
 
 typedef struct arguments {
     cli_open_options open;
-    const char *grouping, *frames, *trace;
+    const char *grouping, *frames, *trace, *svg;
     bool no_probe;
     double budget;
     uint32_t runs;
@@ -118,6 +120,21 @@ static int ceilings_find(cli_open *app, cli_profile *profile)
                : cli_failure("profile", "%s", app->error);
 }
 
+static int draw(const cli_open *app, const cli_profile *profile, const char *path)
+{
+    char how[64];
+    (void)snprintf(how, sizeof how, "measured, medians of %u runs", profile->runs);
+    const cli_schedule schedule = {.command = "profile",
+                                   .bundle = profile->bundle,
+                                   .strategy = profile->strategy,
+                                   .how = how,
+                                   .device = &profile->device,
+                                   .launches = profile->launches,
+                                   .count = profile->count};
+    const int status = cli_schedule_plot(app, &schedule, path);
+    return status == CLI_EXIT_OK ? -1 : status;
+}
+
 static int run(cli_open *app, const arguments *args, mts_strategy strategy, filling *fill,
                cli_profile *profile)
 {
@@ -132,6 +149,7 @@ static int run(cli_open *app, const arguments *args, mts_strategy strategy, fill
     status = status < 0 ? filling_make(fill, app, profile->common) : status;
     status = status < 0 ? measure(app, args, &fill->inputs, profile) : status;
     status = status < 0 && args->trace ? cli_profile_trace(profile, args->trace) : status;
+    status = status < 0 && args->svg ? draw(app, profile, args->svg) : status;
     if (status >= 0) {
         return status;
     }
@@ -155,6 +173,8 @@ int cli_command_profile(int argc, char **argv)
         {"runs", 'n', CLI_KIND_COUNT, &args.runs, "N", "runs whose median is taken (default 20)", 1, 10000},
         {"trace", 't', CLI_KIND_TEXT, &args.trace, "FILE.json",
          "write trace events: open them in ui.perfetto.dev or chrome://tracing", 0, 0},
+        {"svg", 0, CLI_KIND_TEXT, &args.svg, "FILE.svg",
+         "draw when each launch ran, for which tasks, and how full it made the device", 0, 0},
         {"no-probe", 0, CLI_KIND_FLAG, &args.no_probe, "", "do not measure the device's peak and bandwidth",
          0, 0},
         CLI_OPEN_OPTIONS(args.open),

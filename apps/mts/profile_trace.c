@@ -36,6 +36,7 @@ static void launch_event(cli_json *json, const mts_launch_profile *l, uint32_t i
     }
     cli_json_integer(json, "computations", l->computations);
     cli_json_integer(json, "tasks", l->tasks);
+    cli_json_integer(json, "tiles", l->tiles);
     cli_json_integer(json, "mul_adds", l->mul_adds);
     cli_json_integer(json, "bytes", l->bytes);
     cli_json_number(json, "gflops", cli_profile_gflops(l->mul_adds, l->duration_ms));

@@ -2,10 +2,12 @@
  * session_profile.c: where a session's time goes, and where its numbers overflow.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "api/api.h"
 #include "engine/overflow.h"
+#include "engine/predict.h"
 #include "engine/profile.h"
 
 enum { RUNS_MOST = 10000 };
@@ -25,9 +27,16 @@ static void kind_of(const char *label, char *kind, size_t size)
     kind[length] = '\0';
 }
 
+/* What fills the launches: a profile of so many runs; without ceilings NULL. */
+typedef struct request {
+    const char *name;
+    uint32_t runs;
+    const mts_ceilings *ceilings;
+} request;
+
 /* The caller's elements may be smaller: their distance is the size that the first one says. */
-static mts_status profile(mts_session *session, uint32_t runs, uint32_t count, mts_launch_profile *launches,
-                          mts_error *error)
+static mts_status fill(mts_session *session, const request *r, uint32_t count, mts_launch_profile *launches,
+                       mts_error *error)
 {
     const mts_allocator *allocator = &session->runtime->allocator;
     mts_launch_profile *known = mts_alloc_zero(allocator, count, sizeof *known);
@@ -35,7 +44,8 @@ static mts_status profile(mts_session *session, uint32_t runs, uint32_t count, m
         return mts_fail_memory(error);
     }
     const size_t size = count > 0 ? launches->size : 0;
-    const mts_status status = mts_engine_profile(session->engine, runs, known, error);
+    const mts_status status = r->ceilings ? mts_engine_predict(session->engine, r->ceilings, known, error)
+                                          : mts_engine_profile(session->engine, r->runs, known, error);
     for (uint32_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
         unsigned char *out = (unsigned char *)launches + i * size;
         kind_of(known[i].label, known[i].kind, sizeof known[i].kind);
@@ -46,12 +56,14 @@ static mts_status profile(mts_session *session, uint32_t runs, uint32_t count, m
     return status;
 }
 
-static mts_status profile_checked(mts_session *session, uint32_t runs, mts_launch_profile *launches,
-                                  uint32_t capacity, uint32_t *count, mts_error *error)
+/* The array and its size; *count: of the session's launches. */
+static mts_status array_check(const mts_session *session, const char *name,
+                              const mts_launch_profile *launches, uint32_t capacity, uint32_t *count,
+                              mts_error *error)
 {
     mts_session_stats stats = {0};
     if (!count || (!launches && capacity > 0)) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_profile: %s is NULL",
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s: %s is NULL", name,
                         count ? "launches" : "count");
     }
     if (capacity > 0) {
@@ -62,31 +74,71 @@ static mts_status profile_checked(mts_session *session, uint32_t runs, mts_launc
     }
     mts_engine_stats_get(session->engine, &stats);
     *count = stats.launches;
+    return MTS_STATUS_OK;
+}
+
+static mts_status capacity_check(uint32_t count, uint32_t capacity, mts_error *error)
+{
+    return capacity < count
+               ? mts_fail(error, MTS_STATUS_LIMIT,
+                          "the session has %" PRIu32 " launches, but capacity is %" PRIu32, count, capacity)
+               : MTS_STATUS_OK;
+}
+
+static mts_status runs_check(const mts_session *session, uint32_t runs, mts_error *error)
+{
     if (runs == 0 || runs > RUNS_MOST) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "mts_session_profile: runs is 1 to %d, not %" PRIu32, RUNS_MOST, runs);
     }
-
-    if (mts_engine_in_flight(session->engine) > 0 || session->delivering) {
-        return mts_fail(error, MTS_STATUS_BUSY, "a run is in flight: wait for it, then profile");
-    }
-
-    if (capacity < stats.launches) {
-        return mts_fail(error, MTS_STATUS_LIMIT,
-                        "the session has %" PRIu32 " launches, but capacity is %" PRIu32, stats.launches,
-                        capacity);
-    }
-    return profile(session, runs, stats.launches, launches, error);
+    return mts_engine_in_flight(session->engine) > 0 || session->delivering
+               ? mts_fail(error, MTS_STATUS_BUSY, "a run is in flight: wait for it, then profile")
+               : MTS_STATUS_OK;
 }
 
 mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_launch_profile *launches,
                                uint32_t capacity, uint32_t *count)
 {
+    const request r = {.name = "mts_session_profile", .runs = runs};
     mts_error error = {0};
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_status status = profile_checked(session, runs, launches, capacity, count, &error);
+    mts_status status = array_check(session, r.name, launches, capacity, count, &error);
+    MTS_TRY(status, runs_check(session, runs, &error));
+    MTS_TRY(status, capacity_check(*count, capacity, &error));
+    MTS_TRY(status, fill(session, &r, *count, launches, &error));
+    return mts_api_session_report(session, status, &error);
+}
+
+static mts_status ceilings_check(const mts_ceilings *ceilings, mts_ceilings *known, mts_error *error)
+{
+    if (!ceilings) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_predict: ceilings is NULL");
+    }
+    mts_status status = mts_sized_read(known, sizeof *known, ceilings, "mts_ceilings", error);
+    const bool above = known->gflops > 0.0 && known->copy_gbps > 0.0;
+    if (status == MTS_STATUS_OK && !(above && isfinite(known->gflops) && isfinite(known->copy_gbps))) {
+        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                          "mts_session_predict: rates are above 0 and finite, not %g GFLOP/s and %g GB/s",
+                          known->gflops, known->copy_gbps);
+    }
+    return status;
+}
+
+mts_status mts_session_predict(mts_session *session, const mts_ceilings *ceilings,
+                               mts_launch_profile *launches, uint32_t capacity, uint32_t *count)
+{
+    mts_ceilings known = {.size = sizeof known};
+    const request r = {.name = "mts_session_predict", .ceilings = &known};
+    mts_error error = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    mts_status status = array_check(session, r.name, launches, capacity, count, &error);
+    MTS_TRY(status, ceilings_check(ceilings, &known, &error));
+    MTS_TRY(status, capacity_check(*count, capacity, &error));
+    MTS_TRY(status, fill(session, &r, *count, launches, &error));
     return mts_api_session_report(session, status, &error);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/size.h"
+#include "engine/predict.h"
 #include "engine/state.h"
 
 static int compare(const void *left, const void *right)
@@ -34,14 +35,7 @@ static void summarise(const mts_engine *engine, uint32_t runs, const mts_launch_
     const size_t count = engine->launches.count;
     double clock = 0.0;
     for (size_t i = 0; i < count; i++) {
-        const mts_encoded_launch *from = &engine->launches.encoded[i];
-        out[i] = (mts_launch_profile){.label = from->label,
-                                      .kernel = from->kernel,
-                                      .group = from->group,
-                                      .computations = from->members,
-                                      .tasks = from->tasks,
-                                      .mul_adds = from->mul_adds,
-                                      .bytes = from->bytes};
+        out[i] = mts_engine_launch_describe(engine, (uint32_t)i);
         for (uint32_t r = 0; r < runs; r++) {
             const mts_launch_time *run = times + r * count;
             column[r] = milliseconds(i == 0 ? 0 : run[i - 1].end, run[i].start);

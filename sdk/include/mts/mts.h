@@ -581,6 +581,21 @@ MTS_API mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_
                                        uint32_t capacity, uint32_t *count);
 
 /*
+ * Predicts when each launch of a run of all tasks would run, by its multiply-adds, bytes and tiles.
+ * Nothing runs. On a device that runs launches at the same time their times overlap; the device's
+ * units take tiles of any launch that may start.
+ * @param session a session
+ * @param ceilings highest rates of the device (mts_runtime_measure), both above 0
+ * @param launches as in mts_session_profile
+ * @param capacity elements of `launches`
+ * @param count receives the number of launches, which is mts_session_stats.launches
+ * @return LIMIT: `capacity` is too small. INVALID_ARGUMENT: a rate is not above 0 or not finite, or
+ * the size of `ceilings` or of launches[0] is not known.
+ */
+MTS_API mts_status mts_session_predict(mts_session *session, const mts_ceilings *ceilings,
+                                       mts_launch_profile *launches, uint32_t capacity, uint32_t *count);
+
+/*
  * Finds the launch that first writes a number that is infinite or NaN: runs the inputs that are set once
  * more, launch by launch, and looks at all activations after each. All tasks run, also those that are
  * switched off. Slow: call it after an output was NaN or infinite. Outputs of the run that was consumed last stay.

@@ -376,6 +376,9 @@ typedef struct mts_launch_profile {
     double start_ms;
     /* How long it takes: milliseconds on the device's clock. */
     double duration_ms;
+    /* Work-groups: the pieces that the device's compute units share. Fewer than units, or a few more
+       than a multiple of them, leave units idle. */
+    uint32_t tiles;
 } mts_launch_profile;
 
 /* Most threads of a runtime (mts_runtime_options.threads). */

@@ -104,6 +104,7 @@ static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_er
     *info = (mts_device_info){
         .backend = "cpu",
         .unified_memory = true,
+        .ready_kernels = true,
         .overlaps = true,
         .imports = MTS_MEMORY_BIT(MTS_MEMORY_HOST),
         .compute_units = processors < MTS_THREADS_MOST ? processors : MTS_THREADS_MOST,

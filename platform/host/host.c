@@ -5,13 +5,19 @@
 
 #include <string.h>
 
-#define ALIGNMENT 64u /* the widest vector, and a line of the cache */
+#include "platform/os/os.h"
+
+#define ALIGNMENT 64u               /* the widest vector, and a line of the cache */
+#define LARGE ((size_t)4 * 1048576) /* two large pages, one of which lies inside in any case */
 
 void *mts_host_alloc(const mts_allocator *allocator, size_t size, void **aligned)
 {
     unsigned char *block =
-        size <= SIZE_MAX - ALIGNMENT ? mts_alloc_zero(allocator, size + ALIGNMENT, 1) : NULL;
+        size <= SIZE_MAX - ALIGNMENT ? mts_alloc_raw(allocator, size + ALIGNMENT, 1) : NULL;
     *aligned = block ? block + (ALIGNMENT - (uintptr_t)block % ALIGNMENT) % ALIGNMENT : NULL;
+    if (block && size >= LARGE) {
+        mts_os_memory_prefer_large_pages(*aligned, size);
+    }
     return block;
 }
 
@@ -28,6 +34,7 @@ mts_status mts_host_buffer_create(mts_device *device, const mts_memory *memory, 
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no host memory for a buffer of %zu bytes", size);
     }
     buffer->bytes = aligned;
+    buffer->base.host = memory ? NULL : aligned;
     *out = &buffer->base;
     return MTS_STATUS_OK;
 }
@@ -62,8 +69,12 @@ mts_status mts_host_buffer_fill(mts_device *device, mts_buffer *buffer, size_t o
 {
     (void)device;
     (void)error;
-    for (size_t i = 0; i < size; i += sizeof word) {
-        memcpy(((mts_host_buffer *)buffer)->bytes + offset + i, &word, sizeof word);
+    unsigned char *bytes = ((mts_host_buffer *)buffer)->bytes + offset;
+    if (word == 0) {
+        memset(bytes, 0, size);
+    }
+    for (size_t i = 0; word != 0 && i < size; i += sizeof word) {
+        memcpy(bytes + i, &word, sizeof word);
     }
     return MTS_STATUS_OK;
 }

@@ -17,7 +17,8 @@ typedef struct mts_host_buffer {
     void *own;            /* what was allocated; NULL: the memory is the caller's */
 } mts_host_buffer;
 
-/* A zeroed block whose *aligned, a multiple of 64, has `size` bytes behind it; the block is to be freed. NULL: no memory. */
+/* A block whose *aligned, a multiple of 64, has `size` bytes behind it, of any content; the block is to be freed. NULL: no
+   memory. */
 void *mts_host_alloc(const mts_allocator *allocator, size_t size, void **aligned);
 
 mts_status mts_host_buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
@@ -26,8 +27,8 @@ void mts_host_buffer_destroy(mts_device *device, mts_buffer *buffer);
 mts_status mts_host_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
                                  size_t size, bool async, mts_error *error);
 /* Also buffer_read_async. */
-mts_status mts_host_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                                mts_error *error);
+mts_status mts_host_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
+                                size_t size, mts_error *error);
 mts_status mts_host_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
                                 uint32_t word, mts_error *error);
 mts_status mts_host_wait(mts_device *device, mts_error *error);

@@ -369,4 +369,5 @@ const mts_backend mts_backend_opencl = {
     .count = backend_count,
     .describe = backend_describe,
     .open = backend_open,
+    .loads_drivers = true,
 };

@@ -1,5 +1,6 @@
 /*
- * os.h: what the library asks of an operating system: files, shared libraries, a clock; thread.h has threads.
+ * os.h: what the library asks of an operating system: files, shared libraries, pages of memory, a clock,
+ * whether there may be a GPU; thread.h has threads.
  *
  * One folder per system implements it (posix/ serves Linux and Android). Paths are UTF-8 and are used unchanged.
  *
@@ -62,6 +63,18 @@ mts_os_library *mts_os_library_open(const char *name, char *reason, size_t reaso
 /* NULL if there is no such symbol. */
 void *mts_os_library_symbol(mts_os_library *library, const char *name);
 void mts_os_library_close(mts_os_library *library);
+
+/*
+ * Asks the system to back memory with large pages where it has them: it then comes at its first touch 2 MB at once instead of
+ * 4 KB. It is a hint: content and address stay what they are.
+ */
+void mts_os_memory_prefer_large_pages(void *memory, size_t size);
+
+/*
+ * Whether a folder of devices ("/dev") shows one by which programs reach a GPU: that of a driver for NVIDIA, AMD, Intel, Adreno,
+ * Mali, PowerVR or Vivante, or of Windows beneath Linux. True also where that cannot be told, as on Android.
+ */
+bool mts_os_shows_gpu(const char *folder);
 
 /* Monotonic nanoseconds from an arbitrary start. */
 uint64_t mts_os_clock_ns(void);

@@ -5,6 +5,8 @@
  * Backends come from the generated registry, in order of preference; GPUs come before all others. The null backend
  * computes nothing, so it opens only by its name and stands in no list; so do devices that have a name instead of a
  * number: "cuda:sm_62".
+ *
+ * Choosing a device loads no OpenCL driver (which takes 20 ms and more) where a device is known and the system shows no GPU.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +14,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "platform/os/os.h"
 
 static const char *const unlisted_backends[] = {"null"};
 static const char *const single_backends[] = {"null", "cpu",
@@ -136,22 +139,26 @@ static void device_list_add(device_list *list, const target *found, bool is_gpu)
 
 /*
  * GPUs first, then the others, both in the registry's order; with a context of the caller's only those that take one.
- * Drivers of later backends are not loaded where the first `wanted` devices are GPUs.
+ * Drivers of later backends are not loaded where the first `wanted` devices are known before: where these are GPUs, or where
+ * the system shows none. A driver that has one all the same does not bring it before the others.
  */
 static void device_list_fill(device_list *list, const mts_device_options *options, uint32_t wanted)
 {
     size_t count = 0;
     const mts_backend *const *table = mts_backend_table(&count);
+    const bool gpus = mts_os_shows_gpu("/dev");
     *list = (device_list){.count = 0};
-    for (size_t i = 0; i < count && list->gpus < wanted; i++) {
-        const bool fits =
-            backend_listed(table[i]) && (table[i]->takes_external || !options || !has_foreign(options));
+    for (size_t i = 0; i < count; i++) {
+        const bool first = gpus || !table[i]->loads_drivers;
+        const bool known = list->gpus >= wanted || (!first && list->count >= wanted);
+        const bool fits = !known && backend_listed(table[i]) &&
+                          (table[i]->takes_external || !options || !has_foreign(options));
         const uint32_t devices = fits ? table[i]->count() : 0;
         for (uint32_t device = 0; device < devices; device++) {
             const target found = {.backend = table[i], .index = device};
             mts_device_info info = {0};
             if (table[i]->describe(device, &info, NULL) == MTS_STATUS_OK) {
-                device_list_add(list, &found, info.is_gpu);
+                device_list_add(list, &found, info.is_gpu && first);
             }
         }
     }

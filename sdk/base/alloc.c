@@ -70,16 +70,17 @@ const mts_allocator *mts_allocator_default(void)
     return &allocator;
 }
 
-void *mts_alloc_zero(const mts_allocator *allocator, size_t count, size_t size)
+void *mts_alloc_raw(const mts_allocator *allocator, size_t count, size_t size)
 {
     size_t bytes = 0;
-    if (!mts_size_mul(count, size, &bytes)) {
-        return NULL;
-    }
-    bytes = bytes ? bytes : 1;
-    void *memory = allocator->alloc(allocator->context, bytes);
+    return mts_size_mul(count, size, &bytes) ? allocator->alloc(allocator->context, bytes ? bytes : 1) : NULL;
+}
+
+void *mts_alloc_zero(const mts_allocator *allocator, size_t count, size_t size)
+{
+    void *memory = mts_alloc_raw(allocator, count, size);
     if (memory) {
-        memset(memory, 0, bytes);
+        memset(memory, 0, count && size ? count * size : 1);
     }
     return memory;
 }

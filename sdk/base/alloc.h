@@ -20,6 +20,8 @@ const mts_allocator *mts_allocator_default(void);
 
 /* Zero-filled array of count elements, NULL on overflow or failure; count 0 gives a non-NULL pointer. */
 void *mts_alloc_zero(const mts_allocator *allocator, size_t count, size_t size);
+/* The same with undefined content. */
+void *mts_alloc_raw(const mts_allocator *allocator, size_t count, size_t size);
 void mts_alloc_free(const mts_allocator *allocator, void *memory);
 /* Copy of a terminated string, NULL on failure. */
 char *mts_alloc_string(const mts_allocator *allocator, const char *text);

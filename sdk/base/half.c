@@ -31,16 +31,14 @@ static uint32_t shift_round(uint32_t value, uint32_t shift)
 float mts_half_to_float(uint16_t half)
 {
     const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
-    const uint32_t mantissa = half & 0x3ffu;
-    const uint32_t exponent = (half >> 10) & 0x1fu;
-    if (exponent == 0x1fu) {
-        return float_of(sign | 0x7f800000u | mantissa << 13);
-    }
-    if (exponent == 0) {
-        const float magnitude = (float)mantissa * 0x1p-24f; /* exact */
-        return float_of(sign | bits_of(magnitude));
-    }
-    return float_of(sign | (exponent + 112u) << 23 | mantissa << 13);
+    const uint32_t magnitude = (uint32_t)(half & 0x7fffu) << 13;
+    /* no branches, so that compilers make vectors of loops around it: all ones where it holds */
+    const uint32_t is_small = 0u - (uint32_t)(magnitude < 1u << 23);
+    const uint32_t is_special = 0u - (uint32_t)(magnitude >= 0x1fu << 23);
+    /* zero and subnormals: exact, as 2^-14 and what is above it */
+    const uint32_t small = bits_of(float_of(magnitude + (113u << 23)) - 0x1p-14f);
+    const uint32_t other = magnitude + (112u << 23) + (is_special & 112u << 23);
+    return float_of(sign | (small & is_small) | (other & ~is_small));
 }
 
 uint16_t mts_half_from_float(float value)

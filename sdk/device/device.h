@@ -25,7 +25,7 @@
 #include "base/log.h"
 #include "base/status.h"
 
-#define MTS_DEVICE_ABI 5u
+#define MTS_DEVICE_ABI 6u
 /* Events of a device, see mts_device_event_record. */
 #define MTS_DEVICE_EVENTS 8u
 #define MTS_DEVICE_NAME 128
@@ -61,6 +61,8 @@ typedef struct mts_device_info {
     bool unified_memory;
     /* Launches may be matrix products. */
     bool gemm;
+    /* A kernel is complete when it is created: its first launch takes no longer than the others. */
+    bool ready_kernels;
     /* Launches of a list that do not depend on each other run at the same time (mts_launch.accesses). */
     bool overlaps;
     /* MTS_MEMORY_BIT of each kind of memory that mts_buffer_import takes. */
@@ -236,10 +238,15 @@ struct mts_device {
     /* Oldest first. */
     mts_timeline_failure timeline_failures[MTS_TIMELINE_FAILURES];
 };
-/* First members of every backend's objects. The front fills them after a successful create. */
+/* First members of every backend's objects. The front fills what no comment leaves to the backend, after a
+   successful create. */
 struct mts_buffer {
     mts_device *device;
     size_t size;
+    /* Its bytes, where the device computes in memory of the process: the caller may write them instead of
+       calling mts_buffer_write, while nothing that was submitted uses the buffer. The backend fills it.
+       NULL: they cannot be written so. */
+    void *host;
     /* External memory: launches read it, nothing writes it. */
     bool imported;
 };
@@ -297,6 +304,8 @@ typedef struct mts_backend {
     mts_status (*open_named)(const char *name, const mts_device_options *options, mts_device **out,
                              mts_error *error);
     bool takes_external; /* accepts options.external_context and external_queue */
+    /* count() loads drivers, which takes many milliseconds, and is worth it where there may be a GPU. */
+    bool loads_drivers;
 } mts_backend;
 
 /* The registry (generated): backends in order of preference. */

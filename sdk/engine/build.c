@@ -386,8 +386,9 @@ static mts_status make_stand_in(const mts_builder *b, mts_buffer **out)
 }
 
 /*
- * Records the command list, and runs once on zeros: some drivers finish the build of a kernel at its first launch
- * (PoCL takes seconds), and a frame must not wait for that. The stand-in for zero-copy inputs goes.
+ * Records the command list. Runs once on zeros where the device's kernels may not be complete: some drivers finish the build
+ * of a kernel at its first launch (PoCL takes seconds), and a frame must not wait for that. The stand-in for zero-copy inputs
+ * goes.
  */
 static mts_status run_once(const mts_builder *b)
 {
@@ -395,7 +396,7 @@ static mts_status run_once(const mts_builder *b)
     mts_buffer *stand_in = NULL;
     mts_status status = make_stand_in(b, &stand_in);
     MTS_TRY(status, mts_launches_record(&e->launches, &e->inputs.slots, stand_in, b->error));
-    if (status == MTS_STATUS_OK && e->launches.list) {
+    if (status == MTS_STATUS_OK && e->launches.list && !e->device->info.ready_kernels) {
         status = mts_command_list_submit(e->launches.list, b->error);
         MTS_TRY(status, mts_device_wait(e->device, b->error));
     }
@@ -414,7 +415,7 @@ static mts_status make(mts_builder *b, const mts_engine_options *options)
     MTS_TRY(status, make_program(b));
     MTS_TRY(status, mts_build_slots(b));
     MTS_TRY(status, stitch_and_plan(b));
-    MTS_TRY(status, report(b, 0.05f, "packing weights"));
+    MTS_TRY(status, report(b, 0.05f, "planning launches"));
     MTS_TRY(status, encode_within_budget(b));
     if (b->dry_run) {
         return status;

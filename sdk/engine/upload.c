@@ -56,26 +56,33 @@ static mts_status too_large(const mts_builder *b)
                     e->archive->tasks[e->tasks.items[b->program.lead[g]].task].name, value);
 }
 
-static mts_status upload_section(const mts_builder *b, uint32_t section, mts_buffer **out)
+/* Packs a section's weights where the device reads them, or into host memory that is written to its buffer then. */
+static mts_status upload_section(mts_builder *b, uint32_t section, mts_buffer **out)
 {
-    const mts_weights *pool = &b->encoding.pool;
-    const size_t size = mts_precision_size(precision_of(b));
+    mts_weights *pool = &b->encoding.pool;
     const size_t count = mts_weights_section_count(pool, section);
-    const char *elements = pool->elements;
-    const mts_status status = make_buffer(b, mts_precision_bytes(precision_of(b), count), "weights", out);
-    return status != MTS_STATUS_OK || count == 0
-               ? status
-               : mts_buffer_write(*out, 0, elements + mts_weights_section_first(pool, section) * size,
-                                  count * size, b->error);
+    const size_t bytes = count * mts_precision_size(precision_of(b));
+    mts_status status = make_buffer(b, mts_precision_bytes(precision_of(b), count), "weights", out);
+    if (status != MTS_STATUS_OK || count == 0) {
+        return status;
+    }
+    void *own = (*out)->host ? NULL : mts_alloc_raw(pool->allocator, bytes, 1);
+    void *elements = own ? own : (*out)->host;
+    if (!elements || !mts_weights_pack(pool, section, elements)) {
+        status = mts_builder_memory(b);
+    } else if (pool->too_large) {
+        status = too_large(b);
+    } else if (own) {
+        status = mts_buffer_write(*out, 0, own, bytes, b->error);
+    }
+    mts_alloc_free(pool->allocator, own);
+    return status;
 }
 
-static mts_status upload_weights(const mts_builder *b)
+static mts_status upload_weights(mts_builder *b)
 {
     mts_launches *launches = &b->engine->launches;
     const uint32_t sections = mts_weights_section(&b->encoding.pool) + 1;
-    if (b->encoding.pool.too_large) {
-        return too_large(b);
-    }
     launches->weights = mts_arena_zero(&b->engine->arena, sections, sizeof *launches->weights);
     if (!launches->weights) {
         return mts_builder_memory(b);

@@ -280,6 +280,8 @@ void mts_graph_count_uses(const mts_graph *graph, uint32_t *counts);
 uint64_t mts_node_mul_adds(const mts_graph *graph, const mts_node *node);
 /* Rows, columns and inner elements of a constant's weight matrix. */
 void mts_value_matrix(const mts_value *value, uint32_t *out, uint32_t *in, uint32_t *inner);
+/* Numbers [first, first + count) of the data of one of a constant's blocks as float32. */
+void mts_value_read_run(const mts_value *value, const void *data, size_t first, size_t count, float *out);
 /* Gathers a constant's blocks into a dense array of its dtype converted to float32: f32[count]. */
 void mts_value_read_f32(const mts_value *value, float *out);
 

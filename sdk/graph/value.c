@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/half.h"
 
-static void read_row(const mts_value *value, const void *data, size_t first, size_t count, float *out)
+void mts_value_read_run(const mts_value *value, const void *data, size_t first, size_t count, float *out)
 {
     if (value->dtype == MTS_TYPE_FLOAT16) {
         mts_half_array_to_float((const uint16_t *)data + first, out, count);
@@ -52,7 +52,7 @@ void mts_value_read_f32(const mts_value *value, float *out)
         size_t length = (size_t)block->in_count * inner;
         for (uint32_t r = 0; r < block->out_count; r++) {
             size_t to = ((size_t)(block->out_first + r) * columns + block->in_first) * inner;
-            read_row(value, block->data, r * length, length, out + to);
+            mts_value_read_run(value, block->data, r * length, length, out + to);
         }
     }
 }

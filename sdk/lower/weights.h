@@ -2,6 +2,9 @@
  * weights.h: the weight pool while it is built: packed weights, vectors, masks; each distinct thing once, in
  * the session's precision.
  *
+ * While a plan is encoded the pool only gives out offsets and notes what lies there; mts_weights_pack then writes a section
+ * where it is wanted, which may be the device's own memory. So a plan that is not used costs no packing.
+ *
  * What is stored is found again by a key made of the block's identity and the way it is packed, so that a
  * block which several tasks refer to lies in the pool once. Owner MTS_NONE shares across tasks; a task's
  * number keeps it private (strategy sequential). After a failure every call returns 0; the caller checks
@@ -23,23 +26,18 @@ typedef struct mts_weights_entry mts_weights_entry;
 /* What a pool holds, so that what came later can be taken back. */
 typedef struct mts_weights_mark {
     size_t count, entry_count;
-    bool too_large;
 } mts_weights_mark;
 
 typedef struct mts_weights {
     const mts_allocator *allocator;
     mts_precision precision;
-    /* float or uint16_t, as the device reads them: of all sections, one after another. */
-    void *elements;
-    size_t count, capacity;
+    /* Elements of all sections, one after another: float or uint16_t, as the device reads them. */
+    size_t count;
     /* Elements of a section at most; 0: no limit. The caller sets it. */
     size_t section_most;
     /* Element at which each section begins; section_count is 0 while the pool has one. */
     size_t *sections;
     size_t section_count, section_capacity;
-    /* The floats of one entry before they become float16. */
-    float *scratch;
-    size_t scratch_capacity;
     /* In the order of their offsets; `map` finds them by key. */
     mts_weights_entry *entries;
     size_t entry_count, entry_capacity;
@@ -48,7 +46,7 @@ typedef struct mts_weights {
     bool failed;
     /* A section has more elements than 32-bit offsets can name. */
     bool full;
-    /* A finite weight is infinite as float16: the first of the pool, and its value. */
+    /* Found by packing: a finite weight is infinite as float16; the first one of the pool, and its value. */
     bool too_large;
     size_t too_large_at;
     float too_large_value;
@@ -67,6 +65,11 @@ bool mts_weights_fits(const mts_weights *pool);
 mts_weights_mark mts_weights_mark_get(const mts_weights *pool);
 /* Takes back what came after the mark, and opens a section unless the open one is empty then. */
 void mts_weights_restart(mts_weights *pool, const mts_weights_mark *mark);
+/*
+ * Writes the elements of a section, whose memory may hold anything before. Values, and arrays of `order`, have to live until
+ * then. False: no memory.
+ */
+bool mts_weights_pack(mts_weights *pool, uint32_t section, void *elements);
 
 /* Rows [row, row + rows) of a weight block packed [channels][inner][rows]; returns its pool offset. */
 uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,

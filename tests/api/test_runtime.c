@@ -5,11 +5,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "api/api.h"
+#include "platform/os/os.h"
 #include "support/api_fixture.h"
 
 static void the_reference_device_opens_by_its_name(void **state)
@@ -49,6 +51,33 @@ static void a_device_beyond_the_list_is_not_found(void **state)
     (void)state;
     assert_int_equal(mts_device_describe(mts_device_count(), &desc), MTS_STATUS_NOT_FOUND);
     assert_int_equal(mts_device_describe(0, NULL), MTS_STATUS_INVALID_ARGUMENT);
+}
+
+static bool process_has(const char *library)
+{
+    char line[512];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && !found && fgets(line, sizeof line, maps)) {
+        found = strstr(line, library);
+    }
+    if (maps) {
+        (void)fclose(maps);
+    }
+    return found;
+}
+
+/* The first test of all: no other has loaded a driver. */
+static void auto_loads_no_opencl_driver_where_the_system_shows_no_gpu(void **state)
+{
+    api_fixture fixture;
+    mts_device_desc chosen = {.size = sizeof chosen};
+    (void)state;
+    assert_false(process_has("libOpenCL"));
+    api_open(&fixture, "auto");
+    assert_int_equal(mts_runtime_device(fixture.runtime, &chosen), MTS_STATUS_OK);
+    assert_true(strcmp(chosen.id, "cpu") != 0 || mts_os_shows_gpu("/dev") || !process_has("libOpenCL"));
+    api_close(&fixture);
 }
 
 static void auto_never_picks_the_backend_that_computes_nothing(void **state)
@@ -287,6 +316,7 @@ static void every_status_has_a_name_and_the_version_is_that_of_the_header(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(auto_loads_no_opencl_driver_where_the_system_shows_no_gpu),
         cmocka_unit_test(the_reference_device_opens_by_its_name),
         cmocka_unit_test(every_device_of_the_list_opens_by_its_id),
         cmocka_unit_test(a_device_beyond_the_list_is_not_found),

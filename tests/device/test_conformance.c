@@ -64,6 +64,23 @@ static void what_is_written_is_read_back_at_any_offset(void **state)
     assert_null(buffer);
 }
 
+static void what_is_written_in_host_memory_is_what_the_buffer_holds(void **state)
+{
+    (void)state;
+    unsigned char got[100];
+    mts_buffer *buffer = each_device_buffer(sizeof got);
+    if (!buffer->host) {
+        mts_buffer_destroy(&buffer);
+        skip(); /* the device has memory of its own */
+    }
+    memset(buffer->host, 9, sizeof got);
+    assert_int_equal(mts_buffer_read(buffer, 0, got, sizeof got, NULL), MTS_STATUS_OK);
+    assert_memory_equal(got, buffer->host, sizeof got);
+    assert_int_equal(mts_buffer_fill(buffer, 4, 8, 0, NULL), MTS_STATUS_OK);
+    assert_int_equal(((unsigned char *)buffer->host)[3] + ((unsigned char *)buffer->host)[4], 9);
+    mts_buffer_destroy(&buffer);
+}
+
 static void data_may_be_reused_as_soon_as_a_write_returns(void **state)
 {
     (void)state;
@@ -281,6 +298,7 @@ int main(void)
         DEVICE_TEST(the_description_is_that_of_the_opened_device),
         DEVICE_TEST(a_device_that_does_not_exist_is_not_found),
         DEVICE_TEST(what_is_written_is_read_back_at_any_offset),
+        DEVICE_TEST(what_is_written_in_host_memory_is_what_the_buffer_holds),
         DEVICE_TEST(data_may_be_reused_as_soon_as_a_write_returns),
         DEVICE_TEST(filling_sets_its_range_and_nothing_else),
         DEVICE_TEST(every_kernel_of_the_manifest_is_there),

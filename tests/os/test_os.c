@@ -274,6 +274,34 @@ static void the_clock_goes_forward(void **state)
     assert_true(elapsed >= 2000000 && elapsed < 10000000000u);
 }
 
+static void pages_keep_their_content(void **state)
+{
+    const size_t size = (size_t)5 << 20;
+    unsigned char *memory = malloc(size);
+    (void)state;
+    assert_non_null(memory);
+    memset(memory, 7, size);
+    mts_os_memory_prefer_large_pages(memory + 100, size - 100);
+    mts_os_memory_prefer_large_pages(memory + 1, 10); /* no whole page */
+    mts_os_memory_prefer_large_pages(memory, 0);
+    for (size_t i = 0; i < size; i++) {
+        assert_int_equal(memory[i], 7);
+    }
+    free(memory);
+}
+
+static void a_folder_of_devices_shows_whether_there_may_be_a_gpu(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(in_folder("dev"), 0700), 0);
+    const bool always = mts_os_shows_gpu(in_folder("dev")); /* a system where it cannot be told */
+    assert_int_equal(mts_os_file_write(in_folder("dev/null"), "x", 1, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_os_shows_gpu(in_folder("dev")), always);
+    assert_int_equal(mts_os_file_write(in_folder("dev/nvidia0"), "x", 1, NULL), MTS_STATUS_OK);
+    assert_true(mts_os_shows_gpu(in_folder("dev")));
+    assert_true(mts_os_shows_gpu(in_folder("missing")));
+}
+
 static void a_thread_leaves_a_processor_and_keeps_all_that_it_may_use(void **state)
 {
     (void)state;
@@ -300,6 +328,8 @@ int main(void)
         cmocka_unit_test(directories_are_made_with_their_parents),
         cmocka_unit_test(a_library_gives_its_symbols_and_a_missing_one_its_reason),
         cmocka_unit_test(the_clock_goes_forward),
+        cmocka_unit_test(pages_keep_their_content),
+        cmocka_unit_test(a_folder_of_devices_shows_whether_there_may_be_a_gpu),
         cmocka_unit_test(a_thread_leaves_a_processor_and_keeps_all_that_it_may_use),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -48,3 +48,6 @@ endif()
 # bench_frames: what a camera's frame adds to a run
 add_executable(bench_frames ${CMAKE_CURRENT_SOURCE_DIR}/perf/frames.c)
 target_link_libraries(bench_frames PRIVATE mts_options mts_static)
+# bench_first_frame: from the start of a process to its first outputs, beside reading the bundle
+add_executable(bench_first_frame ${CMAKE_CURRENT_SOURCE_DIR}/perf/first_frame.c)
+target_link_libraries(bench_first_frame PRIVATE mts_options mts_static)

@@ -105,7 +105,9 @@ typedef struct mts_runtime_options {
     /* sizeof(mts_runtime_options). */
     size_t size;
     /* Id of a device. NULL or "auto" (default): a GPU, else the processor ("cpu"), else another
-       OpenCL device, else plain C ("reference"); mts_device_describe counts in this order. If the
+       OpenCL device, else plain C ("reference"); mts_device_describe counts in this order. OpenCL's
+       GPUs come behind "cpu" where the system (Linux, but not Android) shows none in /dev: its
+       drivers are then not loaded, which would take 20 ms and more. If the
        runtime's first session cannot be built on that device, the runtime moves to the next one in
        this order, and the log says so; mts_runtime_device then describes that one. A device that is
        named here is never left.

@@ -1,0 +1,53 @@
+/*
+ * weights_entry.h: what the weight pool knows of one of its entries: under which key it is found again, and what it is packed
+ * of. Only weights.c and weights_pack.c include it.
+ */
+#ifndef MTS_LOWER_WEIGHTS_ENTRY_H
+#define MTS_LOWER_WEIGHTS_ENTRY_H
+
+#include "lower/weights.h"
+
+typedef enum mts_weights_kind {
+    MTS_WEIGHTS_ROWS = 1,
+    MTS_WEIGHTS_LANES,
+    MTS_WEIGHTS_DENSE,
+    MTS_WEIGHTS_ORDERED,
+    MTS_WEIGHTS_MASK,
+    MTS_WEIGHTS_WINOGRAD,
+    MTS_WEIGHTS_WORDS,
+    MTS_WEIGHTS_SCALED
+} mts_weights_kind;
+
+/* All members are set and compared byte by byte. */
+typedef struct mts_weights_key {
+    /* Block number, or the address of data that has none. */
+    uint64_t identity;
+    uint64_t other;
+    uint32_t kind, owner, row, rows, lanes, by_address;
+} mts_weights_key;
+
+/* What an entry is packed of. All that it points to lives until the pool is packed. */
+typedef struct mts_weights_source {
+    const mts_value *value;
+    const uint32_t *order;
+    /* Rows count from the start of the value, channels too. */
+    mts_weights_part part;
+    /* Block of the value. */
+    uint32_t ref;
+    /* LANES: rows of a pack. */
+    uint32_t lanes;
+    /* MASK: cells of a row, and how many of them are 1. */
+    uint32_t row, columns;
+    double factor;
+} mts_weights_source;
+
+struct mts_weights_entry {
+    mts_weights_key key;
+    mts_weights_source source;
+    /* From the start of the pool. */
+    size_t offset;
+    /* Elements, without those that fill up to the next entry. */
+    size_t count;
+};
+
+#endif

@@ -14,6 +14,7 @@
 #include "platform/cuda/replay.h"
 #include "platform/os/cache_file.h"
 
+#define MTS_CU_LAUNCH_NS 2500    /* mts_device_info.launch_ns: of a launch in a captured graph */
 #define MTS_CU_GROUPS_MOST 65535 /* of a launch in the dimensions after the first, on every device */
 #define MTS_CU_STAGES 2
 #define MTS_CU_STAGE_BYTES ((size_t)1 << 20)

@@ -100,6 +100,7 @@ static mts_status describe(const mts_cu_library *cu, CUdevice id, mts_device_inf
         cu->cuMemHostUnregister && cu->cuMemHostGetDevicePointer_v2;
     info->imports = registers ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
     info->compute_units = get_number(cu, id, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    info->launch_ns = MTS_CU_LAUNCH_NS;
     info->vector_floats = 4;
     info->work_group_size = get_number(cu, id, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
     info->groups_most = MTS_CU_GROUPS_MOST;

@@ -242,6 +242,7 @@ static void describe(uint32_t arch, mts_device_info *info)
     info->unified_memory = board;
     info->imports = board && quirks->host_memory ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
     info->compute_units = board ? quirks->units : UNITS_OTHERS;
+    info->launch_ns = MTS_CU_LAUNCH_NS;
     info->vector_floats = 4;
     info->work_group_size = GROUP_MOST;
     info->groups_most = MTS_CU_GROUPS_MOST;

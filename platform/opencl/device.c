@@ -15,6 +15,9 @@
 #define FOUND_MOST 32 /* platforms, and devices in all; more are not looked at */
 #define DRIVER_MOST (3 * 256 + 16)
 #define IDENTITY_MOST (4 * 256 + 16)
+/* mts_device_info.launch_ns: usual times, which differ by a few times between drivers. */
+#define GPU_LAUNCH_NS 8000
+#define CPU_LAUNCH_NS 8000
 
 typedef struct found_device {
     cl_platform_id platform;
@@ -176,6 +179,7 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     info->compute_units = (uint32_t)get_number(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(cl_uint));
     const uint64_t width = get_number(cl, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
     info->vector_floats = width >= 16 ? 16 : width >= 8 ? 8 : 4;
+    info->launch_ns = info->is_gpu ? GPU_LAUNCH_NS : CPU_LAUNCH_NS;
     const uint64_t group = get_number(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
     info->work_group_size = group > UINT32_MAX ? UINT32_MAX : (uint32_t)group;
     info->local_bytes = get_number(cl, id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(cl_ulong));

@@ -68,6 +68,9 @@ typedef struct mts_device_info {
     /* MTS_MEMORY_BIT of each kind of memory that mts_buffer_import takes. */
     uint32_t imports;
     uint32_t compute_units;
+    /* Time of a launch in a list beside its work, in nanoseconds; 0: none that counts. Layers share launches where it
+       saves time (plan/waves.h). */
+    uint32_t launch_ns;
     /* Floats of the vector register that a work-item should use: 16, 8 or 4. */
     uint32_t vector_floats;
     /* Most work-items of a work-group. */

@@ -91,7 +91,7 @@ static mts_status make_program(mts_builder *b)
 }
 
 /*
- * With lanes a session may take a tenth more memory than its tasks take one by one, where each has its own copy of every
+ * With lanes or waves a session may take a tenth more memory than its tasks take one by one, where each has its own copy of every
  * weight: numbers that the arena may grow by. Weights count as they are stored; packed, they are more.
  */
 static mts_status find_lane_floats(const mts_builder *b, uint64_t *out)
@@ -136,6 +136,13 @@ static uint64_t buffer_elements(const mts_builder *b)
     return b->engine->device->info.buffer_bytes / mts_precision_size(b->engine->stats.precision);
 }
 
+/* Multiply-adds that a compute unit does in a nanosecond, about half of the peak of usual ones. */
+static uint64_t unit_mul_adds(const mts_device_info *info)
+{
+    enum { GPU_MUL_ADDS = 64, CLOCK = 3 };
+    return info->is_gpu ? GPU_MUL_ADDS : (uint64_t)info->vector_floats * CLOCK;
+}
+
 static mts_status plan(mts_builder *b)
 {
     const mts_device_info *info = &b->engine->device->info;
@@ -145,8 +152,18 @@ static mts_status plan(mts_builder *b)
                                    info->byte_products && b->engine->stats.precision == MTS_PRECISION_FLOAT32,
                                .strided_rows = mts_launch_by_rows(info)};
     mts_status status = MTS_STATUS_OK;
-    if (b->lanes) {
-        wanted.lanes = info->compute_units;
+    mts_encoding kernels = {.stitched = b->stitched,
+                            .device = info,
+                            .precision = b->engine->stats.precision,
+                            .configs = b->decision.configs,
+                            .arena = &b->scratch};
+    const mts_plan_waves waves = {.program = mts_encode_program,
+                                  .context = &kernels,
+                                  .launch = (uint64_t)info->launch_ns * unit_mul_adds(info),
+                                  .units = info->compute_units};
+    if (b->overlapped) {
+        wanted.lanes = info->overlaps ? info->compute_units : 0;
+        wanted.waves = info->overlaps ? NULL : &waves;
         status = find_lane_floats(b, &wanted.lane_floats);
         wanted.arena_most = buffer_elements(b);
     }
@@ -185,9 +202,10 @@ static mts_status plan_to_fit(mts_builder *b)
 static mts_status stitch_and_plan(mts_builder *b)
 {
     const mts_program *program = &b->program;
+    const mts_device_info *info = &b->engine->device->info;
     /* The other strategies run models one after another. */
-    b->lanes = b->engine->options.strategy == MTS_STRATEGY_COMPACT && b->engine->device->info.overlaps &&
-               !b->engine->options.one_lane;
+    b->overlapped = b->engine->options.strategy == MTS_STRATEGY_COMPACT &&
+                    (info->overlaps || info->launch_ns > 0) && !b->engine->options.in_order;
     const uint32_t **slots = mts_arena_zero(&b->scratch, program->graph_count, sizeof *slots);
     if (!slots) {
         return mts_builder_memory(b);
@@ -283,11 +301,11 @@ static mts_status encode_and_count(mts_builder *b)
     return status;
 }
 
-/* Without lanes where the memory budget does not allow them. */
+/* Without lanes and waves where the memory budget does not allow them. */
 static mts_status encode_within_budget(mts_builder *b)
 {
     mts_error *error = b->error;
-    if (!b->lanes || !mts_memory_budget_is_limited(b->engine->options.memory_budget)) {
+    if (!b->overlapped || !mts_memory_budget_is_limited(b->engine->options.memory_budget)) {
         return encode_and_count(b);
     }
     b->error = NULL;
@@ -296,7 +314,7 @@ static mts_status encode_within_budget(mts_builder *b)
     if (status == MTS_STATUS_OK) {
         return status;
     }
-    b->lanes = false;
+    b->overlapped = false;
     mts_encoding_release(&b->encoding);
     mts_task_masks_release(&b->masks);
     status = plan(b);

@@ -18,8 +18,8 @@ typedef struct mts_builder {
     const mts_engine *like;
     /* Only the footprint is wanted. */
     bool dry_run;
-    /* Groups have lanes of memory (plan/lanes.h). */
-    bool lanes;
+    /* Groups run at the same time: in lanes of memory (plan/lanes.h), or in waves (plan/waves.h). */
+    bool overlapped;
     /* Everything before kernels are built was done. */
     bool in_kernels;
     uint32_t *group_of;

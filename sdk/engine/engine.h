@@ -33,8 +33,9 @@ typedef struct mts_engine_options {
     /* Inputs stay in the caller's memory, see mts_engine_set_input. */
     bool zero_copy_inputs;
     mts_memory_budget memory_budget;
-    /* No lanes (plan/lanes.h): dry runs and samples of a session with a budget, which has them only if they fit. */
-    bool one_lane;
+    /* Groups run one after another, a launch for each layer, without lanes and waves (plan/lanes.h, waves.h): dry runs and
+       samples of a session with a budget, which has them only if they fit, and samples whose layers are measured. */
+    bool in_order;
     /* Per task, the higher the earlier; NULL: all alike. */
     const uint32_t *priorities;
     /* Submissions in flight at most: submitted, and not consumed; 0: one. */

@@ -166,11 +166,8 @@ mts_status mts_encode_entries(mts_encoding *encoding, mts_entry_kind kind, uint3
                               const uint32_t *masks, size_t count)
 {
     mts_encoded_launch *launch = &encoding->launches[encoding->launch_count - 1];
-    if (!encoding->masks) {
-        return MTS_STATUS_OK;
-    }
     bool all = true;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; encoding->masks && i < count; i++) {
         all = all && masks[i] == MTS_TASKS_ALL;
     }
     /* WHOLE: lower.c, which marks launches by member, leaves it alone. */

@@ -10,8 +10,8 @@
 enum {
     TILE_PIXELS = 4096, /* of a plane that a CPU's work-item of depthwise_tile does alone */
     ROWS_LEAST = 1024,  /* pixels of a work-item of depthwise_rows: fewer where the layer is small, but not */
-    ROWS_MOST = 8192,  /* less than a work-group costs; a stretch of a plane stays in the first level cache */
-    ROWS_OF_PART = 4,  /* of depthwise_rows, at least: fewer are not worth their first and last input rows */
+    ROWS_MOST = 8192, /* less than a work-group costs; a stretch of a plane stays in the first level cache */
+    ROWS_OF_PART = 4, /* of depthwise_rows, at least: fewer are not worth their first and last input rows */
     ITEMS_PER_UNIT = 4, /* work-items that each compute unit should get at least */
     NARROW = 8,         /* columns of planes that depthwise_rows computes by groups of a vector's channels */
 };
@@ -27,8 +27,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* depthwise_rows reads the image where it lies, or a copy with a border; not the phases of a stride. */
-static bool by_rows(const mts_encoding *l, uint32_t member)
+bool mts_depthwise_by_rows(const mts_encoding *l, uint32_t member)
 {
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, &l->stitched->members[member])->attrs.conv;
     return mts_launch_by_rows(l->device) && mts_plan_by_rows(conv) &&
@@ -37,7 +36,8 @@ static bool by_rows(const mts_encoding *l, uint32_t member)
 
 static bool is_member(const mts_encoding *l, uint32_t member, bool rows)
 {
-    return l->plan->members[member].variant == MTS_VARIANT_DEPTHWISE && by_rows(l, member) == rows;
+    return l->plan->members[member].variant == MTS_VARIANT_DEPTHWISE &&
+           mts_depthwise_by_rows(l, member) == rows;
 }
 
 static void count(grid *g, const mts_conv_site *site, uint32_t x, uint32_t y)

@@ -57,6 +57,9 @@ mts_status mts_encode_gemm(mts_encoding *encoding, const mts_layer *layer, const
 mts_status mts_encode_bytes(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config);
 mts_status mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer,
                                 const mts_kernel_config *config);
+/* Whether depthwise_rows computes a depthwise member: it reads the image where it lies, or a copy with a border; not the
+ * phases of a stride. Else depthwise_tile does. */
+bool mts_depthwise_by_rows(const mts_encoding *encoding, uint32_t member);
 mts_status mts_encode_fc_lanes(mts_encoding *encoding, const mts_layer *layer,
                                const mts_kernel_config *config);
 mts_status mts_encode_fc_block(mts_encoding *encoding, const mts_layer *layer,

@@ -6,6 +6,7 @@
  */
 #include "lower/implementations.h"
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "lower/launch_shape.h"
 #include "lower/encode_block.h"
@@ -259,6 +260,47 @@ mts_status mts_encode_conv(mts_encoding *encoding, const mts_layer *layer)
         }
     }
     return status;
+}
+
+/* Bit 0: a member is computed by rows; bit 1: one is not. */
+static uint32_t depthwise_kernels(const mts_encoding *encoding, const mts_layer *layer)
+{
+    uint32_t kernels = 0;
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        const bool is = encoding->plan->members[m].variant == MTS_VARIANT_DEPTHWISE;
+        kernels |= !is ? 0u : mts_depthwise_by_rows(encoding, m) ? 1u : 2u;
+    }
+    return kernels;
+}
+
+uint32_t mts_conv_program(const mts_encoding *encoding, const mts_plan *plan, const mts_layer *layer)
+{
+    mts_encoding probe = *encoding; /* the step's configuration is found in it */
+    uint32_t words[MTS_VARIANT_COUNT * 7] = {0};
+    uint32_t count = 0;
+    mts_error ignored;
+    probe.plan = plan;
+    probe.error = &ignored;
+    if (is_configured(&probe, layer) && find_config(&probe, layer) != MTS_STATUS_OK) {
+        return MTS_NONE;
+    }
+    for (uint32_t v = 0; v < MTS_VARIANT_COUNT; v++) {
+        if (has_variant(&probe, layer, (mts_variant)v)) {
+            const implementation *row = select_row(&probe, layer, (mts_variant)v);
+            const mts_kernel_config *c = &probe.config;
+            const bool shaped = row->kernel == MTS_KERNEL_CONFIG_BLOCK;
+            words[count++] = (uint32_t)(row - table) + 1;
+            words[count++] = v == MTS_VARIANT_DEPTHWISE ? depthwise_kernels(&probe, layer) : c->local;
+            for (uint32_t i = 0; i < 4; i++) {
+                words[count++] = !shaped  ? 0
+                                 : i == 0 ? c->rows
+                                 : i == 1 ? c->vectors
+                                 : i == 2 ? c->depth
+                                          : c->parts;
+            }
+        }
+    }
+    return (uint32_t)mts_hash(words, count * sizeof *words, 0) | 1u << 24;
 }
 
 /* Build options of all launches of one kind. */

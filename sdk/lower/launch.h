@@ -44,11 +44,14 @@ typedef struct mts_encoded_launch {
     uint64_t signature, layer_kind;
     /* The configuration that was followed, if there is one. */
     mts_kernel_config config;
-    /* Index of the stitched layer, and its task group; MTS_NONE for conversions, which may serve several. */
+    /* Index of the stitched layer, the first of several, and its task group; MTS_NONE for conversions, which may serve
+       several groups, and for layers of several. */
     uint32_t layer, group;
     /* Task group that the launch runs with, also where it is a conversion; MTS_NONE: a part of it may be needed with
        every group, behind that group's layers. */
     uint32_t stage;
+    /* Its step in the plan, the first of several, and that step's wave. */
+    uint32_t step, wave;
     uint64_t mul_adds;
     /* What it touches of the activations, as its step does; see mts_launch. */
     const mts_access *accesses;

@@ -9,6 +9,7 @@
 
 #include "lower/encoders.h"
 #include "lower/implementations.h"
+#include "lower/merge.h"
 #include "lower/moves.h"
 #include "lower/traffic.h"
 
@@ -171,6 +172,8 @@ static mts_status describe_step(mts_encoding *encoding, const mts_step *step, si
         launch->layer = layer ? step->first : MTS_NONE;
         launch->group = layer ? step->group : MTS_NONE;
         launch->stage = step->group;
+        launch->step = (uint32_t)(step - encoding->plan->steps);
+        launch->wave = step->wave;
         launch->section = mts_weights_section(&encoding->pool);
         launch->moves = moves;
         launch->accesses = accesses;
@@ -235,12 +238,35 @@ static mts_status encode_whole(mts_encoding *encoding, const mts_step *step)
                                                                         : refuse_weights(encoding, step);
 }
 
+/* Operators are a kernel each; functions and kinds of their own are programs of their own. */
+static uint32_t operator_program(const mts_encoding *encoding, const mts_layer *layer)
+{
+    enum { OPERATORS = 64 };
+    const mts_node *node = mts_member_node(encoding->stitched, &encoding->stitched->members[layer->first]);
+    const mts_act *act = mts_node_act(node);
+    const uint32_t function = act && act->fn >= MTS_FN_ALONE ? act->fn + 1u : 0;
+    const uint32_t kind = layer->op == MTS_OP_BINARY && node->attrs.binary.kind >= MTS_BIN_ALONE
+                              ? node->attrs.binary.kind + 1u
+                              : 0;
+    return OPERATORS + (uint32_t)layer->op + (function << 8) + (kind << 16);
+}
+
+uint32_t mts_encode_program(void *context, const mts_plan *plan, const mts_step *step)
+{
+    const mts_encoding *encoding = context;
+    const mts_layer *layer = &plan->stitched->layers[step->first];
+    return step->kind != MTS_STEP_LAYER ? (uint32_t)step->kind
+           : layer->op == MTS_OP_CONV   ? mts_conv_program(encoding, plan, layer)
+                                        : operator_program(encoding, layer);
+}
+
 mts_status mts_encode_plan(mts_encoding *encoding)
 {
     mts_status status = MTS_STATUS_OK;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < encoding->plan->step_count; i++) {
         status = encode_whole(encoding, &encoding->plan->steps[i]);
     }
+    MTS_TRY(status, mts_encode_merge(encoding));
     MTS_TRY(status, mts_encode_cases(encoding));
     if (status == MTS_STATUS_OK && (encoding->params.failed || encoding->pool.failed)) {
         status = mts_encode_memory(encoding);

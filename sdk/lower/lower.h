@@ -78,6 +78,12 @@ typedef struct mts_encoding {
  * names a layer whose weights do not fit into one. On failure release with mts_encoding_release all the same.
  */
 mts_status mts_encode_plan(mts_encoding *encoding);
+/*
+ * The number of the program that computes most of a step: mts_plan_waves.program. The context is a mts_encoding with
+ * stitched, device, precision, configs and arena. Steps of equal numbers may share a launch, and mts_encode_plan finds
+ * out whether they do.
+ */
+uint32_t mts_encode_program(void *context, const mts_plan *plan, const mts_step *step);
 void mts_encoding_release(mts_encoding *encoding);
 
 #endif

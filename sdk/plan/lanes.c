@@ -5,9 +5,8 @@
 
 #include <string.h>
 
-/* Of a launch, and of each number that it touches, in multiply-adds. */
+/* Of a launch, in multiply-adds. */
 #define LAUNCH_COST 50000u
-#define TOUCH_COST 4u
 
 typedef struct lanes {
     const mts_plan *plan;
@@ -21,23 +20,6 @@ typedef struct lanes {
     /* The spans of one lane. */
     mts_span *own;
 } lanes;
-
-static uint64_t step_cost(const mts_plan *plan, const mts_step *step)
-{
-    const mts_stitched *s = plan->stitched;
-    uint64_t cost = LAUNCH_COST;
-    for (uint32_t i = 0; i < step->uses; i++) {
-        cost += TOUCH_COST * plan->storages[plan->uses[step->use + i].storage].floats;
-    }
-    if (step->kind == MTS_STEP_LAYER) {
-        const mts_layer *layer = &s->layers[step->first];
-        for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-            const mts_member *member = &s->members[m];
-            cost += mts_node_mul_adds(s->graphs[member->graph], mts_member_node(s, member));
-        }
-    }
-    return cost;
-}
 
 /* Deals the groups out to `count` lanes. */
 static void deal(lanes *l, uint32_t count)
@@ -107,7 +89,7 @@ static mts_status open(lanes *l, uint32_t most, mts_error *error)
     for (uint32_t i = 0; i < plan->step_count; i++) {
         const uint32_t group = plan->steps[i].group;
         if (group != MTS_NONE) {
-            l->group_cost[group] += step_cost(plan, &plan->steps[i]);
+            l->group_cost[group] += LAUNCH_COST + mts_step_cost(plan, &plan->steps[i]);
         }
     }
     return MTS_STATUS_OK;

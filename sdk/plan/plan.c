@@ -5,6 +5,7 @@
 
 #include "plan/lanes.h"
 #include "plan/layout.h"
+#include "plan/wave_steps.h"
 
 typedef struct planner {
     mts_plan *plan;
@@ -195,13 +196,16 @@ static void add_steps(mts_plan *plan)
     close_step(plan, &dense);
 }
 
-/* Gives each step its uses, which are in step order. */
+/* Gives each step its uses, which are in step order, and a wave of its own. */
 static void find_uses(mts_plan *plan)
 {
     for (uint32_t i = 0; i < plan->use_count; i++) {
         mts_step *step = &plan->steps[plan->uses[i].step];
         step->use = step->uses == 0 ? i : step->use;
         step->uses++;
+    }
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        plan->steps[i].wave = i;
     }
 }
 
@@ -239,7 +243,10 @@ static mts_status place(planner *p)
     const mts_lanes_limits limits = {.lanes = p->request->lanes,
                                      .spare = begin / 10 + p->request->lane_floats,
                                      .peak = most > begin ? most - begin : 0};
-    const mts_status status = mts_lanes_place(plan, &limits, spans, p->arena, &peak, p->error);
+    const mts_plan_waves *waves = p->request->waves;
+    const mts_status status =
+        waves ? mts_wave_steps_place(plan, waves, &limits, spans, p->arena, &peak, p->error)
+              : mts_lanes_place(plan, &limits, spans, p->arena, &peak, p->error);
     if (status != MTS_STATUS_OK) {
         return status;
     }

@@ -53,7 +53,8 @@ typedef enum mts_variant {
     MTS_VARIANT_TILE = 1,
     MTS_VARIANT_DEPTHWISE = 2,
     MTS_VARIANT_FC = 3,
-    MTS_VARIANT_BYTES = 4 /* of 8-bit numbers: it reads planes of codes (bytes.h) */
+    MTS_VARIANT_BYTES = 4, /* of 8-bit numbers: it reads planes of codes (bytes.h) */
+    MTS_VARIANT_COUNT = 5
 } mts_variant;
 
 /*
@@ -105,6 +106,8 @@ typedef struct mts_step {
     mts_step_kind kind;
     uint32_t first, count;
     uint32_t group;
+    /* Ascending. Steps of equal waves do not depend on each other, and may share launches. */
+    uint32_t wave;
     /* uses[use .. use + uses): what it reads and writes. */
     uint32_t use, uses;
 } mts_step;
@@ -132,15 +135,27 @@ typedef struct mts_plan {
     uint64_t input_floats, output_floats, arena_floats; /* inputs first, then outputs, then transients */
 } mts_plan;
 
-/* Both outlive the plan. */
+/* Waves (plan/waves.h), on a device whose launches cost time. */
+typedef struct mts_plan_waves {
+    /* Steps of equal numbers are computed by one program, so that they may share a launch; MTS_NONE: with no other. The
+       plan has layouts, and no offsets. */
+    uint32_t (*program)(void *context, const mts_plan *plan, const mts_step *step);
+    void *context;
+    /* Multiply-adds that a compute unit does in the time of a launch. */
+    uint64_t launch;
+    uint32_t units;
+} mts_plan_waves;
+
+/* All outlive the plan. */
 typedef struct mts_plan_request {
     const mts_stitched *stitched;
     const uint8_t *inputs; /* mts_input_kind of each svalue that is an input; NULL: all are in the arena */
     bool byte_products; /* the device multiplies bytes: convolutions of 8-bit numbers read planes of codes */
     bool strided_rows;  /* the device runs mts_plan_by_rows convolutions of stride 2 without phases */
     uint32_t lanes;     /* groups that run at the same time at most (plan/lanes.h); 0: one */
-    uint64_t lane_floats; /* what lanes may add to the arena, beside a tenth of it */
-    uint64_t arena_most;  /* floats of an arena with lanes: one that is larger has none. 0: no such limit */
+    const mts_plan_waves *waves; /* instead of lanes; NULL: each step is a wave */
+    uint64_t lane_floats;        /* what lanes or waves may add to the arena, beside a tenth of it */
+    uint64_t arena_most; /* floats of an arena with those: one that is larger has none. 0: no such limit */
 } mts_plan_request;
 
 /* The result lives in `arena`. Errors: OUT_OF_MEMORY, LIMIT (over 2^31 floats). */
@@ -156,6 +171,8 @@ bool mts_plan_by_rows(const mts_attrs_conv *conv);
 bool mts_plan_reads_dense(mts_op op);
 /* The conversion that is a value's dense copy, or MTS_NONE. */
 uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value);
+/* What a step costs beside its launch, in multiply-adds. */
+uint64_t mts_step_cost(const mts_plan *plan, const mts_step *step);
 /* Whether a storage is row-major without any padding. */
 bool mts_storage_is_dense(const mts_storage *storage);
 uint32_t mts_storage_planes(const mts_storage *storage);

@@ -71,7 +71,8 @@ static mts_status make(const tuner *t, const mts_kernel_configs *configs, mts_en
     const mts_sample_request request = {.group_of = p->group_of,
                                         .slice_bytes = p->decision.slice_bytes,
                                         .configs = configs,
-                                        .own_kernels = true};
+                                        .own_kernels = true,
+                                        .in_order = true};
     return mts_sample_create(p, &request, out);
 }
 

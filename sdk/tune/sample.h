@@ -15,6 +15,8 @@ typedef struct mts_sample_request {
     const mts_kernel_configs *configs; /* NULL: defaults */
     /* It shares no kernels with the sample before. */
     bool own_kernels;
+    /* Its layers are measured: mts_engine_options.in_order. */
+    bool in_order;
 } mts_sample_request;
 
 /*

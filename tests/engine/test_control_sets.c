@@ -44,24 +44,29 @@ static void run_sets(const control_world *w, mts_engine *engine, const char *how
     }
 }
 
-static void run_with(control_world *w, int device, mts_strategy strategy, mts_precision precision)
+/* `waves`: task groups of one task each, on a device whose launches cost time. */
+static void run_with(control_world *w, int device, mts_strategy strategy, mts_precision precision, bool waves)
 {
+    static const uint32_t apart[TASKS] = {0, 1, 2, 3};
     static const uint64_t slices[] = {0, 1, 3000, 30000};
     const mts_engine_options options = {.strategy = strategy,
                                         .precision = precision,
                                         .separate_inputs = !w->family.common,
                                         .zero_copy_inputs = w->family.seed % 3 == 1};
-    const mts_decision decision = {.slice_bytes = slices[w->family.seed / 3 % 4]};
+    const mts_decision decision = {.group_of = waves ? apart : NULL,
+                                   .slice_bytes = slices[w->family.seed / 3 % 4]};
     mts_engine *engine = NULL;
     mts_error error = {0};
     char how[96];
+    control_devices[device]->info.launch_ns = waves ? 20000 : 0;
     control_must(mts_engine_create(control_devices[device], w->net.archive, &options, &decision, NULL,
                                    &engine, &error),
                  &error, "create");
     control_keep_outputs(w, engine);
     for (uint32_t split = 0; split < 2; split++) {
-        (void)snprintf(how, sizeof how, "%s, strategy %d, precision %d%s", control_device_names[device],
-                       (int)strategy, (int)precision, split != 0 ? ", group by group" : "");
+        (void)snprintf(how, sizeof how, "%s, strategy %d, precision %d%s%s", control_device_names[device],
+                       (int)strategy, (int)precision, waves ? ", waves" : "",
+                       split != 0 ? ", group by group" : "");
         mts_engine_deadline(engine, split * NEVER_MS);
         run_sets(w, engine, how);
     }
@@ -77,9 +82,10 @@ static void run_world(const random_family *family)
             continue;
         }
         for (int s = 0; s < MTS_STRATEGY_COUNT; s++) {
-            run_with(&w, d, (mts_strategy)s, MTS_PRECISION_FLOAT32);
+            run_with(&w, d, (mts_strategy)s, MTS_PRECISION_FLOAT32, false);
         }
-        run_with(&w, d, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT16_STORAGE);
+        run_with(&w, d, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT16_STORAGE, false);
+        run_with(&w, d, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT32, true);
     }
     control_world_release(&w);
 }
@@ -157,15 +163,19 @@ static float *synth_output(const mts_engine *engine, uint32_t task, size_t *size
     return copy;
 }
 
-static void check_synth(const test_synth *f, mts_device *gpu, const mts_kernel_config *forced, bool common)
+/* `waves`: a task group for each task, whose layers share launches. */
+static void check_synth(const test_synth *f, mts_device *gpu, const mts_kernel_config *forced, bool common,
+                        bool waves)
 {
+    static const uint32_t apart[TASKS] = {0, 1, 2, 3};
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = !common};
     const mts_kernel_configs configs = {.forced = forced};
-    const mts_decision decision = {.configs = &configs};
+    const mts_decision decision = {.group_of = waves ? apart : NULL, .configs = &configs};
     mts_engine *engine = NULL;
     mts_error error = {0};
     float *want[2][TASKS];
     size_t size = 0;
+    gpu->info.launch_ns = waves ? 20000 : 0;
     control_must(mts_engine_create(gpu, f->archive, &options, &decision, NULL, &engine, &error), &error,
                  "create");
     for (uint32_t round = 0; round < 2; round++) {
@@ -207,8 +217,10 @@ static void blocks_of_a_gpu_keep_the_parts_of_the_tasks_that_run(void **state)
         i++;
     }
     assert_true(config.parts >= 2);
-    check_synth(&f, gpu, &config, false);
-    check_synth(&f, gpu, &config, true);
+    check_synth(&f, gpu, &config, false, false);
+    check_synth(&f, gpu, &config, false, true);
+    check_synth(&f, gpu, &config, true, false);
+    check_synth(&f, gpu, &config, true, true);
     test_synth_close(&f);
     mts_device_destroy(&gpu);
 }
@@ -223,8 +235,8 @@ static void a_synthetic_resnet_keeps_its_bits_on_opencl(void **state)
         skip();
     }
     test_synth_open(&f, &options);
-    check_synth(&f, control_devices[1], NULL, false);
-    check_synth(&f, control_devices[1], NULL, true);
+    check_synth(&f, control_devices[1], NULL, false, false);
+    check_synth(&f, control_devices[1], NULL, true, true);
     test_synth_close(&f);
 }
 

@@ -176,7 +176,10 @@ static mts_session_stats run_with(const world *w, int device, mts_strategy strat
                                         .precision = precision,
                                         .separate_inputs = !w->family.common,
                                         .zero_copy_inputs = w->family.seed % 3 != 0};
-    const mts_decision decision = {.slice_bytes = slices[w->family.seed / 3 % 4]};
+    static const uint32_t apart[TASKS_MOST] = {0, 1, 2, 3};
+    const bool groups = strategy == MTS_STRATEGY_COMPACT && w->family.seed % 5 < 3;
+    const mts_decision decision = {.group_of = groups ? apart : NULL,
+                                   .slice_bytes = slices[w->family.seed / 3 % 4]};
     mts_engine *engine = NULL;
     mts_session_stats stats;
     mts_error error = {0};
@@ -195,6 +198,9 @@ static void run_world(const random_family *family)
 {
     world w;
     world_make(&w, family);
+    devices[0]->info.launch_ns =
+        family->seed % 2 * 20000; /* layers share launches, within and across groups */
+    devices[0]->info.compute_units = 1 + family->seed % 7;
     for (int d = 0; d < 2; d++) {
         if (!devices[d] || (d == 1 && family->seed % OPENCL_EVERY != 0)) {
             continue;

@@ -252,6 +252,46 @@ static void vary(const random_family *family, mts_stitched *stitched, uint8_t *i
     }
 }
 
+static void play_plan(const mts_plan *plan, uint32_t seed)
+{
+    play p = {.plan = plan, .stitched = plan->stitched, .seed = seed};
+    p.owner = calloc(plan->arena_floats, sizeof *p.owner);
+    p.order = calloc(plan->step_count, sizeof *p.order);
+    assert_true(p.owner && p.order);
+    for (uint32_t run = 0; run < 3; run++) { /* later runs find what the first left behind */
+        draw_order(&p, run);
+        play_run(&p);
+    }
+    free(p.order);
+    free(p.owner);
+}
+
+/* As many programs as there are kinds of steps and operators. */
+static uint32_t program_of(void *context, const mts_plan *plan, const mts_step *step)
+{
+    (void)context;
+    return step->kind == MTS_STEP_LAYER ? 10u + (uint32_t)plan->stitched->layers[step->first].op
+                                        : (uint32_t)step->kind;
+}
+
+/* Steps of one wave may run in any order, and at the same time: none writes, by the place in the arena, what another one
+ * of the wave touches. */
+static void check_waves(const mts_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->use_count; i++) {
+        const mts_storage_use *a = &plan->uses[i];
+        const mts_storage *s = &plan->storages[a->storage];
+        assert_true(a->step == 0 || plan->steps[a->step].wave >= plan->steps[a->step - 1].wave);
+        for (uint32_t k = 0; k < plan->use_count; k++) {
+            const mts_storage_use *b = &plan->uses[k];
+            const mts_storage *t = &plan->storages[b->storage];
+            const bool apart = a->step == b->step || plan->steps[a->step].wave != plan->steps[b->step].wave ||
+                               (!a->writes && !b->writes);
+            assert_true(apart || s->offset >= t->offset + t->floats || t->offset >= s->offset + s->floats);
+        }
+    }
+}
+
 static void play_family(const random_family *family, bool share)
 {
     mts_arena arena;
@@ -286,16 +326,13 @@ static void play_family(const random_family *family, bool share)
     wanted.lane_floats = family->seed % 3 == 0 ? 1000 : 1 << 30;
     assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_STATUS_OK);
     assert_true(plan->arena_floats <= least + least / 10 + wanted.lane_floats);
-    play p = {.plan = plan, .stitched = stitched, .seed = family->seed};
-    p.owner = calloc(plan->arena_floats, sizeof *p.owner);
-    p.order = calloc(plan->step_count, sizeof *p.order);
-    assert_true(p.owner && p.order);
-    for (uint32_t run = 0; run < 3; run++) { /* later runs find what the first left behind */
-        draw_order(&p, run);
-        play_run(&p);
-    }
-    free(p.order);
-    free(p.owner);
+    play_plan(plan, family->seed);
+    const mts_plan_waves waves = {.program = program_of, .launch = 1 << 16, .units = 1 + family->seed % 9};
+    wanted.waves = &waves;
+    assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_STATUS_OK);
+    assert_true(plan->arena_floats <= least + least / 10 + wanted.lane_floats);
+    check_waves(plan);
+    play_plan(plan, family->seed);
     mts_arena_release(&arena);
 }
 

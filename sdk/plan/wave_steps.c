@@ -1,0 +1,203 @@
+/*
+ * wave_steps.c: the graph of a plan's steps, and a plan in the order of its waves.
+ */
+#include "plan/wave_steps.h"
+
+#include <string.h>
+
+#include "plan/waves.h"
+
+/* Elements that one tile computes, on any device: only the order of magnitude matters. */
+#define TILE_ELEMENTS 2048u
+/* Waves that save less than one part in so many of a frame are not worth another order. */
+#define GAIN_PARTS 50u
+
+typedef struct ordering {
+    mts_plan *plan;
+    mts_arena *arena;
+    mts_wave_request request;
+    mts_dependencies after;
+    mts_error *error;
+} ordering;
+
+/* ---- the graph ---- */
+
+/* Every storage lies alone in an address space of the graph; parts lie in their hosts. So only data, and storages that
+ * are written again, order steps: the arena is placed later. */
+static mts_status find_dependencies(ordering *o)
+{
+    const mts_plan *plan = o->plan;
+    size_t *begin = mts_arena_zero(o->arena, plan->storage_count, sizeof *begin);
+    mts_access *accesses = mts_arena_zero(o->arena, plan->use_count, sizeof *accesses);
+    mts_launch *launches = mts_arena_zero(o->arena, plan->step_count, sizeof *launches);
+    size_t end = 0;
+    if (!begin || !accesses || !launches) {
+        return mts_fail_memory(o->error);
+    }
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        begin[i] = end;
+        end += plan->storages[i].host == MTS_NONE ? (size_t)plan->storages[i].floats : 0;
+    }
+    for (uint32_t i = 0; i < plan->use_count; i++) {
+        const mts_storage *s = &plan->storages[plan->uses[i].storage];
+        const size_t at = s->host == MTS_NONE ? begin[plan->uses[i].storage] : begin[s->host] + (size_t)s->at;
+        accesses[i] =
+            (mts_access){.begin = at, .end = at + (size_t)s->floats, .writes = plan->uses[i].writes};
+    }
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        launches[i].accesses = accesses + plan->steps[i].use;
+        launches[i].access_count = plan->steps[i].uses;
+    }
+    return mts_dependencies_find(launches, plan->step_count, o->arena->allocator, &o->after, o->error);
+}
+
+/* Elements that a step writes. */
+static uint64_t elements_of(const mts_plan *plan, const mts_step *step)
+{
+    uint64_t elements = 0;
+    for (uint32_t i = 0; i < step->uses; i++) {
+        const mts_storage_use *use = &plan->uses[step->use + i];
+        elements += use->writes ? plan->storages[use->storage].floats : 0;
+    }
+    return elements;
+}
+
+static mts_status open(ordering *o, const mts_plan_waves *waves)
+{
+    const mts_plan *plan = o->plan;
+    mts_wave_node *nodes = mts_arena_zero(o->arena, plan->step_count, sizeof *nodes);
+    if (!nodes) {
+        return mts_fail_memory(o->error);
+    }
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        const mts_step *step = &plan->steps[i];
+        const uint64_t cost = mts_step_cost(plan, step);
+        nodes[i] = (mts_wave_node){.program = waves->program(waves->context, plan, step),
+                                   .group = step->group,
+                                   .cost = cost,
+                                   .tile = cost / (elements_of(plan, step) / TILE_ELEMENTS + 1)};
+    }
+    o->request = (mts_wave_request){.nodes = nodes,
+                                    .after = &o->after,
+                                    .group_count = plan->stitched->group_count,
+                                    .device = {.launch = waves->launch, .units = waves->units}};
+    return find_dependencies(o);
+}
+
+/* By the model, with a launch for each step. */
+static mts_status time_of_steps(const ordering *o, uint64_t *time)
+{
+    uint32_t *wave = mts_arena_zero(o->arena, o->plan->step_count, sizeof *wave);
+    if (!wave) {
+        return mts_fail_memory(o->error);
+    }
+    for (uint32_t i = 0; i < o->plan->step_count; i++) {
+        wave[i] = i;
+    }
+    return mts_waves_time(&o->request, wave, o->plan->step_count, o->arena, time, o->error);
+}
+
+/* ---- the plan in another order ---- */
+
+/*
+ * Lifetimes in waves. What steps of several groups use lives all the time: a run with a deadline takes the launches
+ * group by group (lower/filter.h), in the order of the waves within each group only.
+ */
+static void set_lifetimes(const mts_plan *plan, const mts_wave_schedule *schedule, uint32_t *group,
+                          mts_span *spans)
+{
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        spans[i].first = MTS_NONE;
+        spans[i].last = 0;
+    }
+    for (uint32_t i = 0; i < plan->use_count; i++) {
+        const mts_storage_use *use = &plan->uses[i];
+        const uint32_t host = plan->storages[use->storage].host;
+        const uint32_t root = host != MTS_NONE ? host : use->storage;
+        const uint32_t wave = schedule->wave[use->step];
+        const uint32_t own = plan->steps[use->step].group;
+        const bool several = own == MTS_NONE || (spans[root].first != MTS_NONE && group[root] != own);
+        group[root] = several ? MTS_NONE : own;
+        spans[root].first = several ? 0 : wave < spans[root].first ? wave : spans[root].first;
+        spans[root].last = several ? schedule->waves : wave > spans[root].last ? wave : spans[root].last;
+    }
+}
+
+/* Orders steps and their uses, and says which wave each step is in. */
+static mts_status apply(const ordering *o, const mts_wave_schedule *schedule, const mts_span *spans)
+{
+    mts_plan *plan = o->plan;
+    mts_step *steps = mts_arena_zero(o->arena, plan->step_count, sizeof *steps);
+    mts_storage_use *uses = mts_arena_zero(o->arena, plan->use_count, sizeof *uses);
+    uint32_t count = 0;
+    if (!steps || !uses) {
+        return mts_fail_memory(o->error);
+    }
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        const mts_step *from = &plan->steps[schedule->order[i]];
+        steps[i] = *from;
+        steps[i].wave = schedule->wave[schedule->order[i]];
+        steps[i].use = count;
+        for (uint32_t k = 0; k < from->uses; k++) {
+            uses[count] = plan->uses[from->use + k];
+            uses[count++].step = i;
+        }
+    }
+    plan->steps = steps;
+    plan->uses = uses;
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        plan->storages[i].first = spans[i].first;
+        plan->storages[i].last = spans[i].last;
+    }
+    return MTS_STATUS_OK;
+}
+
+/* Waves of so many groups at a time; *fits: they save time and have the memory. */
+static mts_status try_groups(ordering *o, uint32_t groups, uint64_t time, uint64_t most, mts_span *spans,
+                             uint64_t *peak, bool *saves, bool *fits)
+{
+    const mts_plan *plan = o->plan;
+    mts_wave_schedule schedule;
+    mts_span *own = mts_arena_zero(o->arena, plan->storage_count, sizeof *own);
+    uint32_t *group = mts_arena_zero(o->arena, plan->storage_count, sizeof *group);
+    uint64_t end = 0;
+    o->request.open = groups;
+    mts_status status = own && group ? MTS_STATUS_OK : mts_fail_memory(o->error);
+    MTS_TRY(status, mts_waves_find(&o->request, o->arena, &schedule, o->error));
+    *saves = status == MTS_STATUS_OK && schedule.time <= time - time / GAIN_PARTS;
+    *fits = false;
+    if (status != MTS_STATUS_OK || !*saves) {
+        return status;
+    }
+    memcpy(own, spans, plan->storage_count * sizeof *own);
+    set_lifetimes(plan, &schedule, group, own);
+    status = mts_arena_place(own, plan->storage_count, MTS_PLAN_ALIGN, o->arena->allocator, &end, o->error);
+    *fits = status == MTS_STATUS_OK && end <= most;
+    if (*fits) {
+        memcpy(spans, own, plan->storage_count * sizeof *own);
+        *peak = end;
+        status = apply(o, &schedule, own);
+    }
+    return status;
+}
+
+mts_status mts_wave_steps_place(mts_plan *plan, const mts_plan_waves *waves, const mts_lanes_limits *limits,
+                                mts_span *spans, mts_arena *arena, uint64_t *peak, mts_error *error)
+{
+    ordering o = {.plan = plan, .arena = arena, .error = error};
+    uint64_t time = 0;
+    bool saves = true;
+    bool fits = false;
+    mts_status status =
+        mts_arena_place(spans, plan->storage_count, MTS_PLAN_ALIGN, arena->allocator, peak, error);
+    const uint64_t allowed = *peak + *peak / 10 + limits->spare;
+    const uint64_t most = allowed < limits->peak ? allowed : limits->peak;
+    MTS_TRY(status, open(&o, waves));
+    MTS_TRY(status, time_of_steps(&o, &time));
+    for (uint32_t groups = plan->stitched->group_count;
+         status == MTS_STATUS_OK && saves && !fits && groups > 0; groups -= groups > 8 ? groups / 4 : 1) {
+        status = try_groups(&o, groups, time, most, spans, peak, &saves, &fits);
+    }
+    mts_dependencies_release(&o.after, arena->allocator);
+    return status;
+}

@@ -1,0 +1,258 @@
+/*
+ * test_waves.c: schedules of random graphs are valid, the same each time, and near the best that a search finds.
+ *
+ * `MTS_TEST_DAGS=1000000 build/release/bin/plan_waves` tries more graphs than the suite has time for.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/waves.h"
+
+#define DAGS 10000u
+#define NODES_MOST 60u
+#define SMALL_MOST 10u
+#define GROUPS_MOST 6u
+
+typedef struct dag {
+    mts_wave_node nodes[NODES_MOST];
+    uint32_t waits[NODES_MOST], next_first[NODES_MOST + 1], next[NODES_MOST * NODES_MOST];
+    mts_dependencies after;
+    uint32_t random;
+} dag;
+
+static uint32_t draw(dag *d, uint32_t below)
+{
+    d->random = d->random * 1664525u + 1013904223u;
+    return (d->random >> 8) % below;
+}
+
+/* A graph of `count` nodes in groups, with few or many programs and edges, some from group to group. */
+static void make_dag(dag *d, uint32_t seed, uint32_t count)
+{
+    d->random = seed;
+    const uint32_t groups = 1 + draw(d, GROUPS_MOST);
+    const uint32_t programs = 1 + draw(d, 8);
+    const uint32_t sparse = 2 + draw(d, 12);
+    uint32_t edges = 0;
+    memset(d->waits, 0, sizeof d->waits);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t cost = 1 + draw(d, 1000000) / (1 + draw(d, 1000));
+        d->nodes[i] = (mts_wave_node){.program = draw(d, 20) == 0 ? MTS_NONE : draw(d, programs),
+                                      .group = draw(d, 10) == 0 ? MTS_NONE : draw(d, groups),
+                                      .cost = cost,
+                                      .tile = 1 + cost / (1 + draw(d, 100))};
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        d->next_first[i] = edges;
+        for (uint32_t k = i + 1; k < count; k++) {
+            const bool alike = d->nodes[i].group == d->nodes[k].group;
+            if (draw(d, alike ? sparse : 8 * sparse) == 0) {
+                d->next[edges++] = k;
+                d->waits[k]++;
+            }
+        }
+    }
+    d->next_first[count] = edges;
+    d->after =
+        (mts_dependencies){.count = count, .waits = d->waits, .next_first = d->next_first, .next = d->next};
+}
+
+static mts_wave_request request_of(dag *d)
+{
+    static const uint32_t units[] = {1, 2, 16, 132};
+    return (mts_wave_request){.nodes = d->nodes,
+                              .after = &d->after,
+                              .group_count = GROUPS_MOST,
+                              .open = 1 + draw(d, GROUPS_MOST),
+                              .device = {.launch = draw(d, 3) * 1000, .units = units[draw(d, 4)]}};
+}
+
+/* Every node once, in order of waves, after what it waits for; a wave has one program. */
+static void check_schedule(const dag *d, const mts_wave_schedule *s)
+{
+    bool seen[NODES_MOST] = {false};
+    assert_int_equal(s->count, d->after.count);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const uint32_t node = s->order[i];
+        assert_true(node < s->count && !seen[node] && s->wave[node] < s->waves);
+        seen[node] = true;
+        if (i == 0) {
+            assert_int_equal(s->wave[node], 0);
+            continue;
+        }
+        const uint32_t before = s->order[i - 1];
+        assert_true(s->wave[node] == s->wave[before] || s->wave[node] == s->wave[before] + 1);
+        if (s->wave[node] == s->wave[before]) {
+            assert_true(d->nodes[node].program != MTS_NONE);
+            assert_int_equal(d->nodes[node].program, d->nodes[before].program);
+        }
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        for (uint32_t k = d->next_first[i]; k < d->next_first[i + 1]; k++) {
+            assert_true(s->wave[i] < s->wave[d->next[k]]);
+        }
+    }
+}
+
+/* Groups that have run a node and have not run all. Groups that have to wait for another one let it begin besides. */
+static uint32_t most_open(const dag *d, const mts_wave_schedule *s)
+{
+    uint32_t left[GROUPS_MOST] = {0}, most = 0;
+    bool begun[GROUPS_MOST] = {false};
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (d->nodes[i].group != MTS_NONE) {
+            left[d->nodes[i].group]++;
+        }
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        const uint32_t group = d->nodes[s->order[i]].group;
+        uint32_t open = 0;
+        if (group != MTS_NONE) {
+            begun[group] = true;
+            left[group]--;
+        }
+        for (uint32_t g = 0; g < GROUPS_MOST; g++) {
+            open += begun[g] && left[g] > 0 ? 1 : 0;
+        }
+        most = open > most ? open : most;
+    }
+    return most;
+}
+
+static bool crosses_groups(const dag *d)
+{
+    for (uint32_t i = 0; i < d->after.count; i++) {
+        for (uint32_t k = d->next_first[i]; k < d->next_first[i + 1]; k++) {
+            if (d->nodes[i].group != d->nodes[d->next[k]].group) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void schedules_of_random_graphs_are_valid_and_repeatable(void **state)
+{
+    const char *wanted = getenv("MTS_TEST_DAGS");
+    const uint32_t dags = wanted ? (uint32_t)strtoul(wanted, NULL, 10) : DAGS;
+    static dag d;
+    (void)state;
+    for (uint32_t seed = 0; seed < dags; seed++) {
+        mts_arena arena;
+        mts_wave_schedule s, again;
+        mts_error error = {0};
+        mts_arena_init(&arena, mts_allocator_default());
+        make_dag(&d, seed, 1 + seed % NODES_MOST);
+        const mts_wave_request request = request_of(&d);
+        assert_int_equal(mts_waves_find(&request, &arena, &s, &error), MTS_STATUS_OK);
+        check_schedule(&d, &s);
+        assert_true(crosses_groups(&d) || most_open(&d, &s) <= request.open);
+        assert_int_equal(mts_waves_find(&request, &arena, &again, &error), MTS_STATUS_OK);
+        assert_memory_equal(s.order, again.order, s.count * sizeof *s.order);
+        assert_memory_equal(s.wave, again.wave, s.count * sizeof *s.wave);
+        assert_true(s.time == again.time);
+        mts_arena_release(&arena);
+    }
+}
+
+/* ---- the best schedule of a small graph ---- */
+
+/* Nodes of `done` have run: those of one program that may run next. */
+static uint32_t may_run(const dag *d, uint32_t done, uint32_t first)
+{
+    uint32_t waiting = 0, next = 0;
+    for (uint32_t i = 0; i < d->after.count; i++) {
+        for (uint32_t k = d->next_first[i]; k < d->next_first[i + 1]; k++) {
+            waiting |= (done >> i & 1u) == 0 ? 1u << d->next[k] : 0;
+        }
+    }
+    for (uint32_t i = 0; i < d->after.count; i++) {
+        const bool alike = i == first || (d->nodes[first].program != MTS_NONE &&
+                                          d->nodes[i].program == d->nodes[first].program);
+        next |= alike && ((done | waiting) >> i & 1u) == 0 ? 1u << i : 0;
+    }
+    return next;
+}
+
+/* Time of one wave by the model of waves.h, computed anew. */
+static uint64_t time_of(const dag *d, const mts_wave_device *device, uint32_t nodes)
+{
+    uint64_t work = 0, tile = 0;
+    for (uint32_t i = 0; i < d->after.count; i++) {
+        work += (nodes >> i & 1u) != 0 ? d->nodes[i].cost : 0;
+        tile = (nodes >> i & 1u) != 0 && d->nodes[i].tile > tile ? d->nodes[i].tile : tile;
+    }
+    work = (work + device->units - 1) / device->units;
+    return device->launch + (work > tile ? work : tile);
+}
+
+/* Over all sets of nodes that can have run, ascending: every wave is any part of what may run. */
+static uint64_t search(const dag *d, const mts_wave_device *device)
+{
+    static uint64_t best[1u << SMALL_MOST];
+    const uint32_t all = (1u << d->after.count) - 1;
+    memset(best, 0xff, sizeof best);
+    best[0] = 0;
+    for (uint32_t done = 0; done < all; done++) {
+        if (best[done] == UINT64_MAX) {
+            continue;
+        }
+        for (uint32_t first = 0; first < d->after.count; first++) {
+            const uint32_t ready = may_run(d, done, first);
+            if ((ready >> first & 1u) == 0 || (ready & ((1u << first) - 1)) != 0) {
+                continue; /* not ready, or the program of an earlier node */
+            }
+            for (uint32_t part = ready; part > 0; part = (part - 1) & ready) {
+                const uint64_t time = best[done] + time_of(d, device, part);
+                best[done | part] = time < best[done | part] ? time : best[done | part];
+            }
+        }
+    }
+    return best[all];
+}
+
+static void schedules_of_small_graphs_are_near_the_best(void **state)
+{
+    enum { GRAPHS = 400 };
+    static dag d;
+    uint32_t equal = 0;
+    double sum = 0.0, worst = 1.0;
+    (void)state;
+    for (uint32_t seed = 0; seed < GRAPHS; seed++) {
+        mts_arena arena;
+        mts_wave_schedule s;
+        mts_error error = {0};
+        mts_arena_init(&arena, mts_allocator_default());
+        make_dag(&d, 77000 + seed, 2 + seed % (SMALL_MOST - 1));
+        mts_wave_request request = request_of(&d);
+        request.open = GROUPS_MOST; /* the search knows no groups */
+        assert_int_equal(mts_waves_find(&request, &arena, &s, &error), MTS_STATUS_OK);
+        check_schedule(&d, &s);
+        const uint64_t best = search(&d, &request.device);
+        assert_true(s.time >= best); /* both compute one model */
+        const double ratio = best > 0 ? (double)s.time / (double)best : 1.0;
+        equal += s.time == best ? 1 : 0;
+        sum += ratio;
+        worst = ratio > worst ? ratio : worst;
+        mts_arena_release(&arena);
+    }
+    print_message("%u of %u schedules are the best, mean %.4f times it, at worst %.3f\n", equal,
+                  (uint32_t)GRAPHS, sum / GRAPHS, worst);
+    assert_true(equal >= GRAPHS * 3 / 4 && sum / GRAPHS < 1.02);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(schedules_of_random_graphs_are_valid_and_repeatable),
+        cmocka_unit_test(schedules_of_small_graphs_are_near_the_best),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

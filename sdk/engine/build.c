@@ -199,13 +199,24 @@ static mts_status plan_to_fit(mts_builder *b)
     return status;
 }
 
+/* Launches of a higher priority come first, so layers of several priorities share none. */
+static bool has_priorities(const mts_engine *e)
+{
+    bool differ = false;
+    for (uint32_t i = 1; e->options.priorities && i < e->tasks.count; i++) {
+        differ = differ || e->options.priorities[i] != e->options.priorities[0];
+    }
+    return differ;
+}
+
 static mts_status stitch_and_plan(mts_builder *b)
 {
     const mts_program *program = &b->program;
     const mts_device_info *info = &b->engine->device->info;
     /* The other strategies run models one after another. */
     b->overlapped = b->engine->options.strategy == MTS_STRATEGY_COMPACT &&
-                    (info->overlaps || info->launch_ns > 0) && !b->engine->options.in_order;
+                    (info->overlaps || (info->launch_ns > 0 && !has_priorities(b->engine))) &&
+                    !b->engine->options.in_order;
     const uint32_t **slots = mts_arena_zero(&b->scratch, program->graph_count, sizeof *slots);
     if (!slots) {
         return mts_builder_memory(b);

@@ -11,7 +11,7 @@
 #define MTS_PLAN_WAVES_H
 
 #include "device/dependencies.h"
-#include "graph/graph.h"
+#include "stitch/stitch.h"
 
 typedef struct mts_wave_node {
     /* Nodes of equal numbers may share a wave. MTS_NONE: with no other. */

@@ -207,7 +207,7 @@ static void pruned_resnets_agree_and_mts_costs_the_dense_product(void **state)
         assert_int_equal(stats[MTS_STRATEGY_DENSE].mul_adds, dense_mul_adds(b.archive));
         assert_int_equal(stats[MTS_STRATEGY_NETFUSE].mul_adds, stats[0].mul_adds);
         assert_int_equal(stats[MTS_STRATEGY_NETFUSE].weight_bytes, stats[0].weight_bytes);
-        assert_int_equal(stats[MTS_STRATEGY_NETFUSE].launches, stats[MTS_STRATEGY_COMPACT].launches);
+        assert_true(stats[MTS_STRATEGY_NETFUSE].launches >= stats[MTS_STRATEGY_COMPACT].launches);
         assert_true(stats[MTS_STRATEGY_DENSE].weight_bytes > stats[MTS_STRATEGY_COMPACT].weight_bytes);
     }
     agree(b.archive, 0, COMMON, NULL);

@@ -47,6 +47,19 @@ INLINE mts_words mts_words_codes(mts_vec a, mts_vec b, mts_vec c, mts_vec d, int
     const __m512i order = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
     return (mts_words)_mm512_shuffle_epi8(_mm512_packus_epi16(ab, cd), order);
 }
+/* The codes of channel c, as floats. */
+INLINE mts_vec mts_words_lane(mts_words v, const int c) {
+    return (mts_vec)_mm512_cvtepi32_ps(_mm512_and_si512(_mm512_srli_epi32((__m512i)v, 8 * c), _mm512_set1_epi32(255)));
+}
+/* The larger of two bytes each. */
+INLINE mts_words mts_words_larger(mts_words a, mts_words b) {
+    return (mts_words)_mm512_max_epu8((__m512i)a, (__m512i)b);
+}
+/* Words 0, 2, .. of a, then of b. */
+INLINE mts_words mts_words_even(mts_words a, mts_words b) {
+    const __m512i order = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return (mts_words)_mm512_permutex2var_epi32((__m512i)a, order, (__m512i)b);
+}
 /* p[0] to p[n - 1], n from 0 to 16; other lanes are 0, and nothing else is touched. */
 INLINE mts_vec mts_words_load_some(const float *p, mts_u32 n) {
     return (mts_vec)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);

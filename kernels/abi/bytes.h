@@ -1,5 +1,6 @@
 /*
- * bytes.h: the kernel parameters of convolutions of 8-bit numbers (conv_bytes, pack_bytes), beside those of params.h.
+ * bytes.h: the kernel parameters of operators on 8-bit numbers (conv_bytes, pack_bytes, map_bytes, pool_bytes), beside
+ * those of params.h.
  *
  * Planes of codes: a number x of 8 bits is held as a code of 0 to 255, x = step * (code + least), where `least` is
  * between -255 and 0, so that -least is the code of 0. Codes of four channels are one word of the arena, channel 4 w + i
@@ -32,6 +33,7 @@ typedef struct mts_codes_params {
 /*
  * Floats whose values have 8 bits -> planes of codes, with the border and the phases of mts_space_to_depth_params.
  * Channels that the last word has and the tensor has not are 0.
+ * With `coded` the source is planes of codes of the same grid itself: src, src_pitch and src_row are those of words.
  * Channel c of image i lies at src + (i * channels + c) * src_pitch; word plane (i, w, phase) at out + ((i * words + w)
  * * phases + phase) * pitch, words = (channels + 3) / 4. Grid: (n, images * words, members): a work-item owns rows of
  * one word in all phases.
@@ -45,6 +47,51 @@ typedef struct mts_pack_params {
     mts_u32 in_h, in_w;
     mts_f32 inverse; /* 1 / step */
     mts_f32 least;
+    mts_u32 coded;
 } mts_pack_params;
+
+/*
+ * Planes of codes that an operator writes: word plane (i, w) at out + (i * words + w) * pitch, `rows` rows of `row` words,
+ * pixel 0 of the image `top` rows and `left` words inside. Everything around the image is the code of 0 (-least).
+ */
+typedef struct mts_codes_dest {
+    mts_u32 out, pitch, rows, row;
+    mts_u32 images, channels, top, left;
+    mts_u32 height, width; /* of the image */
+    mts_f32 inverse;       /* 1 / step */
+    mts_f32 least;
+} mts_codes_dest;
+
+/* Planes of codes that an operator reads: pixel 0 of word plane (i, w) at src + (i * words + w) * pitch. Code c is the
+ * number factor * c + add; words of the result that the operand has not are 0. */
+typedef struct mts_codes_source {
+    mts_u32 src, pitch, row, words;
+    mts_f32 factor, add;
+} mts_codes_source;
+
+/*
+ * map_bytes: element by element, of the numbers that codes stand for: kind NONE: in[0] alone; else MTS_BIN_ADD, MUL, MAX
+ * or MIN of both. scale, bias: pool offsets of f32[channels] as in SCALE, or NONE. floats: where the numbers are
+ * stored besides, or its base NONE. Grid: (n, images * words, members): a work-item owns rows of one word.
+ */
+#define MTS_MAP_ALONE 0xffffffffu
+typedef struct mts_map_params {
+    mts_codes_dest dest;
+    mts_codes_source in[2];
+    mts_u32 kind;
+    mts_u32 scale, bias;
+    mts_f32 step;
+    mts_dest_params floats;
+} mts_map_params;
+
+/* pool_bytes: the largest code of each window, of source and result of one grid. Windows have a pixel of the image. Grid:
+ * as map_bytes. */
+typedef struct mts_pool_codes_params {
+    mts_codes_dest dest;
+    mts_codes_source in;
+    mts_u32 in_h, in_w;
+    mts_u32 window[2], stride[2];
+    mts_i32 pad[2]; /* above and on the left */
+} mts_pool_codes_params;
 
 #endif

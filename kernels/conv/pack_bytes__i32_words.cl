@@ -1,6 +1,6 @@
 /*
- * pack_bytes: floats whose values have 8 bits -> planes of codes, four channels to a word, with the border and the
- * phases that a convolution reads (mts_pack_params). A work-item owns rows of one word in all phases. Not responsible
+ * pack_bytes: floats whose values have 8 bits, or planes of their codes -> planes of codes, four channels to a word, with
+ * the border and the phases that a convolution reads (mts_pack_params). A work-item owns rows of one word in all phases. Not responsible
  * for codes that a convolution stores itself (conv_bytes).
  */
 #ifndef MTS_WORDS_DOT
@@ -29,6 +29,7 @@ INLINE mts_u32 pack_code(GLOBAL const mts_pack_params *r, float x) {
 
 INLINE mts_u32 pack_word(GLOBAL const mts_real *act, GLOBAL const mts_pack_params *r, const pack_span *s, mts_i32 i) {
     mts_u32 word = 0;
+    if (r->coded) return ((GLOBAL const mts_u32 *)act)[s->src + (mts_u32)(s->x + i * s->step)];
     for (mts_u32 c = 0; c < 4; c++) { /* channels that are not there hold 0 */
         const float x =
             c < s->channels ? mts_load(act + (s->src + c * r->src_pitch + (mts_u32)(s->x + i * s->step))) : 0.0f;
@@ -49,12 +50,23 @@ INLINE mts_vec pack_load(const mts_real *act, const mts_pack_params *r, const pa
     return mts_vec_even(mts_words_load_some(p, low), mts_words_load_some(p + low, read - low)) * mts_vec_splat(r->inverse);
 }
 
+/* n words of a source of codes. */
+INLINE mts_words pack_copy(const mts_real *p, mts_u32 n, mts_i32 step) {
+    if (step == 1) return (mts_words)mts_words_load_some(p, n);
+    const mts_u32 read = 2 * n - 1, low = read < VEC ? read : VEC;
+    return mts_words_even((mts_words)mts_words_load_some(p, low), (mts_words)mts_words_load_some(p + VEC, read - low));
+}
+
 /* All positions that the image has, where vectors can: the first position that is left. */
 INLINE mts_i32 pack_vectors(mts_real *act, const mts_pack_params *r, const pack_span *s) {
     const mts_i32 zero = (mts_i32)(0.0f - r->least);
     mts_i32 i = s->from;
     for (; s->step <= 2 && i < s->until; i += VEC) {
         const mts_u32 n = (mts_u32)mts_least(s->until - i, VEC), column = (mts_u32)(s->x + i * s->step);
+        if (r->coded) {
+            mts_words_put_some((mts_i32 *)act + s->to + i, pack_copy(act + s->src + column, n, s->step), n);
+            continue;
+        }
         const mts_vec a = pack_load(act, r, s, 0, column, n), b = pack_load(act, r, s, 1, column, n);
         const mts_vec c = pack_load(act, r, s, 2, column, n), d = pack_load(act, r, s, 3, column, n);
         mts_words_put_some((mts_i32 *)act + s->to + i, mts_words_codes(a, b, c, d, zero), n);
@@ -92,7 +104,7 @@ KERNEL void pack_bytes__i32_words(MTS_ARGS) {
             const mts_i32 in_y = (mts_i32)(y * r->sy + phase / r->sx) - r->top;
             pack_span s;
             s.channels = mts_least(r->channels - 4 * w, 4u);
-            s.src = r->src + (image * r->channels + 4 * w) * r->src_pitch + (mts_u32)(in_y * (mts_i32)r->src_row);
+            s.src = r->src + (r->coded ? q : image * r->channels + 4 * w) * r->src_pitch + (mts_u32)(in_y * (mts_i32)r->src_row);
             s.x = (mts_i32)(phase % r->sx) - r->left;
             s.step = (mts_i32)r->sx;
             s.to = plane + y * r->row;

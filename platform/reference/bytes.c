@@ -221,6 +221,10 @@ static uint32_t word_of(const mts_reference_call *call, const mts_pack_params *r
                         uint32_t word, int64_t y, int64_t x)
 {
     uint32_t packed = 0;
+    if (r->coded) {
+        const uint64_t plane = r->src + ((uint64_t)image * ((r->channels + 3) / 4) + word) * r->src_pitch;
+        return word_at(call->act, plane + (uint64_t)y * r->src_row + (uint64_t)x);
+    }
     for (uint32_t c = 4 * word; c < 4 * word + 4; c++) {
         const uint64_t plane = r->src + ((uint64_t)image * r->channels + c) * r->src_pitch;
         const float value =
@@ -252,8 +256,8 @@ static const char *pack_member(const mts_reference_call *call, const void *param
 {
     const mts_pack_params *r = params;
     const uint64_t planes = (uint64_t)r->images * ((r->channels + 3) / 4) * r->phases;
-    const uint64_t source = ((uint64_t)r->images * r->channels - 1) * r->src_pitch +
-                            ((uint64_t)r->in_h - 1) * r->src_row + r->in_w;
+    const uint64_t sources = (uint64_t)r->images * (r->coded ? (r->channels + 3) / 4 : r->channels);
+    const uint64_t source = (sources - 1) * r->src_pitch + ((uint64_t)r->in_h - 1) * r->src_row + r->in_w;
     if ((uint64_t)r->rows * r->row > r->pitch || !mts_reference_in_act(call, r->out, planes * r->pitch) ||
         !mts_reference_in_act(call, r->src, source)) {
         return "a tensor leaves the arena";
@@ -267,4 +271,149 @@ static const char *pack_member(const mts_reference_call *call, const void *param
 const char *mts_reference_pack_bytes__i32_words(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_pack_params), pack_member);
+}
+
+/* ---- map_bytes, pool_bytes ---- */
+
+static const char *check_dest(const mts_reference_call *call, const mts_codes_dest *d)
+{
+    const uint64_t planes = (uint64_t)d->images * ((d->channels + 3) / 4);
+    const bool inside = (uint64_t)d->top + d->height <= d->rows && (uint64_t)d->left + d->width <= d->row &&
+                        (uint64_t)d->rows * d->row <= d->pitch;
+    return inside && mts_reference_in_act(call, d->out, planes * d->pitch) ? NULL
+                                                                           : "a tensor leaves the arena";
+}
+
+static const char *check_source(const mts_reference_call *call, const mts_codes_source *s, uint32_t images,
+                                uint32_t height, uint32_t width)
+{
+    const uint64_t planes = (uint64_t)images * s->words;
+    const uint64_t end = (planes - 1) * s->pitch + (uint64_t)(height - 1) * s->row + width;
+    return planes > 0 && height > 0 && mts_reference_in_act(call, s->src, end)
+               ? NULL
+               : "an operand leaves the arena";
+}
+
+/* The number of a channel's code. */
+static float source_number(const mts_reference_call *call, const mts_codes_source *s, uint32_t image,
+                           uint32_t channel, uint32_t y, uint32_t x)
+{
+    if (channel / 4 >= s->words) {
+        return 0.0f;
+    }
+    const uint64_t plane = s->src + ((uint64_t)image * s->words + channel / 4) * s->pitch;
+    const uint32_t word = word_at(call->act, plane + (uint64_t)y * s->row + x);
+    return (float)(word >> 8 * (channel % 4) & 255u) * s->factor + s->add;
+}
+
+static float vector_at(const mts_reference_call *call, uint32_t vector, uint32_t channel, uint32_t channels,
+                       float without)
+{
+    return vector == MTS_PARAM_NONE || channel >= channels ? without : call->pool[vector + channel];
+}
+
+static float map_number(const mts_reference_call *call, const mts_map_params *r, uint32_t image, uint32_t c,
+                        uint32_t y, uint32_t x)
+{
+    const float a = source_number(call, &r->in[0], image, c, y, x);
+    if (r->kind != MTS_MAP_ALONE) {
+        return mts_reference_combine(r->kind, a, source_number(call, &r->in[1], image, c, y, x));
+    }
+    return a * vector_at(call, r->scale, c, r->dest.channels, 1.0f) +
+           vector_at(call, r->bias, c, r->dest.channels, 0.0f);
+}
+
+/* The number of a stored code; coordinates are those of mts_dest_params. */
+static float stored_number(const mts_reference_call *call, const void *params, const uint32_t *at)
+{
+    const mts_map_params *r = params;
+    const mts_codes_dest *d = &r->dest;
+    const uint64_t plane = d->out + ((uint64_t)at[2] * ((d->channels + 3) / 4) + at[3] / 4) * d->pitch;
+    const uint32_t word = word_at(call->act, plane + (uint64_t)(d->top + at[4]) * d->row + d->left + at[5]);
+    return ((float)(word >> 8 * (at[3] % 4) & 255u) + d->least) * r->step;
+}
+
+static const char *map_member(const mts_reference_call *call, const void *params)
+{
+    const mts_map_params *r = params;
+    const mts_codes_dest *d = &r->dest;
+    const char *why = check_dest(call, d);
+    for (uint32_t i = 0; !why && i < (r->kind == MTS_MAP_ALONE ? 1u : 2u); i++) {
+        why = check_source(call, &r->in[i], d->images, d->height, d->width);
+    }
+    const uint32_t vectors[] = {r->scale, r->bias};
+    for (uint32_t i = 0; !why && i < 2; i++) {
+        why = vectors[i] == MTS_PARAM_NONE || mts_reference_in_pool(call, vectors[i], d->channels)
+                  ? NULL
+                  : "a vector leaves the pool";
+    }
+    const uint32_t words = (d->channels + 3) / 4;
+    for (uint32_t q = 0; !why && q < d->images * words; q++) {
+        const uint64_t plane = d->out + (uint64_t)q * d->pitch;
+        fill(call->act, plane, d->pitch, zero_word(d->least));
+        for (uint32_t p = 0; p < d->height * d->width; p++) {
+            const uint32_t y = p / d->width, x = p % d->width;
+            uint32_t word = 0;
+            for (uint32_t c = 0; c < 4; c++) {
+                word |=
+                    code_of(map_number(call, r, q / words, q % words * 4 + c, y, x) * d->inverse, d->least)
+                    << 8 * c;
+            }
+            store_word(call->act, plane + (uint64_t)(d->top + y) * d->row + d->left + x, word);
+        }
+    }
+    if (why || r->floats.base == MTS_PARAM_NONE) {
+        return why;
+    }
+    const uint32_t *f = r->floats.dims;
+    const bool same = f[0] == 1 && f[1] == 1 && f[2] == d->images && f[3] == d->channels &&
+                      f[4] == d->height && f[5] == d->width;
+    return same ? mts_reference_write(call, &r->floats, r, stored_number) : "floats have other dimensions";
+}
+
+const char *mts_reference_map_bytes__i32_words(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_map_params), map_member);
+}
+
+/* The largest codes of a window. */
+static uint32_t largest(const mts_reference_call *call, const mts_pool_codes_params *r, uint64_t plane,
+                        int64_t top, int64_t left)
+{
+    uint32_t most = 0;
+    for (int64_t y = top; y < top + r->window[0]; y++) {
+        for (int64_t x = left; x < left + r->window[1]; x++) {
+            const bool inside = y >= 0 && y < r->in_h && x >= 0 && x < r->in_w;
+            const uint32_t word =
+                inside ? word_at(call->act, plane + (uint64_t)y * r->in.row + (uint64_t)x) : 0;
+            for (uint32_t mask = 255; mask; mask <<= 8) {
+                most = (word & mask) > (most & mask) ? (most & ~mask) | (word & mask) : most;
+            }
+        }
+    }
+    return most;
+}
+
+static const char *pool_member(const mts_reference_call *call, const void *params)
+{
+    const mts_pool_codes_params *r = params;
+    const mts_codes_dest *d = &r->dest;
+    const char *why = check_dest(call, d);
+    why = why ? why : check_source(call, &r->in, d->images, r->in_h, r->in_w);
+    for (uint32_t q = 0; !why && q < d->images * ((d->channels + 3) / 4); q++) {
+        const uint64_t plane = d->out + (uint64_t)q * d->pitch, from = r->in.src + (uint64_t)q * r->in.pitch;
+        fill(call->act, plane, d->pitch, zero_word(d->least));
+        for (uint32_t p = 0; p < d->height * d->width; p++) {
+            const uint32_t y = p / d->width, x = p % d->width;
+            store_word(call->act, plane + (uint64_t)(d->top + y) * d->row + d->left + x,
+                       largest(call, r, from, (int64_t)y * r->stride[0] - r->pad[0],
+                               (int64_t)x * r->stride[1] - r->pad[1]));
+        }
+    }
+    return why;
+}
+
+const char *mts_reference_pool_bytes__i32_words(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_pool_codes_params), pool_member);
 }

@@ -183,6 +183,8 @@ static mts_pack_params pack_of(const mts_encoding *encoding, const mts_conversio
     const mts_shape *shape = &encoding->stitched->values[c->value].shape;
     const mts_view_params view = mts_encode_view(encoding, c->value);
     const mts_grid *grid = &encoding->plan->grids[c->value];
+    const mts_conversion *from = c->from != MTS_NONE ? &encoding->plan->conversions[c->from] : NULL;
+    const mts_storage *codes = from ? &encoding->plan->storages[from->storage] : NULL;
     return (mts_pack_params){.out = (mts_u32)out->offset,
                              .pitch = out->pitch,
                              .rows = c->rows,
@@ -194,11 +196,13 @@ static mts_pack_params pack_of(const mts_encoding *encoding, const mts_conversio
                              .phases = c->phases,
                              .top = (mts_i32)c->top,
                              .left = (mts_i32)c->left,
-                             .src = view.base,
-                             .src_pitch = view.stride[3],
-                             .src_row = view.stride[4],
+                             .src = codes ? (mts_u32)codes->offset + from->top * codes->row + from->left
+                                          : view.base,
+                             .src_pitch = codes ? codes->pitch : view.stride[3],
+                             .src_row = codes ? codes->row : view.stride[4],
                              .in_h = (mts_u32)shape->dims[2],
                              .in_w = (mts_u32)shape->dims[3],
+                             .coded = codes != NULL,
                              .inverse = 1.0f / grid->step,
                              .least = grid->least};
 }

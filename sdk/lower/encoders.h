@@ -65,6 +65,9 @@ mts_status mts_encode_fc_lanes(mts_encoding *encoding, const mts_layer *layer,
 mts_status mts_encode_fc_block(mts_encoding *encoding, const mts_layer *layer,
                                const mts_kernel_config *config);
 
+/* The members of a layer other than a convolution that compute with codes; there is one at least. */
+mts_status mts_encode_codes(mts_encoding *encoding, const mts_layer *layer, const char *label);
+
 /* Whether all members of a layer can be matrix products of the device's library. */
 bool mts_gemm_accepts(const mts_encoding *encoding, const mts_layer *layer);
 bool mts_fc_block_accepts(const mts_encoding *encoding, const mts_layer *layer);

@@ -69,21 +69,45 @@ static mts_status build_for_function(mts_encoding *encoding, const mts_layer *la
     return launch->defines ? MTS_STATUS_OK : mts_encode_memory(encoding);
 }
 
-static mts_status encode_operator(mts_encoding *encoding, const mts_layer *layer)
+/* The launch of an operator over a layer's members that compute in floats: `count`, which is not 0. */
+static mts_status encode_floats(mts_encoding *encoding, const mts_layer *layer, const char *label,
+                                uint32_t count)
 {
     const mts_operator *row = operators[layer->op];
-    mts_status status = check_positions(encoding, layer);
-    if (status != MTS_STATUS_OK) {
-        return status;
-    }
     char *params = mts_arena_zero(encoding->arena, layer->count, row->words * sizeof(mts_u32));
-    for (uint32_t i = 0; params && i < layer->count; i++) {
-        row->fill(encoding, &encoding->stitched->members[layer->first + i],
-                  params + (size_t)i * row->words * sizeof(mts_u32));
+    uint32_t *masks = mts_arena_zero(encoding->arena, layer->count, sizeof *masks);
+    uint32_t next = 0;
+    for (uint32_t m = layer->first; params && masks && m < layer->first + layer->count; m++) {
+        if (encoding->plan->members[m].variant != MTS_VARIANT_CODES) {
+            masks[next] = mts_encode_task_mask(encoding, m);
+            row->fill(encoding, &encoding->stitched->members[m],
+                      params + (size_t)next++ * row->words * sizeof(mts_u32));
+        }
     }
-    status = row->launch(encoding, row->kernel, mts_encode_label(encoding, layer, row->label), params,
-                         row->words, layer->count);
+    mts_status status = masks ? row->launch(encoding, row->kernel, label, params, row->words, count)
+                              : mts_encode_memory(encoding);
+    if (status == MTS_STATUS_OK && count < layer->count) { /* else mark_members does it */
+        status = mts_encode_entries(encoding, MTS_ENTRY_PARAMS, row->words, masks, count);
+    }
     MTS_TRY(status, build_for_function(encoding, layer));
+    return status;
+}
+
+static mts_status encode_operator(mts_encoding *encoding, const mts_layer *layer)
+{
+    mts_status status = check_positions(encoding, layer);
+    const char *label =
+        status == MTS_STATUS_OK ? mts_encode_label(encoding, layer, operators[layer->op]->label) : NULL;
+    uint32_t codes = 0;
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        codes += encoding->plan->members[m].variant == MTS_VARIANT_CODES ? 1 : 0;
+    }
+    if (status == MTS_STATUS_OK && codes < layer->count) {
+        status = encode_floats(encoding, layer, label, layer->count - codes);
+    }
+    if (status == MTS_STATUS_OK && codes > 0) {
+        status = mts_encode_codes(encoding, layer, label);
+    }
     return status;
 }
 

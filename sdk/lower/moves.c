@@ -61,7 +61,9 @@ const char *mts_moves_reason(const mts_plan *plan, const mts_step *step)
 {
     switch (step->kind) {
     case MTS_STEP_SPACE_TO_DEPTH:
-        return plan->conversions[plan->order[step->first]].codes
+        return plan->conversions[plan->order[step->first]].from != MTS_NONE
+                   ? "a convolution of codes has a stride"
+               : plan->conversions[plan->order[step->first]].codes
                    ? "a convolution multiplies bytes, which the operand's producer does not write"
                    : "a convolution has a stride, or its operand is dense";
     case MTS_STEP_DENSE:

@@ -74,7 +74,7 @@ static uint64_t layer_bytes(const mts_encoding *encoding, const mts_layer *layer
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
         const mts_member *member = &encoding->stitched->members[m];
         const mts_member_plan *how = &encoding->plan->members[m];
-        const bool codes = how->variant == MTS_VARIANT_BYTES;
+        const bool codes = how->variant == MTS_VARIANT_BYTES || how->variant == MTS_VARIANT_CODES;
         const size_t size = mts_precision_size(encoding->precision);
         bytes += how->bare ? 0 : value_bytes(encoding, member->output);
         bytes += how->codes_conversion != MTS_NONE ? value_elements(encoding, member->output) : 0;

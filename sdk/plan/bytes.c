@@ -19,6 +19,9 @@ static bool only_moves(const mts_node *node)
     case MTS_OP_POOL: /* padding counts as minus infinity, and a window without gaps has a pixel of the image */
         return node->attrs.pool.kind == MTS_POOL_MAX && node->attrs.pool.dilation[0] == 1 &&
                node->attrs.pool.dilation[1] == 1;
+    case MTS_OP_BINARY:
+        return (node->attrs.binary.kind == MTS_BIN_MAX || node->attrs.binary.kind == MTS_BIN_MIN) &&
+               node->attrs.binary.act.fn == MTS_FN_NONE;
     case MTS_OP_PAD:
         return node->attrs.pad.mode != MTS_PAD_CONSTANT ||
                !(node->attrs.pad.value < 0.0f || node->attrs.pad.value > 0.0f);
@@ -133,4 +136,58 @@ bool mts_bytes_stores(const mts_stitched *stitched, const mts_member *member)
     const mts_node *node = mts_member_node(stitched, member);
     return node->attrs.conv.act.fn == MTS_FN_QUANT8 && !node->scatter &&
            mts_member_operand(stitched, member, 1)->block_count == 1;
+}
+
+/* Whole words of zeros behind the channels. */
+static bool pads_words(const mts_stitched *stitched, const mts_member *member, const mts_attrs_pad *pad)
+{
+    bool words = pad->mode == MTS_PAD_CONSTANT && !(pad->value < 0.0f || pad->value > 0.0f) &&
+                 stitched->values[member->inputs[0]].shape.dims[1] % 4 == 0;
+    for (uint32_t d = 0; d < 4; d++) {
+        words = words && pad->before[d] == 0 && (d == 1 ? pad->after[d] >= 0 : pad->after[d] == 0);
+    }
+    return words;
+}
+
+static bool maps_kind(const mts_stitched *stitched, const mts_member *member)
+{
+    const mts_node *node = mts_member_node(stitched, member);
+    const uint32_t fn = mts_node_act(node) ? mts_node_act(node)->fn : MTS_FN_NONE;
+    const uint32_t kind = node->attrs.binary.kind;
+    switch (node->op) {
+    case MTS_OP_UNARY:
+        return fn == MTS_FN_QUANT8;
+    case MTS_OP_SCALE:
+        return fn == MTS_FN_QUANT8 && is_vector(stitched, member, 1) && is_vector(stitched, member, 2) &&
+               is_absent(stitched, member, 3);
+    case MTS_OP_BINARY:
+        return (fn == MTS_FN_QUANT8 || fn == MTS_FN_NONE) &&
+               (kind == MTS_BIN_ADD || kind == MTS_BIN_SUB || kind == MTS_BIN_MUL || kind == MTS_BIN_MAX ||
+                kind == MTS_BIN_MIN);
+    case MTS_OP_POOL:
+        return only_moves(node) && node->attrs.pool.pad[0] >= 0 && node->attrs.pool.pad[1] >= 0;
+    case MTS_OP_PAD:
+        return pads_words(stitched, member, &node->attrs.pad);
+    default:
+        return false;
+    }
+}
+
+bool mts_bytes_maps(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids)
+{
+    const mts_node *node = mts_member_node(stitched, member);
+    const uint32_t operands = node->op == MTS_OP_BINARY ? 2 : 1;
+    const mts_shape *shape = &stitched->values[member->output].shape;
+    if (shape->rank != 4 || node->scatter || !grid_fits(&grids[member->output])) {
+        return false;
+    }
+    for (uint32_t i = 0; i < operands; i++) {
+        const uint32_t value = i < member->input_count ? member->inputs[i] : MTS_NONE;
+        const mts_shape *of = value != MTS_NONE ? &stitched->values[value].shape : NULL;
+        const bool same = node->op != MTS_OP_BINARY || (of && mts_shape_equal(of, shape));
+        if (!of || of->rank != 4 || !same || !grid_fits(&grids[value])) {
+            return false;
+        }
+    }
+    return maps_kind(stitched, member);
 }

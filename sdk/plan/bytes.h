@@ -23,4 +23,8 @@ bool mts_bytes_accepts(const mts_stitched *stitched, const mts_member *member, c
 /* Whether it can store its result as codes: QUANT8 ends it, and its rows are output channels in order. */
 bool mts_bytes_stores(const mts_stitched *stitched, const mts_member *member);
 
+/* Whether an operator that is no convolution can be computed with codes: element-wise ones and SCALE whose operands and
+ * result are grids of rank 4, maximum pools, and zeros behind channels. */
+bool mts_bytes_maps(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids);
+
 #endif

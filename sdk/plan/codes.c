@@ -3,19 +3,118 @@
  */
 #include "plan/codes.h"
 
-static void link_conversion(mts_plan *plan, uint32_t conversion)
+/* ---- operators between convolutions ---- */
+
+bool mts_codes_are_stored(const mts_plan *plan, uint32_t value)
 {
     const mts_stitched *s = plan->stitched;
+    const uint32_t producer = value != MTS_NONE ? s->values[value].member : MTS_NONE;
+    const mts_variant variant = producer != MTS_NONE ? plan->members[producer].variant : MTS_VARIANT_NONE;
+    return variant == MTS_VARIANT_CODES ||
+           (variant == MTS_VARIANT_BYTES && mts_bytes_stores(s, &s->members[producer]));
+}
+
+static bool codes_reads(const mts_plan *plan, uint32_t member, uint32_t input)
+{
+    const mts_variant variant = plan->members[member].variant;
+    return variant == MTS_VARIANT_CODES || (variant == MTS_VARIANT_BYTES && input == 0);
+}
+
+/* Values that something reads as floats, and as codes. */
+static void find_readers(const mts_plan *plan, bool *floats, bool *codes)
+{
+    const mts_stitched *s = plan->stitched;
+    for (uint32_t v = 0; v < s->value_count; v++) {
+        floats[v] = codes[v] = false;
+    }
+    for (uint32_t m = 0; m < s->member_count; m++) {
+        for (uint32_t i = 0; i < s->members[m].input_count; i++) {
+            const uint32_t value = s->members[m].inputs[i];
+            if (value != MTS_NONE) {
+                codes[value] = codes[value] || codes_reads(plan, m, i);
+                floats[value] = floats[value] || !codes_reads(plan, m, i);
+            }
+        }
+    }
+    for (uint32_t g = 0; g < s->graph_count; g++) {
+        for (uint32_t o = 0; o < s->graphs[g]->output_count; o++) {
+            const uint32_t value = s->value_of[g][s->graphs[g]->outputs[o].value];
+            if (value != MTS_NONE) {
+                floats[value] = true;
+            }
+        }
+    }
+}
+
+/*
+ * Whether a member should compute with codes: all operands are stored as codes, or one is and the result is read as codes.
+ * A pool stores no floats.
+ */
+static bool pays(const mts_plan *plan, const mts_member *member, bool floats, bool codes)
+{
+    const bool pool = mts_member_node(plan->stitched, member)->op == MTS_OP_POOL;
+    bool all = true, any = false;
+    for (uint32_t i = 0; i < member->input_count; i++) {
+        const bool stored = mts_codes_are_stored(plan, member->inputs[i]);
+        all = all && (stored || member->inputs[i] == MTS_NONE);
+        any = any || stored;
+    }
+    return pool ? any && codes && !floats : any && (all || codes);
+}
+
+/* Each round takes at least one member out, and what reads or writes its values may follow in the next. */
+mts_status mts_codes_choose(mts_plan *plan, mts_arena *arena, mts_error *error)
+{
+    const mts_stitched *s = plan->stitched;
+    bool *floats = mts_arena_zero(arena, s->value_count, sizeof *floats);
+    bool *codes = mts_arena_zero(arena, s->value_count, sizeof *codes);
+    bool changed = true;
+    if (!floats || !codes) {
+        return mts_fail_memory(error);
+    }
+    for (uint32_t m = 0; m < s->member_count; m++) {
+        mts_variant *variant = &plan->members[m].variant;
+        if (*variant == MTS_VARIANT_NONE && mts_bytes_maps(s, &s->members[m], plan->grids)) {
+            *variant = MTS_VARIANT_CODES;
+        }
+    }
+    while (changed) {
+        changed = false;
+        find_readers(plan, floats, codes);
+        for (uint32_t m = 0; m < s->member_count; m++) {
+            const uint32_t value = s->members[m].output;
+            if (plan->members[m].variant == MTS_VARIANT_CODES &&
+                !pays(plan, &s->members[m], floats[value], codes[value])) {
+                plan->members[m].variant = MTS_VARIANT_NONE;
+                changed = true;
+            }
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+/* ---- who stores what ---- */
+
+static void link_conversion(mts_plan *plan, uint32_t conversion)
+{
     mts_conversion *c = &plan->conversions[conversion];
-    const uint32_t producer = s->values[c->value].member;
-    if (!c->codes || c->stride[0] != 1 || c->stride[1] != 1 || producer == MTS_NONE ||
-        plan->members[producer].variant != MTS_VARIANT_BYTES || !mts_bytes_stores(s, &s->members[producer])) {
+    if (!c->codes || c->stride[0] != 1 || c->stride[1] != 1 || !mts_codes_are_stored(plan, c->value)) {
         return;
     }
-    c->producer = producer;
+    c->producer = plan->stitched->values[c->value].member;
     c->made = true;
-    plan->members[producer].codes_conversion = conversion;
-    plan->members[producer].bare = true; /* until a reader of the output itself is met */
+    plan->members[c->producer].codes_conversion = conversion;
+    plan->members[c->producer].bare = true; /* until a reader of the output itself is met */
+}
+
+/* Phases of a value whose codes are stored anyway are made of those. */
+static void link_phases(mts_plan *plan, uint32_t conversion)
+{
+    mts_conversion *c = &plan->conversions[conversion];
+    const uint32_t producer = plan->stitched->values[c->value].member;
+    if (c->codes && c->producer == MTS_NONE && producer != MTS_NONE) {
+        c->from = plan->members[producer].codes_conversion;
+    }
 }
 
 static void clear_bare(mts_plan *plan, uint32_t value)
@@ -26,18 +125,31 @@ static void clear_bare(mts_plan *plan, uint32_t value)
     }
 }
 
+/* Whether a member reads operand i as codes that its producer stores, or that are made of those. */
+static bool reads_linked(const mts_plan *plan, uint32_t member, uint32_t i)
+{
+    const mts_member_plan *how = &plan->members[member];
+    const uint32_t read = i == 0 ? how->input_conversion : how->residual_conversion;
+    if (!codes_reads(plan, member, i) || read == MTS_NONE) {
+        return false;
+    }
+    return plan->conversions[read].producer != MTS_NONE || plan->conversions[read].from != MTS_NONE;
+}
+
 void mts_codes_link(mts_plan *plan)
 {
     const mts_stitched *s = plan->stitched;
     for (uint32_t i = 0; i < plan->conversion_count; i++) {
         link_conversion(plan, i);
     }
+    for (uint32_t i = 0; i < plan->conversion_count; i++) {
+        link_phases(plan, i);
+    }
     for (uint32_t m = 0; m < s->member_count; m++) {
-        const mts_member *member = &s->members[m];
-        const uint32_t read = plan->members[m].input_conversion;
-        const bool codes = read != MTS_NONE && plan->conversions[read].producer != MTS_NONE;
-        for (uint32_t i = codes ? 1 : 0; i < member->input_count; i++) {
-            clear_bare(plan, member->inputs[i]);
+        for (uint32_t i = 0; i < s->members[m].input_count; i++) {
+            if (!reads_linked(plan, m, i)) {
+                clear_bare(plan, s->members[m].inputs[i]);
+            }
         }
     }
     for (uint32_t g = 0; g < s->graph_count; g++) {

@@ -1,13 +1,24 @@
 /*
- * codes.h: which planes of codes are stored by the convolution that computes the value. Used by layout.c only.
+ * codes.h: which operators other than convolutions compute with codes, and which planes of codes are stored by the member
+ * that computes the value. Used by layout.c only.
  */
 #ifndef MTS_PLAN_CODES_H
 #define MTS_PLAN_CODES_H
 
 #include "plan/plan.h"
 
-/* Gives conversions to codes without a stride to the member that computes their value where it can store them, and
- * finds members whose output itself nothing reads. All members' variants and input conversions are known. */
+/*
+ * Finds members other than convolutions that compute with codes (MTS_VARIANT_CODES): operands are stored as codes, and the
+ * result is or may be read as codes. Convolutions' variants are known.
+ */
+mts_status mts_codes_choose(mts_plan *plan, mts_arena *arena, mts_error *error);
+
+/* Whether the member that computes a value can store its codes. */
+bool mts_codes_are_stored(const mts_plan *plan, uint32_t value);
+
+/* Gives conversions to codes without a stride to the member that computes their value where it can store them, makes
+ * others of the same value of those, and finds members whose output itself nothing reads. All members' variants and input
+ * conversions are known. */
 void mts_codes_link(mts_plan *plan);
 
 #endif

@@ -132,6 +132,7 @@ static uint32_t space_to_depth_of(layouter *l, uint32_t value, const uint32_t st
                           .space_to_depth = true,
                           .codes = codes,
                           .producer = MTS_NONE,
+                          .from = MTS_NONE,
                           .stride = {stride[0], stride[1]},
                           .phases = 1};
     return plan->conversion_count++;
@@ -164,6 +165,46 @@ static void need_split_border(layouter *l, const mts_member *member, mts_member_
     if (conv->kernel[0] != 1 || conv->kernel[1] != 1 || conv->pad[0] != 0 || conv->pad[1] != 0 ||
         reads_beyond(l, member, conv) || input_kind(l, c->value) == MTS_INPUT_ZERO_COPY) {
         c->phases = c->stride[0] * c->stride[1];
+    }
+}
+
+/* The codes of a value without a stride, which are at least the image. */
+static uint32_t need_codes(layouter *l, uint32_t value)
+{
+    const uint32_t stride[2] = {1, 1};
+    return space_to_depth_of(l, value, stride, true);
+}
+
+/* Operators that compute with codes read and store planes of them. Convolutions' phases of a value that is stored as codes
+ * are made of those. Borders are those of convolutions. */
+static void need_code_planes(layouter *l, uint32_t member)
+{
+    const mts_member *m = &l->stitched->members[member];
+    mts_member_plan *how = &l->plan->members[member];
+    if (how->variant != MTS_VARIANT_CODES) {
+        const bool strided = how->variant == MTS_VARIANT_BYTES && mts_codes_are_stored(l->plan, m->inputs[0]);
+        if (strided) {
+            (void)need_codes(l, m->inputs[0]);
+        }
+        return;
+    }
+    how->input_conversion = need_codes(l, m->inputs[0]);
+    if (m->input_count > 1 && m->inputs[1] != MTS_NONE) {
+        how->residual_conversion = need_codes(l, m->inputs[1]);
+    }
+    (void)need_codes(l, m->output);
+}
+
+/* What operators other than convolutions read or store is the whole image. */
+static void need_code_sizes(layouter *l)
+{
+    for (uint32_t i = 0; i < l->plan->conversion_count; i++) {
+        mts_conversion *c = &l->plan->conversions[i];
+        if (c->codes && c->stride[0] == 1 && c->stride[1] == 1) {
+            const mts_shape *shape = value_shape(l, c->value);
+            c->rows = larger(c->rows, c->top + (uint32_t)shape->dims[2]);
+            c->columns = larger(c->columns, c->left + (uint32_t)shape->dims[3]);
+        }
     }
 }
 
@@ -275,8 +316,12 @@ static void form_classes(layouter *l)
             need_split_border(l, &s->members[m], &l->plan->members[m]);
         }
     }
+    for (uint32_t m = 0; l->byte_products && m < s->member_count; m++) {
+        need_code_planes(l, m);
+    }
     if (l->byte_products) {
         mts_codes_link(l->plan);
+        need_code_sizes(l);
     }
     for (uint32_t m = 0; m < s->member_count; m++) {
         const mts_member *member = &s->members[m];
@@ -451,7 +496,7 @@ static mts_status dense_copy(layouter *l, uint32_t value, uint32_t *storage)
         return MTS_STATUS_OK;
     }
     mts_conversion *c = &plan->conversions[plan->conversion_count++];
-    *c = (mts_conversion){.value = value, .producer = MTS_NONE};
+    *c = (mts_conversion){.value = value, .producer = MTS_NONE, .from = MTS_NONE};
     const mts_status status = add_dense(l, value_shape(l, value), MTS_REGION_TRANSIENT, &c->storage);
     *storage = c->storage;
     return status;
@@ -530,10 +575,11 @@ static mts_status store_outputs(layouter *l)
     return MTS_STATUS_OK;
 }
 
-/* One space-to-depth conversion per convolution operand, one dense copy per value, and parts of concatenations. */
+/* One space-to-depth conversion per convolution operand, one dense copy and one of codes per value, and parts of
+ * concatenations. */
 size_t mts_layout_conversions_most(const mts_stitched *s)
 {
-    return (size_t)s->member_count * 2 + s->value_count + mts_places_copies_most(s);
+    return (size_t)s->member_count * 2 + (size_t)s->value_count * 2 + mts_places_copies_most(s);
 }
 
 /* Variants of convolutions, values that have to be dense, and what is in place. */
@@ -549,7 +595,8 @@ static mts_status decide_in_place(layouter *l, mts_arena *arena)
     }
     mts_bytes_grids(s, l->plan->grids);
     classify_members(l);
-    return mts_places_find(l->plan, l->forced, l->places, arena, l->error);
+    const mts_status status = l->byte_products ? mts_codes_choose(l->plan, arena, l->error) : MTS_STATUS_OK;
+    return status != MTS_STATUS_OK ? status : mts_places_find(l->plan, l->forced, l->places, arena, l->error);
 }
 
 mts_status mts_layout_members(const mts_stitched *stitched, mts_arena *arena, const mts_member_plan **members,

@@ -240,8 +240,9 @@ static void unplace_member(finder *f, const mts_member *member)
 static void place_layer(finder *f, const mts_layer *layer)
 {
     const mts_member *members = &f->stitched->members[layer->first];
+    const mts_member_plan *how = &f->members[layer->first];
     uint32_t done = 0;
-    while (done < layer->count && place_member(f, &members[done])) {
+    while (done < layer->count && how[done].variant != MTS_VARIANT_CODES && place_member(f, &members[done])) {
         done++;
     }
     for (uint32_t i = 0; i < layer->count; i++) {
@@ -361,6 +362,7 @@ static void add_copy(mts_plan *plan, uint32_t value, uint32_t member, uint32_t h
                                                                    .storage = plan->storage_count++,
                                                                    .part = true,
                                                                    .producer = MTS_NONE,
+                                                                   .from = MTS_NONE,
                                                                    .member = member};
 }
 

@@ -53,7 +53,9 @@ static void close_step(mts_plan *plan, const mts_step *step)
     plan->steps[index] = *step;
     for (uint32_t i = 0; i < step->count; i++) {
         const mts_conversion *c = &plan->conversions[plan->order[step->first + i]];
-        if (!c->zero_copy) {
+        if (c->from != MTS_NONE) {
+            touch(plan, plan->conversions[c->from].storage, index, false);
+        } else if (!c->zero_copy) {
             touch(plan, plan->value_storage[c->value], index, false);
         }
         touch(plan, c->storage, index, true);
@@ -91,7 +93,7 @@ static uint32_t operand_storage(const mts_plan *plan, uint32_t member, uint32_t 
     if (i == 0 && how->input_conversion != MTS_NONE) {
         return plan->conversions[how->input_conversion].storage;
     }
-    if (i == 4 && how->residual_conversion != MTS_NONE) {
+    if (i == (how->variant == MTS_VARIANT_CODES ? 1u : 4u) && how->residual_conversion != MTS_NONE) {
         return plan->conversions[how->residual_conversion].storage;
     }
     return plan->value_storage[m->inputs[i]];
@@ -273,7 +275,7 @@ static size_t uses_most(const mts_stitched *stitched, size_t conversions)
 {
     size_t count = 2 * conversions + stitched->value_count;
     for (uint32_t m = 0; m < stitched->member_count; m++) {
-        count += (size_t)stitched->members[m].input_count + 1;
+        count += (size_t)stitched->members[m].input_count + 2;
     }
     return count;
 }

@@ -49,12 +49,13 @@ typedef struct mts_storage {
 } mts_storage;
 
 typedef enum mts_variant {
-    MTS_VARIANT_NONE = 0, /* not a convolution */
+    MTS_VARIANT_NONE = 0, /* not a convolution: in floats */
     MTS_VARIANT_TILE = 1,
     MTS_VARIANT_DEPTHWISE = 2,
     MTS_VARIANT_FC = 3,
     MTS_VARIANT_BYTES = 4, /* of 8-bit numbers: it reads planes of codes (bytes.h) */
-    MTS_VARIANT_COUNT = 5
+    MTS_VARIANT_CODES = 5, /* no convolution: it reads and stores planes of codes (codes.h) */
+    MTS_VARIANT_COUNT = 6
 } mts_variant;
 
 /*
@@ -71,6 +72,7 @@ typedef struct mts_conversion {
         codes; /* of space_to_depth: the copy is planes of codes (bytes.h), whose words are the dims' channels */
     uint32_t
         producer;   /* of codes: the member that computes the value stores them, no step does; or MTS_NONE */
+    uint32_t from;  /* of codes: the conversion, to codes as well, of which the step makes it; or MTS_NONE */
     bool made;      /* a step for it exists */
     bool zero_copy; /* reads the caller's buffer, not the value's storage */
     uint32_t stride[2];
@@ -79,11 +81,11 @@ typedef struct mts_conversion {
     uint32_t rows, columns; /* of a phase plane */
 } mts_conversion;
 
-/* How a convolution member reads its operands. */
+/* How a member reads its operands; those without a variant read values where they lie. */
 typedef struct mts_member_plan {
     mts_variant variant;
     uint32_t input_conversion;    /* or MTS_NONE: the value's own storage */
-    uint32_t residual_conversion; /* likewise */
+    uint32_t residual_conversion; /* likewise; of CODES: the second operand */
     uint32_t codes_conversion;    /* that it stores besides its output; or MTS_NONE */
     bool bare;                    /* its output itself is not stored: all readers read those codes */
     bool in_place; /* has no launch: its operands' storages are parts of its output's, or the other

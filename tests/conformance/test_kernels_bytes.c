@@ -1,5 +1,5 @@
 /*
- * test_kernels_bytes.c: convolutions of 8-bit numbers and the packing of their inputs agree with the reference, code by
+ * test_kernels_bytes.c: convolutions and other operators of 8-bit numbers and the packing of their inputs agree with the reference, code by
  * code. Sums are integers in both, so that all codes are equal but where a device rounds scale x sum + bias twice.
  */
 #include <setjmp.h>
@@ -275,6 +275,10 @@ static mts_pack_params pack(kernel_pair *pair)
         pair->act[r.src + n] = ((float)kernel_pair_pick(pair, 0, 300) + r.least - 20.0f) / r.inverse;
     }
     r.out = kernel_pair_act(pair, r.images * ((r.channels + 3) / 4) * r.phases * r.pitch);
+    r.coded = kernel_pair_pick(pair, 0, 1);
+    if (r.coded) { /* fewer planes than there are of floats, of any bytes */
+        fill_words(pair, pair->act + r.src, r.images * ((r.channels + 3) / 4) * r.src_pitch, false, 0);
+    }
     return r;
 }
 
@@ -296,12 +300,123 @@ static void pack_bytes_agrees_for_borders_phases_channels_and_images(void **stat
     }
 }
 
+/* ---- operators on codes ---- */
+
+static mts_codes_dest dest(kernel_pair *pair, uint32_t height, uint32_t width)
+{
+    mts_codes_dest d = {.height = height,
+                        .width = width,
+                        .images = kernel_pair_pick(pair, 1, 2),
+                        .channels = kernel_pair_pick(pair, 1, 9),
+                        .top = kernel_pair_pick(pair, 0, 2),
+                        .left = kernel_pair_pick(pair, 0, 2)};
+    d.rows = d.top + height + kernel_pair_pick(pair, 0, 2);
+    d.row = d.left + width + kernel_pair_pick(pair, 0, 3);
+    d.pitch = conv_align(d.rows * d.row) + CONV_VECTOR * kernel_pair_pick(pair, 0, 1);
+    d.inverse = 1.0f / kernel_pair_float(pair, 0.01f, 0.05f);
+    d.least = -(float)kernel_pair_pick(pair, 0, 255);
+    d.out = kernel_pair_act(pair, d.images * ((d.channels + 3) / 4) * d.pitch);
+    return d;
+}
+
+static mts_codes_source source(kernel_pair *pair, const mts_codes_dest *d, uint32_t height, uint32_t width)
+{
+    mts_codes_source s = {.row = width + kernel_pair_pick(pair, 0, 2), .words = (d->channels + 3) / 4};
+    s.pitch = height * s.row + kernel_pair_pick(pair, 0, 5);
+    s.factor = kernel_pair_float(pair, -0.05f, 0.05f);
+    s.add = -(float)kernel_pair_pick(pair, 0, 255) * s.factor;
+    s.src = kernel_pair_act(pair, d->images * s.words * s.pitch);
+    fill_words(pair, pair->act + s.src, d->images * s.words * s.pitch, false, 0);
+    return s;
+}
+
+static uint32_t map_vector(kernel_pair *pair, uint32_t count)
+{
+    return kernel_pair_pick(pair, 0, 1) ? kernel_pair_pool(pair, count) : MTS_PARAM_NONE;
+}
+
+static mts_map_params map(kernel_pair *pair)
+{
+    static const uint32_t kinds[] = {MTS_MAP_ALONE, MTS_BIN_ADD, MTS_BIN_MUL, MTS_BIN_MAX, MTS_BIN_MIN};
+    const uint32_t height = kernel_pair_pick(pair, 1, 20), width = kernel_pair_pick(pair, 1, 40);
+    mts_map_params r = {.kind = kinds[kernel_pair_pick(pair, 0, 4)]};
+    r.dest = dest(pair, height, width);
+    r.in[0] = source(pair, &r.dest, height, width);
+    r.in[1] = source(pair, &r.dest, height, width);
+    r.in[0].words -= r.in[0].words > 1 ? kernel_pair_pick(pair, 0, 1) : 0; /* zeros behind its channels */
+    r.scale = map_vector(pair, r.dest.channels);
+    r.bias = map_vector(pair, r.dest.channels);
+    r.step = 1.0f / r.dest.inverse;
+    r.floats.base = MTS_PARAM_NONE;
+    if (kernel_pair_pick(pair, 0, 1)) {
+        const uint32_t gap = CONV_VECTOR * kernel_pair_pick(pair, 0, 2),
+                       row = width + kernel_pair_pick(pair, 0, 3);
+        r.floats = (mts_dest_params){.dims = {1, 1, r.dest.images, r.dest.channels, height, width},
+                                     .row = row,
+                                     .gap = gap,
+                                     .tail = gap,
+                                     .pitch = gap + conv_align(height * row)};
+        r.floats.base =
+            kernel_pair_act(pair, r.dest.images * r.dest.channels * r.floats.pitch + r.floats.tail) + gap;
+    }
+    return r;
+}
+
+static mts_pool_codes_params pool(kernel_pair *pair)
+{
+    mts_pool_codes_params r = {.in_h = kernel_pair_pick(pair, 1, 20), .in_w = kernel_pair_pick(pair, 1, 70)};
+    uint32_t size[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t in = i == 0 ? r.in_h : r.in_w;
+        r.window[i] = kernel_pair_pick(pair, 1, in < 3 ? in : 3);
+        r.stride[i] = kernel_pair_pick(pair, 1, 3);
+        r.pad[i] = (int32_t)kernel_pair_pick(pair, 0, r.window[i] - 1);
+        size[i] = (in + 2 * (uint32_t)r.pad[i] - r.window[i]) / r.stride[i] + 1;
+    }
+    r.dest = dest(pair, size[0], size[1]);
+    r.in = source(pair, &r.dest, r.in_h, r.in_w);
+    return r;
+}
+
+static void map_bytes_agrees_for_kinds_borders_vectors_and_floats(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_map_params list[MEMBERS];
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            list[m] = map(pair);
+        }
+        const uint32_t first = kernel_pair_words(pair, list, MEMBERS * MTS_PARAM_WORDS(mts_map_params));
+        const uint32_t grid[3] = {kernel_pair_pick(pair, 1, 4), 6, MEMBERS}; /* 2 images of 3 words */
+        compare(pair, "map_bytes__i32_words", first, grid);
+    }
+}
+
+static void pool_bytes_agrees_for_windows_strides_and_borders(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_pool_codes_params list[MEMBERS];
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            list[m] = pool(pair);
+        }
+        const uint32_t first =
+            kernel_pair_words(pair, list, MEMBERS * MTS_PARAM_WORDS(mts_pool_codes_params));
+        const uint32_t grid[3] = {kernel_pair_pick(pair, 1, 4), 6, MEMBERS};
+        compare(pair, "pool_bytes__i32_words", first, grid);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv_bytes_agrees_for_rows_segments_zero_points_codes_and_floats),
         cmocka_unit_test(conv_bytes_takes_zero_away_rounds_halves_to_even_and_clamps),
         cmocka_unit_test(pack_bytes_agrees_for_borders_phases_channels_and_images),
+        cmocka_unit_test(map_bytes_agrees_for_kinds_borders_vectors_and_floats),
+        cmocka_unit_test(pool_bytes_agrees_for_windows_strides_and_borders),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

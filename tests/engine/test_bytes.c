@@ -19,7 +19,7 @@
 
 #define TASKS 3
 #define LAYERS_MOST 8
-#define SEEDS 16
+#define SEEDS 24
 /* Sums lie on the border between two codes now and then, where the reference sums floats; it counts as one step, and
  * what follows may double it. */
 #define STEPS_APART 2
@@ -65,11 +65,12 @@ static void node(builder *b, mts_op op, const uint32_t *inputs, uint32_t count, 
     }
 }
 
-/* Codes of 8 bits: what they are worth and which of them is 0 differ from layer to layer. */
+/* Codes of 8 bits: what they are worth and which of them is 0 differ from layer to layer. Steps have no simple ratios, where
+ * half of the numbers of one grid would lie between two of another. */
 static mts_act quantised(builder *b)
 {
     return (mts_act){.fn = MTS_FN_QUANT8,
-                     .a = 0.01f + 0.001f * (float)pick(&b->script, 0, 50),
+                     .a = 0.01f + 0.0000137f * (float)pick(&b->script, 0, 3649),
                      .b = pick(&b->script, 0, 1) ? 0.0f : -(float)pick(&b->script, 0, 255)};
 }
 
@@ -152,6 +153,28 @@ static void add_residual(builder *b)
     node(b, MTS_OP_BINARY, both, 2, &sum);
 }
 
+/* A factor for each channel, rounded; or the larger of it and what it was; or zeros behind the channels. */
+static void other(builder *b)
+{
+    const uint32_t x = b->x;
+    mts_attrs attrs = {.unary = {.act = quantised(b)}};
+    const uint32_t inputs[3] = {x, vector(b, b->channels, 0.5f, 1.5f), vector(b, b->channels, -0.5f, 0.5f)};
+    const uint32_t kind = pick(&b->script, 0, 2);
+    if (kind == 2) {
+        attrs = (mts_attrs){.pad = {.after = {0, 4}}};
+        node(b, MTS_OP_PAD, inputs, 1, &attrs);
+        b->channels += 4;
+        return;
+    }
+    node(b, MTS_OP_SCALE, inputs, 3, &attrs);
+    if (kind == 1) {
+        const mts_attrs most = {
+            .binary = {.kind = pick(&b->script, 0, 1) ? MTS_BIN_MAX : MTS_BIN_SUB, .act = quantised(b)}};
+        const uint32_t both[2] = {b->x, x};
+        node(b, MTS_OP_BINARY, both, 2, &most);
+    }
+}
+
 static void pool(builder *b)
 {
     const mts_attrs attrs = {
@@ -174,7 +197,10 @@ static mts_graph *network(mts_arena *arena, uint32_t seed, uint32_t task)
     b.x = mts_graph_add_input(b.graph, "x", MTS_TYPE_FLOAT32, &shape);
     round_value(&b);
     for (uint32_t layers = pick(&b.script, 3, LAYERS_MOST); layers > 0; layers--) {
-        switch (pick(&b.script, 0, 5)) {
+        switch (pick(&b.script, 0, 6)) {
+        case 6:
+            other(&b);
+            break;
         case 0:
             add_residual(&b);
             break;

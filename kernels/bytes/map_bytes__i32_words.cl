@@ -1,0 +1,197 @@
+/*
+ * map_bytes: element-wise operators on planes of codes (mts_map_params): sums, products and extremes of two operands, and
+ * SCALE or rounding of one. Codes become the numbers that they stand for, and the result's nearest code is stored, four
+ * channels of a pixel at a time, and the number itself where something reads floats. A work-item owns rows of one word, with the border beside them. Not responsible for
+ * windows (pool_bytes).
+ */
+#ifndef MTS_WORDS_DOT
+#define MTS_WORDS_DOT 0 /* 1: kernels/prelude_c_words.h has vectors of words */
+#endif
+
+#if HALF
+/* Elements of two bytes hold no words. */
+/* n numbers of channel c of the words from act offset `from` on. */
+INLINE void map_floats(GLOBAL mts_real *act, GLOBAL const mts_map_params *r, mts_u32 to, mts_u32 from, mts_u32 n, int c) {
+#if MTS_WORDS_DOT
+    for (mts_u32 i = 0; i < n; i += VEC) {
+        const mts_u32 count = mts_least(n - i, VEC);
+        const mts_words x = (mts_words)mts_words_load_some((const float *)act + from + i, count);
+        const mts_vec v = (mts_words_lane(x, c) + mts_vec_splat(r->dest.least)) * mts_vec_splat(r->step);
+        mts_words_put_some((mts_i32 *)act + to + i, (mts_words)v, count);
+    }
+#else
+    for (mts_u32 i = 0; i < n; i++) {
+        const mts_u32 code = ((GLOBAL const mts_u32 *)act)[from + i] >> (8 * c) & 255u;
+        mts_store(act + to + i, ((float)code + r->dest.least) * r->step);
+    }
+#endif
+}
+
+/* The numbers of n rows of word plane q, of which row y begins at act offset `from`, and the zeros beside them. */
+INLINE void map_store(GLOBAL mts_real *act, GLOBAL const mts_map_params *r, mts_u32 q, mts_u32 from, mts_u32 y, mts_u32 n) {
+    GLOBAL const mts_dest_params *f = &r->floats;
+    const mts_u32 channels = r->dest.channels, words = (channels + 3) / 4, planes = r->dest.images * channels;
+    for (mts_u32 c = 0; c < 4 && q % words * 4 + c < channels; c++) {
+        const mts_u32 plane = q / words * channels + q % words * 4 + c, to = f->base - f->gap + plane * f->pitch;
+        for (mts_u32 i = 0; i < n; i++)
+            map_floats(act, r, to + f->gap + (y + i) * f->row, from + i * r->dest.row, r->dest.width, (int)c);
+        mts_rows_zero(act, f, to, y, n);
+        if (plane + 1 == planes && y + n == r->dest.height) mts_zero(act + to + f->pitch, f->tail);
+    }
+}
+
+KERNEL void map_bytes__i32_words(MTS_ARGS) { (void)act; }
+#else
+
+/* The channels of a word: number = scale (factor code + add) + bias. */
+typedef struct map_word {
+    float factor[2], add[2]; /* of the operands; both 0 where one has no such word */
+    float scale[4], bias[4];
+    float inverse, least;
+} map_word;
+
+INLINE float map_vector(GLOBAL const mts_real *pool, mts_u32 at, mts_u32 channel, mts_u32 channels, float without) {
+    return at == MTS_PARAM_NONE || channel >= channels ? without : mts_load(pool + (at + channel));
+}
+
+INLINE void map_open(map_word *to, GLOBAL const mts_real *pool, GLOBAL const mts_map_params *r, mts_u32 word) {
+    for (int i = 0; i < 2; i++) {
+        to->factor[i] = word < r->in[i].words ? r->in[i].factor : 0.0f;
+        to->add[i] = word < r->in[i].words ? r->in[i].add : 0.0f;
+    }
+    for (mts_u32 c = 0; c < 4; c++) {
+        to->scale[c] = map_vector(pool, r->scale, 4 * word + c, r->dest.channels, 1.0f);
+        to->bias[c] = map_vector(pool, r->bias, 4 * word + c, r->dest.channels, 0.0f);
+    }
+    to->inverse = r->dest.inverse;
+    to->least = r->dest.least;
+}
+
+INLINE float map_number(const map_word *w, mts_u32 kind, mts_u32 a, mts_u32 b, int c) {
+    const float x = (float)(a >> (8 * c) & 255u) * w->factor[0] + w->add[0];
+    const float y = (float)(b >> (8 * c) & 255u) * w->factor[1] + w->add[1];
+    if (kind == MTS_BIN_ADD) return x + y;
+    if (kind == MTS_BIN_MUL) return x * y;
+    if (kind == MTS_BIN_MAX) return mts_most(x, y);
+    if (kind == MTS_BIN_MIN) return mts_least(x, y);
+    return x * w->scale[c] + w->bias[c];
+}
+
+INLINE mts_u32 map_one(const map_word *w, mts_u32 kind, mts_u32 a, mts_u32 b) {
+    mts_u32 word = 0;
+    for (int c = 0; c < 4; c++) {
+        const float far = mts_least(mts_most(map_number(w, kind, a, b, c) * w->inverse, -1.0e6f), 1.0e6f);
+        word |= (mts_u32)mts_least(mts_most(mts_rint(far) - w->least, 0.0f), 255.0f) << (8 * c);
+    }
+    return word;
+}
+
+#if MTS_WORDS_DOT
+/* The numbers of channel c of a vector of words. */
+INLINE mts_vec map_numbers(const map_word *w, mts_u32 kind, mts_words a, mts_words b, int c) {
+    const mts_vec x = mts_words_lane(a, c) * mts_vec_splat(w->factor[0]) + mts_vec_splat(w->add[0]);
+    if (kind == MTS_MAP_ALONE) return x * mts_vec_splat(w->scale[c]) + mts_vec_splat(w->bias[c]);
+    const mts_vec y = mts_words_lane(b, c) * mts_vec_splat(w->factor[1]) + mts_vec_splat(w->add[1]);
+    return kind == MTS_BIN_ADD   ? x + y
+           : kind == MTS_BIN_MUL ? x * y
+           : kind == MTS_BIN_MAX ? mts_vec_max(x, y)
+                                 : mts_vec_min(x, y);
+}
+
+INLINE void map_span(mts_real *act, const map_word *w, mts_u32 to, mts_u32 a, mts_u32 b, mts_u32 n, const mts_u32 kind) {
+    const mts_vec inverse = mts_vec_splat(w->inverse);
+    const mts_i32 zero = (mts_i32)(0.0f - w->least);
+    for (mts_u32 i = 0; i < n; i += VEC) {
+        const mts_u32 count = mts_least(n - i, VEC);
+        const mts_words x = (mts_words)mts_words_load_some(act + a + i, count);
+        const mts_words y = (mts_words)mts_words_load_some(act + b + i, count);
+        mts_words_put_some((mts_i32 *)act + to + i,
+                           mts_words_codes(map_numbers(w, kind, x, y, 0) * inverse, map_numbers(w, kind, x, y, 1) * inverse,
+                                           map_numbers(w, kind, x, y, 2) * inverse, map_numbers(w, kind, x, y, 3) * inverse,
+                                           zero),
+                           count);
+    }
+}
+
+/* n words of the result from `to` on, of those from a and b on. */
+INLINE void map_words(mts_real *act, const map_word *w, mts_u32 to, mts_u32 a, mts_u32 b, mts_u32 n, mts_u32 kind) {
+    switch (kind) {
+    case MTS_BIN_ADD: map_span(act, w, to, a, b, n, MTS_BIN_ADD); break;
+    case MTS_BIN_MUL: map_span(act, w, to, a, b, n, MTS_BIN_MUL); break;
+    case MTS_BIN_MAX: map_span(act, w, to, a, b, n, MTS_BIN_MAX); break;
+    case MTS_BIN_MIN: map_span(act, w, to, a, b, n, MTS_BIN_MIN); break;
+    default: map_span(act, w, to, a, a, n, MTS_MAP_ALONE); break;
+    }
+}
+#else
+INLINE void map_words(GLOBAL mts_real *act, const map_word *w, mts_u32 to, mts_u32 a, mts_u32 b, mts_u32 n, mts_u32 kind) {
+    GLOBAL mts_u32 *words = (GLOBAL mts_u32 *)act;
+    for (mts_u32 i = 0; i < n; i++) words[to + i] = map_one(w, kind, words[a + i], words[b + i]);
+}
+#endif
+
+INLINE void map_fill(GLOBAL mts_real *act, mts_u32 from, mts_u32 until, mts_u32 word) {
+    for (mts_u32 i = from; i < until; i++) ((GLOBAL mts_u32 *)act)[i] = word;
+}
+
+/* n numbers of channel c of the words from act offset `from` on. */
+INLINE void map_floats(GLOBAL mts_real *act, GLOBAL const mts_map_params *r, mts_u32 to, mts_u32 from, mts_u32 n, int c) {
+#if MTS_WORDS_DOT
+    for (mts_u32 i = 0; i < n; i += VEC) {
+        const mts_u32 count = mts_least(n - i, VEC);
+        const mts_words x = (mts_words)mts_words_load_some((const float *)act + from + i, count);
+        const mts_vec v = (mts_words_lane(x, c) + mts_vec_splat(r->dest.least)) * mts_vec_splat(r->step);
+        mts_words_put_some((mts_i32 *)act + to + i, (mts_words)v, count);
+    }
+#else
+    for (mts_u32 i = 0; i < n; i++) {
+        const mts_u32 code = ((GLOBAL const mts_u32 *)act)[from + i] >> (8 * c) & 255u;
+        mts_store(act + to + i, ((float)code + r->dest.least) * r->step);
+    }
+#endif
+}
+
+/* The numbers of n rows of word plane q, of which row y begins at act offset `from`, and the zeros beside them. */
+INLINE void map_store(GLOBAL mts_real *act, GLOBAL const mts_map_params *r, mts_u32 q, mts_u32 from, mts_u32 y, mts_u32 n) {
+    GLOBAL const mts_dest_params *f = &r->floats;
+    const mts_u32 channels = r->dest.channels, words = (channels + 3) / 4, planes = r->dest.images * channels;
+    for (mts_u32 c = 0; c < 4 && q % words * 4 + c < channels; c++) {
+        const mts_u32 plane = q / words * channels + q % words * 4 + c, to = f->base - f->gap + plane * f->pitch;
+        for (mts_u32 i = 0; i < n; i++)
+            map_floats(act, r, to + f->gap + (y + i) * f->row, from + i * r->dest.row, r->dest.width, (int)c);
+        mts_rows_zero(act, f, to, y, n);
+        if (plane + 1 == planes && y + n == r->dest.height) mts_zero(act + to + f->pitch, f->tail);
+    }
+}
+
+KERNEL void map_bytes__i32_words(MTS_ARGS) {
+    GLOBAL const mts_map_params *r = MTS_MEMBER(mts_map_params);
+    GLOBAL const mts_codes_dest *d = &r->dest;
+    const mts_u32 words = (d->channels + 3) / 4, q = mts_global_id(1), word = q % words;
+    const mts_u32 each = (d->rows + mts_global_size(0) - 1) / mts_global_size(0);
+    const mts_u32 start = mts_global_id(0) * each, end = mts_least(start + each, d->rows);
+    const mts_u32 zero = (mts_u32)(mts_i32)(0.0f - d->least) * 0x01010101u, plane = d->out + q * d->pitch;
+    map_word w;
+    if (q >= d->images * words || start >= end) return;
+    map_open(&w, pool, r, word);
+    mts_u32 from[2];
+    for (int i = 0; i < 2; i++) { /* an operand without this word counts 0, wherever it is read */
+        const mts_u32 has = mts_least(word, r->in[i].words ? r->in[i].words - 1 : 0);
+        from[i] = r->in[i].src + (q / words * r->in[i].words + has) * r->in[i].pitch;
+    }
+    const mts_u32 top = mts_most(start, d->top), bottom = mts_least(end, d->top + d->height);
+    const int flat = d->row == d->width && r->in[0].row == d->width && r->in[1].row == d->width;
+    mts_u32 done = plane + start * d->row;
+    for (mts_u32 y = top; y < bottom; y++) {
+        const mts_u32 to = plane + y * d->row + d->left, n = flat ? (bottom - top) * d->width : d->width;
+        map_fill(act, done, to, zero);
+        map_words(act, &w, to, from[0] + (y - d->top) * r->in[0].row, from[1] + (y - d->top) * r->in[1].row, n, r->kind);
+        done = to + n;
+        if (flat) break;
+    }
+    map_fill(act, done, end == d->rows ? plane + d->pitch : plane + end * d->row, zero);
+    if (r->floats.base != MTS_PARAM_NONE && top < bottom)
+        map_store(act, r, q, plane + top * d->row + d->left, top - d->top, bottom - top);
+}
+
+#endif

@@ -2,6 +2,7 @@
  * random_net.c: random networks that align, see random_net.h. The oracle is in random_oracle.c.
  */
 #include "support/random_net.h"
+#include "support/random_steps.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,29 +12,18 @@
 
 #define CHANNELS_MOST 24
 
-/* A network while it grows. `family` draws are the same for all tasks, `own` draws are a task's. */
-typedef struct builder {
-    const random_family *plan;
-    mts_graph *graph;
-    mts_arena *arena;
-    uint32_t task, names;
-    uint64_t family, own;
-    uint32_t x; /* the value that grows */
-    bool failed;
-} builder;
-
-static uint32_t draw(uint64_t *state, uint32_t low, uint32_t high)
+uint32_t random_draw(uint64_t *state, uint32_t low, uint32_t high)
 {
     *state = mts_hash(state, sizeof *state, 77);
     return low + (uint32_t)(*state >> 33) % (high - low + 1);
 }
 
-static bool chance(uint64_t *state, uint32_t percent)
+bool random_chance(uint64_t *state, uint32_t percent)
 {
-    return draw(state, 0, 99) < percent;
+    return random_draw(state, 0, 99) < percent;
 }
 
-static const mts_shape *shape_of(const builder *b, uint32_t value)
+const mts_shape *random_shape_of(const random_builder *b, uint32_t value)
 {
     return &b->graph->values[value].shape;
 }
@@ -45,7 +35,7 @@ static float noise(const uint32_t *key, size_t words, uint64_t seed)
     return (float)(hash >> 40) / (float)(1u << 23) - 1.0f;
 }
 
-static const char *fresh_name(builder *b, const char *what)
+const char *random_fresh_name(random_builder *b, const char *what)
 {
     char text[48];
     (void)snprintf(text, sizeof text, "%s%u", what, b->names++);
@@ -54,7 +44,7 @@ static const char *fresh_name(builder *b, const char *what)
 
 /* Weights of layer `layer`: those of the first `shared` rows are the same in all tasks, the others private.
  */
-static uint32_t add_weight(builder *b, const mts_shape *shape, uint32_t layer, uint32_t shared)
+uint32_t random_add_weight(random_builder *b, const mts_shape *shape, uint32_t layer, uint32_t shared)
 {
     const size_t count = mts_shape_count(shape);
     const size_t rows = (size_t)shape->dims[0], row = count / rows;
@@ -65,11 +55,12 @@ static uint32_t add_weight(builder *b, const mts_shape *shape, uint32_t layer, u
                                  i / row < shared ? 0 : b->task + 1};
         data[i] = noise(key, 4, b->plan->seed) * gain;
     }
-    return data ? mts_graph_add_const(b->graph, fresh_name(b, "w"), MTS_TYPE_FLOAT32, shape, data) : MTS_NONE;
+    return data ? mts_graph_add_const(b->graph, random_fresh_name(b, "w"), MTS_TYPE_FLOAT32, shape, data)
+                : MTS_NONE;
 }
 
 /* A vector around `middle`; shared or private as a whole. */
-static uint32_t add_vector(builder *b, uint32_t count, float middle, uint32_t layer, bool shared)
+uint32_t random_add_vector(random_builder *b, uint32_t count, float middle, uint32_t layer, bool shared)
 {
     const mts_shape shape = mts_shape_make(1, (const int64_t[]){count});
     float *data = mts_arena_zero(b->arena, count, sizeof *data);
@@ -77,21 +68,21 @@ static uint32_t add_vector(builder *b, uint32_t count, float middle, uint32_t la
         const uint32_t key[4] = {layer, i, 1u << 20, shared ? 0 : b->task + 1};
         data[i] = middle + 0.3f * noise(key, 4, b->plan->seed);
     }
-    return data ? mts_graph_add_const(b->graph, fresh_name(b, "v"), MTS_TYPE_FLOAT32, &shape, data)
+    return data ? mts_graph_add_const(b->graph, random_fresh_name(b, "v"), MTS_TYPE_FLOAT32, &shape, data)
                 : MTS_NONE;
 }
 
 /* Appends a node; what does not fit the shapes at hand is left out, and false comes back. */
-static bool add_node(builder *b, mts_op op, const uint32_t *inputs, uint32_t count, const mts_attrs *attrs,
-                     uint32_t *value)
+bool random_add_node(random_builder *b, mts_op op, const uint32_t *inputs, uint32_t count,
+                     const mts_attrs *attrs, uint32_t *value)
 {
-    return mts_graph_add_node(b->graph, op, fresh_name(b, "n"), inputs, count, attrs, value, NULL) ==
+    return mts_graph_add_node(b->graph, op, random_fresh_name(b, "n"), inputs, count, attrs, value, NULL) ==
            MTS_STATUS_OK;
 }
 
 static mts_act draw_act(uint64_t *state)
 {
-    switch (draw(state, 0, 5)) {
+    switch (random_draw(state, 0, 5)) {
     case 0:
         return (mts_act){.fn = MTS_FN_LEAKY, .a = 0.1f};
     case 1:
@@ -108,46 +99,50 @@ static mts_act draw_act(uint64_t *state)
 }
 
 /* A convolution of value `x`. All its attributes are the family's; channels may be the task's own. */
-static bool add_conv(builder *b, uint32_t x, uint32_t rows, const mts_attrs_conv *conv, uint32_t residual,
-                     uint32_t *value)
+static bool add_conv(random_builder *b, uint32_t x, uint32_t rows, const mts_attrs_conv *conv,
+                     uint32_t residual, uint32_t *value)
 {
-    const uint32_t layer = draw(&b->family, 0, 1u << 30);
-    const uint32_t share = draw(&b->family, 0, 3);
-    const bool with_scale = chance(&b->family, 30), with_bias = chance(&b->family, 70);
+    const uint32_t layer = random_draw(&b->family, 0, 1u << 30);
+    const uint32_t share = random_draw(&b->family, 0, 3);
+    const bool with_scale = random_chance(&b->family, 30), with_bias = random_chance(&b->family, 70);
     const uint32_t shared = share == 0 ? 0 : share == 1 ? rows / 2 : rows;
-    const int64_t depth = shape_of(b, x)->dims[1] / conv->group;
+    const int64_t depth = random_shape_of(b, x)->dims[1] / conv->group;
     const mts_shape shape =
         mts_shape_make(4, (const int64_t[]){rows, depth, conv->kernel[0], conv->kernel[1]});
-    uint32_t inputs[6] = {x, add_weight(b, &shape, layer, shared), MTS_NONE, MTS_NONE, residual, MTS_NONE};
+    uint32_t inputs[6] = {x,       random_add_weight(b, &shape, layer, shared), MTS_NONE, MTS_NONE, residual,
+                          MTS_NONE};
     if (with_scale) {
-        inputs[2] = add_vector(b, rows, 1.0f, layer + 1, chance(&b->family, 50));
+        inputs[2] = random_add_vector(b, rows, 1.0f, layer + 1, random_chance(&b->family, 50));
     }
     if (with_bias) {
-        inputs[3] = add_vector(b, rows, 0.0f, layer + 2, chance(&b->family, 50));
+        inputs[3] = random_add_vector(b, rows, 0.0f, layer + 2, random_chance(&b->family, 50));
     }
     if (conv->act.fn == MTS_FN_PRELU) {
-        inputs[5] = add_vector(b, rows, 0.2f, layer + 3, false);
+        inputs[5] = random_add_vector(b, rows, 0.2f, layer + 3, false);
     }
     const mts_attrs attrs = {.conv = *conv};
-    return add_node(b, MTS_OP_CONV, inputs, 6, &attrs, value);
+    return random_add_node(b, MTS_OP_CONV, inputs, 6, &attrs, value);
 }
 
 static mts_attrs_conv draw_window(uint64_t *state)
 {
     static const uint32_t kernels[6][2] = {{3, 3}, {1, 1}, {3, 3}, {5, 5}, {1, 3}, {2, 2}};
-    const uint32_t *kernel = kernels[draw(state, 0, 5)];
-    const uint32_t stride = draw(state, 0, 9);
+    const uint32_t *kernel = kernels[random_draw(state, 0, 5)];
+    const uint32_t stride = random_draw(state, 0, 9);
     mts_attrs_conv conv = {.group = 1};
     for (int i = 0; i < 2; i++) {
         conv.kernel[i] = kernel[i];
-        conv.stride[i] = stride < 5 ? 1 : stride < 8 ? 2 : draw(state, 1, 5); /* at times skips pixels */
-        conv.dilation[i] = chance(state, 20) ? 2 : 1;
-        conv.pad[i] = (int32_t)draw(state, 0, kernel[i] / 2 + 1);
-        conv.pad[i + 2] = chance(state, 60) ? conv.pad[i] : (int32_t)draw(state, 0, kernel[i] / 2 + 1);
+        conv.stride[i] = stride < 5   ? 1
+                         : stride < 8 ? 2
+                                      : random_draw(state, 1, 5); /* at times skips pixels */
+        conv.dilation[i] = random_chance(state, 20) ? 2 : 1;
+        conv.pad[i] = (int32_t)random_draw(state, 0, kernel[i] / 2 + 1);
+        conv.pad[i + 2] =
+            random_chance(state, 60) ? conv.pad[i] : (int32_t)random_draw(state, 0, kernel[i] / 2 + 1);
     }
-    if (chance(state, 12)) { /* windows that stand in the padding alone */
+    if (random_chance(state, 12)) { /* windows that stand in the padding alone */
         for (int i = 0; i < 4; i++) {
-            conv.pad[i] = (int32_t)(conv.kernel[i % 2] + draw(state, 0, 2));
+            conv.pad[i] = (int32_t)(conv.kernel[i % 2] + random_draw(state, 0, 2));
         }
     }
     conv.act = draw_act(state);
@@ -155,51 +150,52 @@ static mts_attrs_conv draw_window(uint64_t *state)
 }
 
 /* The family's number of channels, or sometimes the task's own. */
-static uint32_t draw_channels(builder *b)
+static uint32_t draw_channels(random_builder *b)
 {
-    const uint32_t common = draw(&b->family, 1, CHANNELS_MOST), own = draw(&b->own, 1, CHANNELS_MOST);
-    return chance(&b->own, 30) && !b->plan->equal ? own : common;
+    const uint32_t common = random_draw(&b->family, 1, CHANNELS_MOST),
+                   own = random_draw(&b->own, 1, CHANNELS_MOST);
+    return random_chance(&b->own, 30) && !b->plan->equal ? own : common;
 }
 
 /* A filter along one axis, far longer than the image, whose end lies in the padding. */
-static void step_long(builder *b)
+static void step_long(random_builder *b)
 {
     mts_attrs_conv conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1};
-    const uint32_t axis = chance(&b->family, 75) ? 1 : 0, length = draw(&b->family, 100, 400);
+    const uint32_t axis = random_chance(&b->family, 75) ? 1 : 0, length = random_draw(&b->family, 100, 400);
     const uint32_t channels = draw_channels(b);
     conv.kernel[axis] = length;
-    conv.stride[axis] = chance(&b->family, 70) ? 1 : draw(&b->family, 2, 6);
+    conv.stride[axis] = random_chance(&b->family, 70) ? 1 : random_draw(&b->family, 2, 6);
     conv.pad[axis] = (int32_t)(length / 2);
-    conv.pad[axis + 2] = (int32_t)(length - length / 2 - draw(&b->family, 1, 5));
+    conv.pad[axis + 2] = (int32_t)(length - length / 2 - random_draw(&b->family, 1, 5));
     conv.act = draw_act(&b->family);
     (void)add_conv(b, b->x, channels % 5 + 1, &conv, MTS_NONE, &b->x);
 }
 
-static void step_conv(builder *b)
+static void step_conv(random_builder *b)
 {
     const mts_attrs_conv conv = draw_window(&b->family);
     (void)add_conv(b, b->x, draw_channels(b), &conv, MTS_NONE, &b->x);
 }
 
 /* Depthwise with any multiplier, or groups. */
-static void step_groups(builder *b)
+static void step_groups(random_builder *b)
 {
     mts_attrs_conv conv = draw_window(&b->family);
-    const uint32_t channels = (uint32_t)shape_of(b, b->x)->dims[1];
-    const bool depthwise = chance(&b->family, 60);
-    const uint32_t multiplier = draw(&b->family, 1, 2);
+    const uint32_t channels = (uint32_t)random_shape_of(b, b->x)->dims[1];
+    const bool depthwise = random_chance(&b->family, 60);
+    const uint32_t multiplier = random_draw(&b->family, 1, 2);
     conv.group = depthwise ? channels : channels % 3 == 0 ? 3 : channels % 2 == 0 ? 2 : 1;
     if (channels * multiplier <= 2 * CHANNELS_MOST) {
         (void)add_conv(b, b->x, channels * multiplier, &conv, MTS_NONE, &b->x);
     }
 }
 
-static void step_residual(builder *b)
+static void step_residual(random_builder *b)
 {
     mts_attrs_conv conv = {
         .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .pad = {1, 1, 1, 1}, .group = 1};
-    const uint32_t channels = (uint32_t)shape_of(b, b->x)->dims[1];
-    const bool fused = chance(&b->family, 60);
+    const uint32_t channels = (uint32_t)random_shape_of(b, b->x)->dims[1];
+    const bool fused = random_chance(&b->family, 60);
     uint32_t y = b->x;
     conv.act = draw_act(&b->family);
     if (!add_conv(b, b->x, draw_channels(b), &conv, MTS_NONE, &y)) {
@@ -212,76 +208,77 @@ static void step_residual(builder *b)
     uint32_t z = y;
     if (add_conv(b, y, channels, &conv, MTS_NONE, &z)) {
         const mts_attrs attrs = {.binary = {.kind = MTS_BIN_ADD, .act = {.fn = MTS_FN_RELU}}};
-        (void)add_node(b, MTS_OP_BINARY, (const uint32_t[]){z, b->x}, 2, &attrs, &b->x);
+        (void)random_add_node(b, MTS_OP_BINARY, (const uint32_t[]){z, b->x}, 2, &attrs, &b->x);
     }
 }
 
-static void step_pool(builder *b)
+static void step_pool(random_builder *b)
 {
-    mts_attrs attrs = {.pool = {.kind = draw(&b->family, 0, 1)}};
-    const uint32_t kernel = draw(&b->family, 2, 3), stride = draw(&b->family, 1, 2);
+    mts_attrs attrs = {.pool = {.kind = random_draw(&b->family, 0, 1)}};
+    const uint32_t kernel = random_draw(&b->family, 2, 3), stride = random_draw(&b->family, 1, 2);
     for (int i = 0; i < 2; i++) {
         attrs.pool.kernel[i] = kernel;
         attrs.pool.stride[i] = stride;
         attrs.pool.dilation[i] = 1;
-        attrs.pool.pad[i] = (int32_t)draw(&b->family, 0, 1);
-        attrs.pool.pad[i + 2] = (int32_t)draw(&b->family, 0, 1);
+        attrs.pool.pad[i] = (int32_t)random_draw(&b->family, 0, 1);
+        attrs.pool.pad[i + 2] = (int32_t)random_draw(&b->family, 0, 1);
     }
-    attrs.pool.ceil = draw(&b->family, 0, 1);
-    attrs.pool.include_pad = draw(&b->family, 0, 1);
-    (void)add_node(b, MTS_OP_POOL, &b->x, 1, &attrs, &b->x);
+    attrs.pool.ceil = random_draw(&b->family, 0, 1);
+    attrs.pool.include_pad = random_draw(&b->family, 0, 1);
+    (void)random_add_node(b, MTS_OP_POOL, &b->x, 1, &attrs, &b->x);
 }
 
-static void step_concat(builder *b)
+static void step_concat(random_builder *b)
 {
     mts_attrs_conv conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1};
     const mts_attrs attrs = {.concat = {.axis = 1}};
-    const bool twice = chance(&b->family, 20);
+    const bool twice = random_chance(&b->family, 20);
     uint32_t y = b->x;
     conv.act = draw_act(&b->family);
-    if (shape_of(b, b->x)->dims[1] > CHANNELS_MOST ||
+    if (random_shape_of(b, b->x)->dims[1] > CHANNELS_MOST ||
         (!twice && !add_conv(b, b->x, draw_channels(b), &conv, MTS_NONE, &y))) {
         return;
     }
-    (void)add_node(b, MTS_OP_CONCAT, (const uint32_t[]){b->x, y, b->x}, twice ? 3 : 2, &attrs, &b->x);
+    (void)random_add_node(b, MTS_OP_CONCAT, (const uint32_t[]){b->x, y, b->x}, twice ? 3 : 2, &attrs, &b->x);
 }
 
-static void step_scale(builder *b)
+static void step_scale(random_builder *b)
 {
-    const uint32_t channels = (uint32_t)shape_of(b, b->x)->dims[1], layer = draw(&b->family, 0, 1u << 30);
+    const uint32_t channels = (uint32_t)random_shape_of(b, b->x)->dims[1],
+                   layer = random_draw(&b->family, 0, 1u << 30);
     const mts_attrs attrs = {.unary = {.act = draw_act(&b->family)}};
     const bool prelu = attrs.unary.act.fn == MTS_FN_PRELU;
-    const uint32_t inputs[4] = {b->x, add_vector(b, channels, 1.0f, layer, true),
-                                add_vector(b, channels, 0.0f, layer + 1, false),
-                                prelu ? add_vector(b, channels, 0.2f, layer + 2, false) : MTS_NONE};
-    (void)add_node(b, MTS_OP_SCALE, inputs, prelu ? 4 : 3, &attrs, &b->x);
+    const uint32_t inputs[4] = {b->x, random_add_vector(b, channels, 1.0f, layer, true),
+                                random_add_vector(b, channels, 0.0f, layer + 1, false),
+                                prelu ? random_add_vector(b, channels, 0.2f, layer + 2, false) : MTS_NONE};
+    (void)random_add_node(b, MTS_OP_SCALE, inputs, prelu ? 4 : 3, &attrs, &b->x);
 }
 
-static void step_unary(builder *b)
+static void step_unary(random_builder *b)
 {
     static const uint32_t kinds[5] = {MTS_FN_RELU, MTS_FN_TANH, MTS_FN_SILU, MTS_FN_HARD_SWISH, MTS_FN_ABS};
-    const mts_attrs attrs = {.unary = {.act = {.fn = kinds[draw(&b->family, 0, 4)]}}};
-    (void)add_node(b, MTS_OP_UNARY, &b->x, 1, &attrs, &b->x);
+    const mts_attrs attrs = {.unary = {.act = {.fn = kinds[random_draw(&b->family, 0, 4)]}}};
+    (void)random_add_node(b, MTS_OP_UNARY, &b->x, 1, &attrs, &b->x);
 }
 
 /* A gate a channel, computed from the mean image. */
-static void step_gate(builder *b)
+static void step_gate(random_builder *b)
 {
     const mts_attrs mean = {.reduce = {.kind = MTS_REDUCE_MEAN, .axes = 12, .keep = 1}};
     const mts_attrs gate = {.binary = {.kind = MTS_BIN_MUL}};
     const mts_attrs_conv conv = {
         .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1, .act = {.fn = MTS_FN_SIGMOID}};
     uint32_t y = b->x;
-    if (add_node(b, MTS_OP_REDUCE, &b->x, 1, &mean, &y) &&
-        add_conv(b, y, (uint32_t)shape_of(b, b->x)->dims[1], &conv, MTS_NONE, &y)) {
-        (void)add_node(b, MTS_OP_BINARY, (const uint32_t[]){b->x, y}, 2, &gate, &b->x);
+    if (random_add_node(b, MTS_OP_REDUCE, &b->x, 1, &mean, &y) &&
+        add_conv(b, y, (uint32_t)random_shape_of(b, b->x)->dims[1], &conv, MTS_NONE, &y)) {
+        (void)random_add_node(b, MTS_OP_BINARY, (const uint32_t[]){b->x, y}, 2, &gate, &b->x);
     }
 }
 
 /* Channel shuffle: reshape, transpose, reshape. */
-static void step_shuffle(builder *b)
+static void step_shuffle(random_builder *b)
 {
-    const mts_shape s = *shape_of(b, b->x);
+    const mts_shape s = *random_shape_of(b, b->x);
     const int64_t groups = s.dims[1] % 2 == 0 ? 2 : 1;
     mts_attrs split = {
         .reshape = {.shape = mts_shape_make(
@@ -289,16 +286,16 @@ static void step_shuffle(builder *b)
     const mts_attrs turn = {.transpose = {.perm = {0, 2, 1, 3, 4}}};
     const mts_attrs join = {.reshape = {.shape = s}};
     uint32_t y = b->x;
-    if (add_node(b, MTS_OP_RESHAPE, &b->x, 1, &split, &y) &&
-        add_node(b, MTS_OP_TRANSPOSE, &y, 1, &turn, &y)) {
-        (void)add_node(b, MTS_OP_RESHAPE, &y, 1, &join, &b->x);
+    if (random_add_node(b, MTS_OP_RESHAPE, &b->x, 1, &split, &y) &&
+        random_add_node(b, MTS_OP_TRANSPOSE, &y, 1, &turn, &y)) {
+        (void)random_add_node(b, MTS_OP_RESHAPE, &y, 1, &join, &b->x);
     }
 }
 
-static void step_resize(builder *b)
+static void step_resize(random_builder *b)
 {
-    const mts_shape *s = shape_of(b, b->x);
-    mts_attrs attrs = {.resize = {.mode = draw(&b->family, 0, 1),
+    const mts_shape *s = random_shape_of(b, b->x);
+    mts_attrs attrs = {.resize = {.mode = random_draw(&b->family, 0, 1),
                                   .coord = MTS_COORD_ASYMMETRIC,
                                   .round = MTS_ROUND_FLOOR,
                                   .scale = {2.0f, 2.0f},
@@ -306,48 +303,48 @@ static void step_resize(builder *b)
     attrs.resize.out[0] = (uint32_t)s->dims[2] * 2;
     attrs.resize.out[1] = (uint32_t)s->dims[3] * 2;
     if (s->dims[2] <= 10 && s->dims[3] <= 10) {
-        (void)add_node(b, MTS_OP_RESIZE, &b->x, 1, &attrs, &b->x);
+        (void)random_add_node(b, MTS_OP_RESIZE, &b->x, 1, &attrs, &b->x);
     }
 }
 
-static void step_pad(builder *b)
+static void step_pad(random_builder *b)
 {
     mts_attrs attrs = {.pad = {.mode = MTS_PAD_CONSTANT, .value = 0.5f}};
     for (int i = 2; i < 4; i++) {
-        attrs.pad.before[i] = draw(&b->family, 0, 2);
-        attrs.pad.after[i] = draw(&b->family, 0, 2);
+        attrs.pad.before[i] = random_draw(&b->family, 0, 2);
+        attrs.pad.after[i] = random_draw(&b->family, 0, 2);
     }
-    (void)add_node(b, MTS_OP_PAD, &b->x, 1, &attrs, &b->x);
+    (void)random_add_node(b, MTS_OP_PAD, &b->x, 1, &attrs, &b->x);
 }
 
 /* Every second column, rows backwards. */
-static void step_slice(builder *b)
+static void step_slice(random_builder *b)
 {
-    const mts_shape *s = shape_of(b, b->x);
+    const mts_shape *s = random_shape_of(b, b->x);
     mts_attrs attrs = {.slice = {.step = {1, 1, 1, 1}}};
     for (int i = 0; i < 4; i++) {
         attrs.slice.size[i] = s->dims[i];
     }
-    if (chance(&b->family, 50)) {
+    if (random_chance(&b->family, 50)) {
         attrs.slice.start[2] = s->dims[2] - 1;
         attrs.slice.step[2] = -1;
     }
     attrs.slice.step[3] = 2;
     attrs.slice.size[3] = (s->dims[3] + 1) / 2;
     if (s->dims[3] > 6) {
-        (void)add_node(b, MTS_OP_SLICE, &b->x, 1, &attrs, &b->x);
+        (void)random_add_node(b, MTS_OP_SLICE, &b->x, 1, &attrs, &b->x);
     }
 }
 
 /* Two convolutions of one value that reach differently far beyond its border; their sum goes on. */
-static void step_branches(builder *b)
+static void step_branches(random_builder *b)
 {
     mts_attrs_conv wide = {
         .kernel = {5, 5}, .stride = {1, 1}, .dilation = {1, 1}, .pad = {2, 2, 2, 2}, .group = 1};
     mts_attrs_conv far = {
         .kernel = {3, 3}, .stride = {1, 1}, .dilation = {2, 2}, .pad = {2, 2, 2, 2}, .group = 1};
     const mts_attrs add = {.binary = {.kind = MTS_BIN_ADD}};
-    const uint32_t stride = draw(&b->family, 1, 2), channels = draw_channels(b);
+    const uint32_t stride = random_draw(&b->family, 1, 2), channels = draw_channels(b);
     uint32_t y = b->x, z = b->x;
     for (int i = 0; i < 2; i++) {
         wide.stride[i] = far.stride[i] = stride;
@@ -355,191 +352,137 @@ static void step_branches(builder *b)
     wide.act = draw_act(&b->family);
     far.act = draw_act(&b->family);
     if (add_conv(b, b->x, channels, &wide, MTS_NONE, &y) && add_conv(b, b->x, channels, &far, MTS_NONE, &z)) {
-        (void)add_node(b, MTS_OP_BINARY, (const uint32_t[]){y, z}, 2, &add, &b->x);
+        (void)random_add_node(b, MTS_OP_BINARY, (const uint32_t[]){y, z}, 2, &add, &b->x);
     }
 }
 
 /* A transposed convolution that reads what a convolution may have padded. */
-static void step_deconv(builder *b)
+static void step_deconv(random_builder *b)
 {
     mts_attrs attrs = {.conv = {.kernel = {3, 2}, .dilation = {1, 1}, .pad = {1, 0, 0, 1}, .group = 1}};
-    const uint32_t rows = draw(&b->family, 1, 8), layer = draw(&b->family, 0, 1u << 30);
-    const int64_t channels = shape_of(b, b->x)->dims[1];
+    const uint32_t rows = random_draw(&b->family, 1, 8), layer = random_draw(&b->family, 0, 1u << 30);
+    const int64_t channels = random_shape_of(b, b->x)->dims[1];
     const mts_shape shape = mts_shape_make(4, (const int64_t[]){channels, rows, 3, 2});
-    attrs.conv.stride[0] = draw(&b->family, 1, 2);
-    attrs.conv.stride[1] = draw(&b->family, 1, 2);
+    attrs.conv.stride[0] = random_draw(&b->family, 1, 2);
+    attrs.conv.stride[1] = random_draw(&b->family, 1, 2);
     attrs.conv.act.fn = MTS_FN_RELU;
-    const uint32_t inputs[3] = {b->x,
-                                add_weight(b, &shape, layer, draw(&b->family, 0, 1) ? (uint32_t)channels : 0),
-                                add_vector(b, rows, 0.0f, layer + 1, true)};
-    if (shape_of(b, b->x)->dims[2] <= 12 && shape_of(b, b->x)->dims[3] <= 12) {
-        (void)add_node(b, MTS_OP_DECONV, inputs, 3, &attrs, &b->x);
+    const uint32_t inputs[3] = {
+        b->x, random_add_weight(b, &shape, layer, random_draw(&b->family, 0, 1) ? (uint32_t)channels : 0),
+        random_add_vector(b, rows, 0.0f, layer + 1, true)};
+    if (random_shape_of(b, b->x)->dims[2] <= 12 && random_shape_of(b, b->x)->dims[3] <= 12) {
+        (void)random_add_node(b, MTS_OP_DECONV, inputs, 3, &attrs, &b->x);
     }
 }
 
-static void step_lrn(builder *b)
+static void step_lrn(random_builder *b)
 {
     const mts_attrs attrs = {
-        .lrn = {.size = draw(&b->family, 1, 5), .alpha = 0.1f, .beta = 0.75f, .bias = 1.0f}};
-    (void)add_node(b, MTS_OP_LRN, &b->x, 1, &attrs, &b->x);
+        .lrn = {.size = random_draw(&b->family, 1, 5), .alpha = 0.1f, .beta = 0.75f, .bias = 1.0f}};
+    (void)random_add_node(b, MTS_OP_LRN, &b->x, 1, &attrs, &b->x);
 }
 
 /* Channels or rows in another order, some of them twice. */
-static void step_gather(builder *b)
+static void step_gather(random_builder *b)
 {
-    const mts_attrs attrs = {.gather = {.axis = draw(&b->family, 1, 2)}};
-    const int64_t size = shape_of(b, b->x)->dims[attrs.gather.axis];
+    const mts_attrs attrs = {.gather = {.axis = random_draw(&b->family, 1, 2)}};
+    const int64_t size = random_shape_of(b, b->x)->dims[attrs.gather.axis];
     const mts_shape shape = mts_shape_make(1, (const int64_t[]){size});
     int32_t *index = mts_arena_zero(b->arena, (size_t)size, sizeof *index);
     for (int64_t i = 0; index && i < size; i++) {
-        index[i] = (int32_t)draw(&b->family, 0, (uint32_t)size - 1);
+        index[i] = (int32_t)random_draw(&b->family, 0, (uint32_t)size - 1);
     }
     const uint32_t inputs[2] = {
-        b->x, mts_graph_add_const(b->graph, fresh_name(b, "i"), MTS_TYPE_INT32, &shape, index)};
-    (void)add_node(b, MTS_OP_GATHER, inputs, 2, &attrs, &b->x);
+        b->x, mts_graph_add_const(b->graph, random_fresh_name(b, "i"), MTS_TYPE_INT32, &shape, index)};
+    (void)random_add_node(b, MTS_OP_GATHER, inputs, 2, &attrs, &b->x);
 }
 
 /* The image's columns times a matrix, and a softmax along any dimension. */
-static void step_matmul(builder *b)
+static void step_matmul(random_builder *b)
 {
     const mts_attrs attrs = {.matmul = {.alpha = 0.5f, .beta = 1.0f}};
-    const uint32_t columns = draw(&b->family, 2, 12), layer = draw(&b->family, 0, 1u << 30);
-    const mts_shape shape = mts_shape_make(2, (const int64_t[]){shape_of(b, b->x)->dims[3], columns});
-    const mts_attrs soft = {.softmax = {.axis = draw(&b->family, 1, 3)}};
-    const uint32_t inputs[2] = {b->x, add_weight(b, &shape, layer, chance(&b->family, 50) ? 1000 : 0)};
-    const bool with_softmax = chance(&b->family, 40);
-    if (add_node(b, MTS_OP_MATMUL, inputs, 2, &attrs, &b->x) && with_softmax) {
-        (void)add_node(b, MTS_OP_SOFTMAX, &b->x, 1, &soft, &b->x);
+    const uint32_t columns = random_draw(&b->family, 2, 12), layer = random_draw(&b->family, 0, 1u << 30);
+    const mts_shape shape = mts_shape_make(2, (const int64_t[]){random_shape_of(b, b->x)->dims[3], columns});
+    const mts_attrs soft = {.softmax = {.axis = random_draw(&b->family, 1, 3)}};
+    const uint32_t inputs[2] = {
+        b->x, random_add_weight(b, &shape, layer, random_chance(&b->family, 50) ? 1000 : 0)};
+    const bool with_softmax = random_chance(&b->family, 40);
+    if (random_add_node(b, MTS_OP_MATMUL, inputs, 2, &attrs, &b->x) && with_softmax) {
+        (void)random_add_node(b, MTS_OP_SOFTMAX, &b->x, 1, &soft, &b->x);
     }
 }
 
 /* The mean of the rows, expanded to the image again; dimensions dropped and brought back on the way. */
-static void step_expand(builder *b)
+static void step_expand(random_builder *b)
 {
-    const mts_shape s = *shape_of(b, b->x);
-    const mts_attrs mean = {.reduce = {.kind = draw(&b->family, MTS_REDUCE_MEAN, MTS_REDUCE_MIN), .axes = 4}};
+    const mts_shape s = *random_shape_of(b, b->x);
+    const mts_attrs mean = {
+        .reduce = {.kind = random_draw(&b->family, MTS_REDUCE_MEAN, MTS_REDUCE_MIN), .axes = 4}};
     const mts_attrs back = {
         .reshape = {.shape = mts_shape_make(4, (const int64_t[]){s.dims[0], s.dims[1], 1, s.dims[3]})}};
     const mts_attrs wide = {.reshape = {.shape = s}};
     const mts_attrs sub = {.binary = {.kind = MTS_BIN_SUB}};
     uint32_t y = b->x;
-    if (add_node(b, MTS_OP_REDUCE, &b->x, 1, &mean, &y) && add_node(b, MTS_OP_RESHAPE, &y, 1, &back, &y) &&
-        add_node(b, MTS_OP_EXPAND, &y, 1, &wide, &y)) {
-        (void)add_node(b, MTS_OP_BINARY, (const uint32_t[]){b->x, y}, 2, &sub, &b->x);
+    if (random_add_node(b, MTS_OP_REDUCE, &b->x, 1, &mean, &y) &&
+        random_add_node(b, MTS_OP_RESHAPE, &y, 1, &back, &y) &&
+        random_add_node(b, MTS_OP_EXPAND, &y, 1, &wide, &y)) {
+        (void)random_add_node(b, MTS_OP_BINARY, (const uint32_t[]){b->x, y}, 2, &sub, &b->x);
     }
 }
 
-/* Sums along a dimension of the picture. */
-static void step_scan(builder *b)
+static void add_output(random_builder *b, uint32_t value)
 {
-    const mts_attrs attrs = {.scan = {.axis = draw(&b->family, 2, 3),
-                                      .exclusive = draw(&b->family, 0, 1),
-                                      .reverse = draw(&b->family, 0, 1)}};
-    const mts_attrs tame = {.unary = {.act = {.fn = MTS_FN_TANH}}};
-    if (add_node(b, MTS_OP_UNARY, &b->x, 1, &tame, &b->x)) {
-        (void)add_node(b, MTS_OP_SCAN, &b->x, 1, &attrs, &b->x);
-    }
-}
-
-/* Every column sorted, or minus its largest, its smallest element: what positions that rounding moves give too. */
-static void step_positions(builder *b)
-{
-    const mts_shape s = *shape_of(b, b->x);
-    const bool sorts = chance(&b->family, 50);
-    const mts_shape planes =
-        mts_shape_make(3, (const int64_t[]){s.dims[0] * s.dims[1], s.dims[2], s.dims[3]});
-    const mts_attrs rows = {.reshape = {.shape = planes}}, back = {.reshape = {.shape = s}}, none = {0};
-    const mts_attrs turn = {.transpose = {.perm = {0, 2, 1}}}, sub = {.binary = {.kind = MTS_BIN_SUB}};
-    const mts_attrs order = {.order = {.count = (uint32_t)s.dims[2], .largest = draw(&b->family, 0, 1)}};
-    const mts_attrs arg = {.reduce = {.kind = draw(&b->family, MTS_REDUCE_ARG_MAX, MTS_REDUCE_ARG_MIN_LAST),
-                                      .axes = 2,
-                                      .keep = 1}};
-    uint32_t y = b->x, at = b->x;
-    bool good = add_node(b, MTS_OP_RESHAPE, &b->x, 1, &rows, &y);
-    if (sorts) {
-        good = good && add_node(b, MTS_OP_TRANSPOSE, &y, 1, &turn, &at) &&
-               add_node(b, MTS_OP_ORDER, &at, 1, &order, &at) &&
-               add_node(b, MTS_OP_TRANSPOSE, &at, 1, &turn, &at);
-    } else {
-        good = good && add_node(b, MTS_OP_REDUCE, &y, 1, &arg, &at);
-    }
-    good = good && add_node(b, MTS_OP_TAKE, (const uint32_t[]){y, at}, 2, &none, &at);
-    if (good && !sorts) {
-        good = add_node(b, MTS_OP_BINARY, (const uint32_t[]){y, at}, 2, &sub, &at);
-    }
-    if (good) {
-        (void)add_node(b, MTS_OP_RESHAPE, &at, 1, &back, &b->x);
-    }
-}
-
-/* The picture at other positions, which float16 holds exactly. */
-static void step_sample(builder *b)
-{
-    const mts_shape s = *shape_of(b, b->x);
-    const mts_attrs attrs = {.sample = {.mode = draw(&b->family, MTS_RESIZE_NEAREST, MTS_RESIZE_CUBIC),
-                                        .padding = draw(&b->family, 0, 2),
-                                        .align = draw(&b->family, 0, 1)}};
-    const mts_shape shape = mts_shape_make(4, (const int64_t[]){s.dims[0], s.dims[2], s.dims[3], 2});
-    const size_t count = mts_shape_count(&shape);
-    float *grid = mts_arena_zero(b->arena, count, sizeof *grid);
-    for (size_t i = 0; grid && i < count; i++) {
-        grid[i] = ((float)draw(&b->family, 0, 150) - 75.0f) / 64.0f;
-    }
-    const uint32_t inputs[2] = {
-        b->x, mts_graph_add_const(b->graph, fresh_name(b, "g"), MTS_TYPE_FLOAT32, &shape, grid)};
-    (void)add_node(b, MTS_OP_SAMPLE, inputs, 2, &attrs, &b->x);
-}
-
-static void add_output(builder *b, uint32_t value)
-{
-    if (mts_graph_add_output(b->graph, fresh_name(b, "out"), value, MTS_TYPE_FLOAT32, shape_of(b, value),
-                             NULL) != MTS_STATUS_OK) {
+    if (mts_graph_add_output(b->graph, random_fresh_name(b, "out"), value, MTS_TYPE_FLOAT32,
+                             random_shape_of(b, value), NULL) != MTS_STATUS_OK) {
         b->failed = true;
     }
 }
 
 /* Flattened, or the mean image; fully connected layers; a softmax over [N, K]. */
-static void add_head(builder *b)
+static void add_head(random_builder *b)
 {
     const mts_attrs mean = {.reduce = {.kind = MTS_REDUCE_MEAN, .axes = 12, .keep = 1}};
     mts_attrs_conv conv = {
         .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1, .act = {.fn = MTS_FN_RELU}};
-    const mts_shape s = *shape_of(b, b->x);
+    const mts_shape s = *random_shape_of(b, b->x);
     const mts_attrs flat = {
         .reshape = {.shape = mts_shape_make(
                         4, (const int64_t[]){s.dims[0], s.dims[1] * s.dims[2] * s.dims[3], 1, 1})}};
-    const bool flatten = chance(&b->family, 50);
-    (void)(flatten ? add_node(b, MTS_OP_RESHAPE, &b->x, 1, &flat, &b->x)
-                   : add_node(b, MTS_OP_REDUCE, &b->x, 1, &mean, &b->x));
-    (void)add_conv(b, b->x, draw(&b->family, 8, 40), &conv, MTS_NONE, &b->x);
+    const bool flatten = random_chance(&b->family, 50);
+    (void)(flatten ? random_add_node(b, MTS_OP_RESHAPE, &b->x, 1, &flat, &b->x)
+                   : random_add_node(b, MTS_OP_REDUCE, &b->x, 1, &mean, &b->x));
+    (void)add_conv(b, b->x, random_draw(&b->family, 8, 40), &conv, MTS_NONE, &b->x);
     conv.act.fn = MTS_FN_NONE;
-    (void)add_conv(b, b->x, 2 + draw(&b->own, 0, 8), &conv, MTS_NONE, &b->x);
+    (void)add_conv(b, b->x, 2 + random_draw(&b->own, 0, 8), &conv, MTS_NONE, &b->x);
     const mts_attrs row = {
-        .reshape = {.shape = mts_shape_make(2, (const int64_t[]){s.dims[0], shape_of(b, b->x)->dims[1]})}};
+        .reshape = {.shape =
+                        mts_shape_make(2, (const int64_t[]){s.dims[0], random_shape_of(b, b->x)->dims[1]})}};
     const mts_attrs soft = {.softmax = {.axis = 1}};
-    (void)add_node(b, MTS_OP_RESHAPE, &b->x, 1, &row, &b->x);
-    if (chance(&b->family, 50)) {
-        (void)add_node(b, MTS_OP_SOFTMAX, &b->x, 1, &soft, &b->x);
+    (void)random_add_node(b, MTS_OP_RESHAPE, &b->x, 1, &row, &b->x);
+    if (random_chance(&b->family, 50)) {
+        (void)random_add_node(b, MTS_OP_SOFTMAX, &b->x, 1, &soft, &b->x);
     }
 }
 
-static void add_steps(builder *b)
+static void add_steps(random_builder *b)
 {
-    static void (*const steps[])(builder *) = {
-        step_conv,   step_conv,     step_conv,      step_residual, step_residual, step_groups, step_pool,
-        step_concat, step_scale,    step_unary,     step_gate,     step_shuffle,  step_resize, step_pad,
-        step_slice,  step_branches, step_deconv,    step_lrn,      step_gather,   step_matmul, step_expand,
-        step_long,   step_scan,     step_positions, step_sample};
-    enum { STEPS = sizeof steps / sizeof *steps, NET_STEPS = STEPS - 3 };
+    static void (*const steps[])(random_builder *) = {
+        step_conv,          step_conv,        step_conv,        step_residual,
+        step_residual,      step_groups,      step_pool,        step_concat,
+        step_scale,         step_unary,       step_gate,        step_shuffle,
+        step_resize,        step_pad,         step_slice,       step_branches,
+        step_deconv,        step_lrn,         step_gather,      step_matmul,
+        step_expand,        step_long,        random_step_scan, random_step_positions,
+        random_step_sample, random_step_norm, random_step_recur};
+    enum { STEPS = sizeof steps / sizeof *steps, NET_STEPS = STEPS - 5 };
     for (uint32_t i = 0; i < b->plan->steps; i++) {
-        const uint32_t kind = draw(&b->family, 0, b->plan->net ? NET_STEPS - 1 : STEPS - 1);
-        const bool out = chance(&b->family, 15);
+        const uint32_t kind = random_draw(&b->family, 0, b->plan->net ? NET_STEPS - 1 : STEPS - 1);
+        const bool out = random_chance(&b->family, 15);
         const uint64_t after = mts_hash(&b->family, sizeof b->family, i); /* however much the step draws */
-        const mts_shape *s = shape_of(b, b->x);
+        const mts_shape *s = random_shape_of(b, b->x);
         if (s->dims[2] <= 40 && s->dims[3] <= 40) {
             steps[kind](b);
         }
-        if (chance(&b->own, 8) && !b->plan->equal) {
+        if (random_chance(&b->own, 8) && !b->plan->equal) {
             step_unary(b); /* a node that the other tasks lack */
         }
         b->family = after;
@@ -551,7 +494,7 @@ static void add_steps(builder *b)
 
 mts_graph *random_net(const random_family *family, uint32_t task, mts_arena *arena)
 {
-    builder b = {.plan = family, .arena = arena, .task = family->equal ? 0 : task};
+    random_builder b = {.plan = family, .arena = arena, .task = family->equal ? 0 : task};
     b.family = mts_hash(&family->seed, sizeof family->seed, 1);
     b.own = mts_hash(&family->seed, sizeof family->seed, 2 + b.task);
     b.graph = mts_graph_create(arena, "net");
@@ -559,8 +502,9 @@ mts_graph *random_net(const random_family *family, uint32_t task, mts_arena *are
         return NULL;
     }
     uint64_t *size = family->common || family->equal ? &b.family : &b.own;
-    const int64_t channels = draw(&b.family, 1, 4);
-    const int64_t batch = chance(size, 25) ? 2 : 1, rows = draw(size, 5, 20), columns = draw(size, 5, 20);
+    const int64_t channels = random_draw(&b.family, 1, 4);
+    const int64_t batch = random_chance(size, 25) ? 2 : 1, rows = random_draw(size, 5, 20),
+                  columns = random_draw(size, 5, 20);
     b.family = mts_hash(&family->seed, sizeof family->seed, 3);
     const mts_shape shape = mts_shape_make(4, (const int64_t[]){batch, channels, rows, columns});
     b.x = mts_graph_add_input(b.graph, "input", MTS_TYPE_FLOAT32, &shape);

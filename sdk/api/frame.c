@@ -5,10 +5,8 @@
 
 #include "api/api.h"
 
-void mts_frame_default(mts_frame *frame)
+void mts_frame_default_sized(mts_frame *frame, size_t size)
 {
-    if (frame) {
-        memset(frame, 0, sizeof *frame);
-        frame->size = sizeof *frame;
-    }
+    const mts_frame defaults = {.size = sizeof(mts_frame)};
+    mts_sized_default(frame, size, &defaults);
 }

@@ -152,11 +152,10 @@ static mts_status first_device_open(mts_runtime *runtime, const mts_runtime_opti
     return MTS_STATUS_OK;
 }
 
-void mts_runtime_options_default(mts_runtime_options *options)
+void mts_runtime_options_default_sized(mts_runtime_options *options, size_t size)
 {
-    if (options) {
-        *options = (mts_runtime_options){.size = sizeof *options};
-    }
+    const mts_runtime_options defaults = {.size = sizeof(mts_runtime_options)};
+    mts_sized_default(options, size, &defaults);
 }
 
 mts_status mts_runtime_create(const mts_runtime_options *options, mts_runtime **out)

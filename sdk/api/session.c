@@ -185,12 +185,11 @@ static mts_status session_build(mts_session *session, const mts_session_options 
                                                        : status;
 }
 
-void mts_session_options_default(mts_session_options *options)
+void mts_session_options_default_sized(mts_session_options *options, size_t size)
 {
-    if (options) {
-        *options = (mts_session_options){
-            .size = sizeof *options, .strategy = MTS_STRATEGY_COMPACT, .frames_in_flight = 1};
-    }
+    const mts_session_options defaults = {
+        .size = sizeof(mts_session_options), .strategy = MTS_STRATEGY_COMPACT, .frames_in_flight = 1};
+    mts_sized_default(options, size, &defaults);
 }
 
 mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle, const mts_session_options *options,

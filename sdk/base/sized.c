@@ -42,6 +42,17 @@ mts_status mts_sized_read(void *options, size_t known, const void *given, const 
     return status;
 }
 
+void mts_sized_default(void *out, size_t size, const void *defaults)
+{
+    if (!out || size < sizeof size) {
+        return;
+    }
+    const size_t known = size_of(defaults);
+    memset(out, 0, size);
+    memcpy(out, defaults, size < known ? size : known);
+    memcpy(out, &size, sizeof size);
+}
+
 mts_status mts_check_kind(const char *where, const char *field, int value, int most, mts_error *error)
 {
     return value >= 0 && value <= most

@@ -34,6 +34,13 @@ mts_status mts_sized_check(const void *sized, size_t known, const char *name, mt
  */
 mts_status mts_sized_read(void *options, size_t known, const void *given, const char *name, mts_error *error);
 
+/*
+ * Fills a caller's struct of `size` bytes with `defaults`, which begin with their own size: bytes that the caller's
+ * struct does not have are not written, those that this library does not know become 0. The struct's size becomes
+ * `size`. `out` may be NULL.
+ */
+void mts_sized_default(void *out, size_t size, const void *defaults);
+
 /* Refuses a value of an enumeration, or a flag, that this library does not know. The sentence begins with
  * `where` and names the field. */
 mts_status mts_check_kind(const char *where, const char *field, int value, int most, mts_error *error);

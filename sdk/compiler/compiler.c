@@ -15,12 +15,10 @@ static void caller_log(void *context, mts_log_severity severity, const char *tex
     options->log(options->context, severity, text);
 }
 
-void mtsc_options_default(mtsc_options *options)
+void mtsc_options_default_sized(mtsc_options *options, size_t size)
 {
-    if (options) {
-        memset(options, 0, sizeof(*options));
-        options->size = sizeof(*options);
-    }
+    const mtsc_options defaults = {.size = sizeof(mtsc_options)};
+    mts_sized_default(options, size, &defaults);
 }
 
 mts_status mtsc_compiler_create(const mtsc_options *options, mtsc_compiler **out)

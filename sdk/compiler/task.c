@@ -13,15 +13,10 @@
 
 #define LABELS_MAX 1000000u
 
-void mtsc_task_default(mtsc_task *task)
+void mtsc_task_default_sized(mtsc_task *task, size_t size)
 {
-    if (task) {
-        memset(task, 0, sizeof(*task));
-        task->size = sizeof(*task);
-        for (int i = 0; i < 4; i++) {
-            task->std[i] = 1.0f;
-        }
-    }
+    const mtsc_task defaults = {.size = sizeof(mtsc_task), .std = {1.0f, 1.0f, 1.0f, 1.0f}};
+    mts_sized_default(task, size, &defaults);
 }
 
 void mts_compiler_drop_tasks(mtsc_compiler *compiler, size_t count)

@@ -71,13 +71,14 @@ static const step steps[] = {
                                {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
 };
 
-mts_status mts_kit_roi_default(mts_kit_roi_kind kind, mts_kit_roi_rule *rule)
+mts_status mts_kit_roi_default_sized(mts_kit_roi_kind kind, mts_kit_roi_rule *rule, size_t size)
 {
     if ((size_t)kind >= sizeof steps / sizeof steps[0]) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    *rule = steps[kind].rule;
-    rule->size = sizeof *rule;
+    mts_kit_roi_rule defaults = steps[kind].rule;
+    defaults.size = sizeof defaults;
+    mts_kit_sized_default(rule, size, &defaults);
     return MTS_STATUS_OK;
 }
 

@@ -28,4 +28,21 @@ static inline bool mts_kit_sized_read(void *options, size_t known, const void *g
     return true;
 }
 
+/*
+ * Fills a caller's struct of `size` bytes with `defaults`, which begin with their own size: bytes that the caller's
+ * struct does not have are not written, those that this library does not know become 0. The struct's size becomes
+ * `size`. `out` may be NULL.
+ */
+static inline void mts_kit_sized_default(void *out, size_t size, const void *defaults)
+{
+    size_t known = 0;
+    memcpy(&known, defaults, sizeof known);
+    if (!out || size < sizeof size) {
+        return;
+    }
+    memset(out, 0, size);
+    memcpy(out, defaults, size < known ? size : known);
+    memcpy(out, &size, sizeof size);
+}
+
 #endif

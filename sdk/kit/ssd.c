@@ -17,17 +17,18 @@ static const mts_kit_ssd known[] = {
         {.width = 224, .height = 224, .layers = 5, .steps = {8, 16, 32, 32, 32}, .points = 4},
 };
 
-mts_status mts_kit_ssd_default(mts_kit_ssd_kind kind, mts_kit_ssd *ssd)
+mts_status mts_kit_ssd_default_sized(mts_kit_ssd_kind kind, mts_kit_ssd *ssd, size_t size)
 {
     if ((size_t)kind >= sizeof known / sizeof known[0]) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    *ssd = known[kind];
-    ssd->size = sizeof *ssd;
-    ssd->anchors_each = 2;
-    ssd->scale = (float)ssd->width;
-    ssd->least_score = 0.5f;
-    ssd->nms = (mts_kit_nms_options){.size = sizeof ssd->nms, .overlap = 0.3f, .blend = 1};
+    mts_kit_ssd defaults = known[kind];
+    defaults.size = sizeof defaults;
+    defaults.anchors_each = 2;
+    defaults.scale = (float)defaults.width;
+    defaults.least_score = 0.5f;
+    defaults.nms = (mts_kit_nms_options){.size = sizeof defaults.nms, .overlap = 0.3f, .blend = 1};
+    mts_kit_sized_default(ssd, size, &defaults);
     return MTS_STATUS_OK;
 }
 

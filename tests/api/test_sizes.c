@@ -148,6 +148,31 @@ static void results_of_an_unknown_size_are_refused_and_not_written(void **state)
     }
 }
 
+/* A caller's struct may be shorter or longer than the one that the library was built with. */
+static void defaults_fill_the_caller_s_struct_and_no_byte_behind_it(void **state)
+{
+    (void)state;
+    const size_t whole = sizeof(mts_session_options);
+    const size_t sizes[] = {sizeof(size_t), 2 * sizeof(size_t), whole - sizeof(size_t), whole, whole + 24};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        mts_session_options known;
+        unsigned char bytes[sizeof(mts_session_options) + 64];
+        memset(bytes, 0x5a, sizeof bytes);
+        mts_session_options_default(&known);
+        mts_session_options_default_sized((mts_session_options *)(void *)bytes, sizes[i]);
+        known.size = sizes[i];
+        const size_t common = sizes[i] < whole ? sizes[i] : whole;
+        assert_memory_equal(bytes, &known, common);
+        for (size_t at = common; at < sizeof bytes; at++) {
+            assert_int_equal(bytes[at], at < sizes[i] ? 0 : 0x5a);
+        }
+    }
+    unsigned char short_of_a_size[sizeof(size_t)] = {0};
+    mts_runtime_options_default_sized((mts_runtime_options *)(void *)short_of_a_size, 4);
+    assert_int_equal(short_of_a_size[0], 0);
+    mts_runtime_options_default_sized(NULL, sizeof(mts_runtime_options));
+}
+
 static void options_of_an_older_header_keep_the_defaults_of_what_they_lack(void **state)
 {
     api_fixture other;
@@ -235,6 +260,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(results_of_an_older_header_are_filled_to_their_end, setup, teardown),
         cmocka_unit_test_setup_teardown(results_of_an_unknown_size_are_refused_and_not_written, setup,
                                         teardown),
+        cmocka_unit_test(defaults_fill_the_caller_s_struct_and_no_byte_behind_it),
         cmocka_unit_test_setup_teardown(options_of_an_older_header_keep_the_defaults_of_what_they_lack, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_frame_of_an_older_header_is_host_memory, setup, teardown),

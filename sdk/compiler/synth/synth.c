@@ -175,17 +175,16 @@ static mts_status synthesize(const mtsc_synth_options *synth, const char *path, 
     return status;
 }
 
-void mtsc_synth_options_default(mtsc_synth_options *options)
+void mtsc_synth_options_default_sized(mtsc_synth_options *options, size_t size)
 {
-    if (options) {
-        *options = (mtsc_synth_options){.size = sizeof *options,
-                                        .arch = MTSC_ARCH_RESNET18,
-                                        .tasks = 8,
-                                        .share = 0.9,
-                                        .input = 224,
-                                        .classes = 10,
-                                        .seed = 1};
-    }
+    const mtsc_synth_options defaults = {.size = sizeof(mtsc_synth_options),
+                                         .arch = MTSC_ARCH_RESNET18,
+                                         .tasks = 8,
+                                         .share = 0.9,
+                                         .input = 224,
+                                         .classes = 10,
+                                         .seed = 1};
+    mts_sized_default(options, size, &defaults);
 }
 
 static mts_status check_arguments(const mtsc_synth_options *synth, const char *path,

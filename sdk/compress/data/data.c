@@ -49,11 +49,10 @@ struct mts_data {
     bool locks;          /* `lock` and `made` exist */
 };
 
-void mtsz_data_default(mtsz_data *data)
+void mtsz_data_default_sized(mtsz_data *data, size_t size)
 {
-    if (data) {
-        *data = (mtsz_data){.size = sizeof *data};
-    }
+    const mtsz_data defaults = {.size = sizeof(mtsz_data)};
+    mts_sized_default(data, size, &defaults);
 }
 
 static mts_status check_source(const mtsz_data *source, mts_error *error)

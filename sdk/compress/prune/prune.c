@@ -346,11 +346,11 @@ mts_status mts_prune_bundle(const char *bundle_path, const mtsz_data *data, cons
     return status;
 }
 
-void mtsz_prune_options_default(mtsz_prune_options *options)
+void mtsz_prune_options_default_sized(mtsz_prune_options *options, size_t size)
 {
-    if (options) {
-        *options = (mtsz_prune_options){.size = sizeof(*options), .ratio = 0.5, .round = 1, .refit = 1};
-    }
+    const mtsz_prune_options defaults = {
+        .size = sizeof(mtsz_prune_options), .ratio = 0.5, .round = 1, .refit = 1};
+    mts_sized_default(options, size, &defaults);
 }
 
 mts_status mtsz_prune(const char *bundle_path, const mtsz_data *data, const mtsz_prune_options *prune,

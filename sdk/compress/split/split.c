@@ -244,15 +244,14 @@ static mts_status arguments_check(const char *path, const mtsz_data *data, const
     return defect ? mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect) : MTS_STATUS_OK;
 }
 
-void mtsz_split_options_default(mtsz_split_options *options)
+void mtsz_split_options_default_sized(mtsz_split_options *options, size_t size)
 {
-    if (options) {
-        *options = (mtsz_split_options){.size = sizeof *options,
-                                        .groups = 2,
-                                        .ratio = 0.5,
-                                        .criterion = MTSZ_CRITERION_HYBRID,
-                                        .seed = 1};
-    }
+    const mtsz_split_options defaults = {.size = sizeof(mtsz_split_options),
+                                         .groups = 2,
+                                         .ratio = 0.5,
+                                         .criterion = MTSZ_CRITERION_HYBRID,
+                                         .seed = 1};
+    mts_sized_default(options, size, &defaults);
 }
 
 /* The caller's options, with progress that never goes back, although each subnet and step counts from 0. */

@@ -40,16 +40,11 @@ static double seconds_since(uint64_t start_ns)
 
 /* ---- options ---- */
 
-void mtsz_zip_options_default(mtsz_zip_options *options)
+void mtsz_zip_options_default_sized(mtsz_zip_options *options, size_t size)
 {
-    if (options) {
-        memset(options, 0, sizeof(*options));
-        options->size = sizeof(*options);
-        options->share = 0.9;
-        options->round = 4;
-        options->max_change = 100.0;
-        options->seed = 1;
-    }
+    const mtsz_zip_options defaults = {
+        .size = sizeof(mtsz_zip_options), .share = 0.9, .round = 4, .max_change = 100.0, .seed = 1};
+    mts_sized_default(options, size, &defaults);
 }
 
 static bool all_named(const char *const *names, uint32_t count)

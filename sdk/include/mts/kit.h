@@ -206,9 +206,12 @@ typedef struct mts_kit_ssd {
  * Fills in a known detector.
  * @param kind which one
  * @param ssd written
+ * @param size of the struct in the caller's header; no byte behind it is written
  * @return OK. INVALID_ARGUMENT: the kind is unknown; nothing is written.
  */
-MTS_API mts_status mts_kit_ssd_default(mts_kit_ssd_kind kind, mts_kit_ssd *ssd);
+MTS_API mts_status mts_kit_ssd_default_sized(mts_kit_ssd_kind kind, mts_kit_ssd *ssd, size_t size);
+/* mts_kit_ssd_default_sized with the size that the struct has in this header. */
+#define mts_kit_ssd_default(kind, ssd) mts_kit_ssd_default_sized((kind), (ssd), sizeof(mts_kit_ssd))
 /*
  * Computes the centres of the anchors (Liu et al., SSD, ECCV 2016, section 2.2; MediaPipe's
  * SsdAnchorsCalculator with offsets of 0.5). They come grid by grid and row by row; the anchors of
@@ -406,9 +409,12 @@ typedef struct mts_kit_roi_rule {
  * Fills in the rule of a known step.
  * @param kind which one
  * @param rule written
+ * @param size of the struct in the caller's header; no byte behind it is written
  * @return OK. INVALID_ARGUMENT: the kind is unknown; nothing is written.
  */
-MTS_API mts_status mts_kit_roi_default(mts_kit_roi_kind kind, mts_kit_roi_rule *rule);
+MTS_API mts_status mts_kit_roi_default_sized(mts_kit_roi_kind kind, mts_kit_roi_rule *rule, size_t size);
+/* mts_kit_roi_default_sized with the size that the struct has in this header. */
+#define mts_kit_roi_default(kind, rule) mts_kit_roi_default_sized((kind), (rule), sizeof(mts_kit_roi_rule))
 /*
  * Makes the rectangle of a detection from its box and its key points.
  * @param rule how it is made

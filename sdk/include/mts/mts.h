@@ -162,8 +162,12 @@ typedef struct mts_runtime_options {
 /*
  * Sets the size and every default.
  * @param options may be NULL
+ * @param size of the struct in the caller's header; no byte behind it is written
  */
-MTS_API void mts_runtime_options_default(mts_runtime_options *options);
+MTS_API void mts_runtime_options_default_sized(mts_runtime_options *options, size_t size);
+/* mts_runtime_options_default_sized with the size that the struct has in this header. */
+#define mts_runtime_options_default(options)                                                                 \
+    mts_runtime_options_default_sized((options), sizeof(mts_runtime_options))
 /*
  * Opens a device.
  * @param options NULL: the defaults
@@ -207,8 +211,11 @@ MTS_API mts_status mts_runtime_measure(mts_runtime *runtime, mts_ceilings *out);
 /*
  * Sets frame->size, and every other field to its default, 0.
  * @param frame may be NULL
+ * @param size of the struct in the caller's header; no byte behind it is written
  */
-MTS_API void mts_frame_default(mts_frame *frame);
+MTS_API void mts_frame_default_sized(mts_frame *frame, size_t size);
+/* mts_frame_default_sized with the size that the struct has in this header. */
+#define mts_frame_default(frame) mts_frame_default_sized((frame), sizeof(mts_frame))
 
 /* ---- bundles ---- */
 
@@ -360,8 +367,12 @@ typedef struct mts_session_options {
 /*
  * Sets the size and every default.
  * @param options may be NULL
+ * @param size of the struct in the caller's header; no byte behind it is written
  */
-MTS_API void mts_session_options_default(mts_session_options *options);
+MTS_API void mts_session_options_default_sized(mts_session_options *options, size_t size);
+/* mts_session_options_default_sized with the size that the struct has in this header. */
+#define mts_session_options_default(options)                                                                 \
+    mts_session_options_default_sized((options), sizeof(mts_session_options))
 /*
  * Creates a session: plans, builds kernels and uploads weights. Measured decisions are kept in the
  * runtime's cache_dir. A simpler kernel replaces one that does not build or run;

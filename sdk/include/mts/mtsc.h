@@ -145,15 +145,21 @@ typedef struct mtsc_task {
  * Sets the size and every default.
  *
  * @param options written; NULL is accepted.
+ * @param size of the struct in the caller's header; no byte behind it is written
  */
-MTS_API void mtsc_options_default(mtsc_options *options);
+MTS_API void mtsc_options_default_sized(mtsc_options *options, size_t size);
+/* mtsc_options_default_sized with the size that the struct has in this header. */
+#define mtsc_options_default(options) mtsc_options_default_sized((options), sizeof(mtsc_options))
 
 /*
  * Sets the size and every default.
  *
  * @param task written; NULL is accepted.
+ * @param size of the struct in the caller's header; no byte behind it is written
  */
-MTS_API void mtsc_task_default(mtsc_task *task);
+MTS_API void mtsc_task_default_sized(mtsc_task *task, size_t size);
+/* mtsc_task_default_sized with the size that the struct has in this header. */
+#define mtsc_task_default(task) mtsc_task_default_sized((task), sizeof(mtsc_task))
 
 /*
  * Creates a compiler without tasks.
@@ -327,8 +333,12 @@ typedef struct mtsc_synth_options {
  * Sets the size and every default.
  *
  * @param options written; NULL is accepted.
+ * @param size of the struct in the caller's header; no byte behind it is written
  */
-MTS_API void mtsc_synth_options_default(mtsc_synth_options *options);
+MTS_API void mtsc_synth_options_default_sized(mtsc_synth_options *options, size_t size);
+/* mtsc_synth_options_default_sized with the size that the struct has in this header. */
+#define mtsc_synth_options_default(options)                                                                  \
+    mtsc_synth_options_default_sized((options), sizeof(mtsc_synth_options))
 
 /*
  * Writes a bundle of networks with random weights. Layers share weights as MTSZ_FORM_UXYZ says

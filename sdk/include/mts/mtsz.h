@@ -55,8 +55,11 @@ typedef struct mtsz_data {
  * Sets the size, and no images.
  *
  * @param data written; NULL is accepted.
+ * @param size of the struct in the caller's header; no byte behind it is written
  */
-MTS_API void mtsz_data_default(mtsz_data *data);
+MTS_API void mtsz_data_default_sized(mtsz_data *data, size_t size);
+/* mtsz_data_default_sized with the size that the struct has in this header. */
+#define mtsz_data_default(data) mtsz_data_default_sized((data), sizeof(mtsz_data))
 
 /* ---- zip ---- */
 
@@ -174,8 +177,11 @@ typedef struct mtsz_zip_report {
  * Sets the size and every default.
  *
  * @param options written; NULL is accepted.
+ * @param size of the struct in the caller's header; no byte behind it is written
  */
-MTS_API void mtsz_zip_options_default(mtsz_zip_options *options);
+MTS_API void mtsz_zip_options_default_sized(mtsz_zip_options *options, size_t size);
+/* mtsz_zip_options_default_sized with the size that the struct has in this header. */
+#define mtsz_zip_options_default(options) mtsz_zip_options_default_sized((options), sizeof(mtsz_zip_options))
 
 /*
  * Makes the tasks of a bundle share weights by multi-task zipping (MTZ, NeurIPS 2018; docs/ZIP.md).
@@ -268,8 +274,12 @@ typedef struct mtsz_prune_report {
  * Sets the size and every default.
  *
  * @param options written; NULL is accepted.
+ * @param size of the struct in the caller's header; no byte behind it is written
  */
-MTS_API void mtsz_prune_options_default(mtsz_prune_options *options);
+MTS_API void mtsz_prune_options_default_sized(mtsz_prune_options *options, size_t size);
+/* mtsz_prune_options_default_sized with the size that the struct has in this header. */
+#define mtsz_prune_options_default(options)                                                                  \
+    mtsz_prune_options_default_sized((options), sizeof(mtsz_prune_options))
 
 /*
  * Removes channels of tasks, together with all weights that belong to them (docs/PRUNE.md).
@@ -336,8 +346,12 @@ typedef struct mtsz_split_report {
  * Sets the size and every default.
  *
  * @param options written; NULL is accepted.
+ * @param size of the struct in the caller's header; no byte behind it is written
  */
-MTS_API void mtsz_split_options_default(mtsz_split_options *options);
+MTS_API void mtsz_split_options_default_sized(mtsz_split_options *options, size_t size);
+/* mtsz_split_options_default_sized with the size that the struct has in this header. */
+#define mtsz_split_options_default(options)                                                                  \
+    mtsz_split_options_default_sized((options), sizeof(mtsz_split_options))
 
 /*
  * Splits a classifier into K subnets. Each of them knows one group of the classes (sensAI, MLSys

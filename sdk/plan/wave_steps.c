@@ -17,6 +17,10 @@ typedef struct ordering {
     mts_arena *arena;
     mts_wave_request request;
     mts_dependencies after;
+    /* By the model, with a launch for each step. */
+    uint64_t time;
+    /* Elements of the arena at most. */
+    uint64_t most;
     mts_error *error;
 } ordering;
 
@@ -84,8 +88,7 @@ static mts_status open(ordering *o, const mts_plan_waves *waves)
     return find_dependencies(o);
 }
 
-/* By the model, with a launch for each step. */
-static mts_status time_of_steps(const ordering *o, uint64_t *time)
+static mts_status time_of_steps(ordering *o)
 {
     uint32_t *wave = mts_arena_zero(o->arena, o->plan->step_count, sizeof *wave);
     if (!wave) {
@@ -94,7 +97,7 @@ static mts_status time_of_steps(const ordering *o, uint64_t *time)
     for (uint32_t i = 0; i < o->plan->step_count; i++) {
         wave[i] = i;
     }
-    return mts_waves_time(&o->request, wave, o->plan->step_count, o->arena, time, o->error);
+    return mts_waves_time(&o->request, wave, o->plan->step_count, o->arena, &o->time, o->error);
 }
 
 /* ---- the plan in another order ---- */
@@ -152,51 +155,69 @@ static mts_status apply(const ordering *o, const mts_wave_schedule *schedule, co
     return MTS_STATUS_OK;
 }
 
-/* Waves of so many groups at a time; *fits: they save time and have the memory. */
-static mts_status try_groups(ordering *o, uint32_t groups, uint64_t time, uint64_t most, mts_span *spans,
-                             uint64_t *peak, bool *saves, bool *fits)
+/* Waves of so many groups at a time. */
+typedef struct trial {
+    mts_wave_schedule schedule;
+    mts_span *spans;
+    uint64_t peak;
+    /* It takes less time than the steps one by one; and it has the memory. */
+    bool saves, fits;
+} trial;
+
+static mts_status try_groups(ordering *o, uint32_t groups, bool late, const mts_span *spans, trial *out)
 {
     const mts_plan *plan = o->plan;
-    mts_wave_schedule schedule;
-    mts_span *own = mts_arena_zero(o->arena, plan->storage_count, sizeof *own);
     uint32_t *group = mts_arena_zero(o->arena, plan->storage_count, sizeof *group);
-    uint64_t end = 0;
+    *out = (trial){.spans = mts_arena_zero(o->arena, plan->storage_count, sizeof *spans)};
     o->request.open = groups;
-    mts_status status = own && group ? MTS_STATUS_OK : mts_fail_memory(o->error);
-    MTS_TRY(status, mts_waves_find(&o->request, o->arena, &schedule, o->error));
-    *saves = status == MTS_STATUS_OK && schedule.time <= time - time / GAIN_PARTS;
-    *fits = false;
-    if (status != MTS_STATUS_OK || !*saves) {
+    o->request.late = late;
+    mts_status status = out->spans && group ? MTS_STATUS_OK : mts_fail_memory(o->error);
+    MTS_TRY(status, mts_waves_find(&o->request, o->arena, &out->schedule, o->error));
+    out->saves = status == MTS_STATUS_OK && out->schedule.time <= o->time - o->time / GAIN_PARTS;
+    if (!out->saves) {
         return status;
     }
-    memcpy(own, spans, plan->storage_count * sizeof *own);
-    set_lifetimes(plan, &schedule, group, own);
-    status = mts_arena_place(own, plan->storage_count, MTS_PLAN_ALIGN, o->arena->allocator, &end, o->error);
-    *fits = status == MTS_STATUS_OK && end <= most;
-    if (*fits) {
-        memcpy(spans, own, plan->storage_count * sizeof *own);
-        *peak = end;
-        status = apply(o, &schedule, own);
-    }
+    memcpy(out->spans, spans, plan->storage_count * sizeof *spans);
+    set_lifetimes(plan, &out->schedule, group, out->spans);
+    status = mts_arena_place(out->spans, plan->storage_count, MTS_PLAN_ALIGN, o->arena->allocator, &out->peak,
+                             o->error);
+    out->fits = status == MTS_STATUS_OK && out->peak <= o->most;
     return status;
+}
+
+/* The faster one of two, or the late one, which holds less memory, where that takes hardly longer. */
+static const trial *choose(const trial *at_once, const trial *late)
+{
+    const uint64_t time = at_once->schedule.time;
+    const bool close = late->fits && late->schedule.time <= time + time / GAIN_PARTS;
+    const bool less = late->peak <= at_once->peak;
+    return at_once->fits && !(close && less) ? at_once : late->fits ? late : NULL;
 }
 
 mts_status mts_wave_steps_place(mts_plan *plan, const mts_plan_waves *waves, const mts_lanes_limits *limits,
                                 mts_span *spans, mts_arena *arena, uint64_t *peak, mts_error *error)
 {
     ordering o = {.plan = plan, .arena = arena, .error = error};
-    uint64_t time = 0;
+    const trial *best = NULL;
+    trial trials[2];
     bool saves = true;
-    bool fits = false;
     mts_status status =
         mts_arena_place(spans, plan->storage_count, MTS_PLAN_ALIGN, arena->allocator, peak, error);
     const uint64_t allowed = *peak + *peak / 10 + limits->spare;
-    const uint64_t most = allowed < limits->peak ? allowed : limits->peak;
+    o.most = allowed < limits->peak ? allowed : limits->peak;
     MTS_TRY(status, open(&o, waves));
-    MTS_TRY(status, time_of_steps(&o, &time));
+    MTS_TRY(status, time_of_steps(&o));
     for (uint32_t groups = plan->stitched->group_count;
-         status == MTS_STATUS_OK && saves && !fits && groups > 0; groups -= groups > 8 ? groups / 4 : 1) {
-        status = try_groups(&o, groups, time, most, spans, peak, &saves, &fits);
+         status == MTS_STATUS_OK && saves && !best && groups > 0; groups -= groups > 8 ? groups / 4 : 1) {
+        status = try_groups(&o, groups, false, spans, &trials[0]);
+        MTS_TRY(status, try_groups(&o, groups, true, spans, &trials[1]));
+        saves = status == MTS_STATUS_OK && (trials[0].saves || trials[1].saves);
+        best = saves ? choose(&trials[0], &trials[1]) : NULL;
+    }
+    if (best) {
+        memcpy(spans, best->spans, plan->storage_count * sizeof *spans);
+        *peak = best->peak;
+        status = apply(&o, &best->schedule, spans);
     }
     mts_dependencies_release(&o.after, arena->allocator);
     return status;

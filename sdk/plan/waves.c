@@ -87,28 +87,41 @@ static void restart(scheduler *s)
     }
 }
 
+/* A node without a group may always run. */
+static bool may_run(const scheduler *s, uint32_t node)
+{
+    const uint32_t group = s->request->nodes[node].group;
+    return group == MTS_NONE || s->begun[group];
+}
+
+/* Waves that have to follow at least, if only nodes run that may. */
+static uint32_t left_chain(const scheduler *s)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < s->ready_count; i++) {
+        const uint32_t height = s->height[s->ready[i]];
+        most = may_run(s, s->ready[i]) && height > most ? height : most;
+    }
+    return most;
+}
+
 /* Begins groups while the limit allows it, those with the longest chains first: short ones then run beside them. */
 static void begin_groups(scheduler *s)
 {
+    uint32_t chain = s->request->late ? left_chain(s) : 0;
     while (s->open < s->request->open) {
         uint32_t next = MTS_NONE;
         for (uint32_t g = 0; g < s->request->group_count; g++) {
             const bool waits = !s->begun[g] && s->left[g] > 0;
             next = waits && (next == MTS_NONE || s->longest[g] > s->longest[next]) ? g : next;
         }
-        if (next == MTS_NONE) {
+        if (next == MTS_NONE || s->longest[next] < chain) {
             return;
         }
         s->begun[next] = true;
         s->open++;
+        chain = s->request->late && chain < s->longest[next] ? s->longest[next] : chain;
     }
-}
-
-/* A node without a group may always run. */
-static bool may_run(const scheduler *s, uint32_t node)
-{
-    const uint32_t group = s->request->nodes[node].group;
-    return group == MTS_NONE || s->begun[group];
 }
 
 /* A power of a height, which may lose low bits. */

@@ -35,6 +35,9 @@ typedef struct mts_wave_request {
     uint32_t group_count;
     /* Groups that have begun and not ended at most; what they hold in memory lives at the same time. At least 1. */
     uint32_t open;
+    /* A group begins when its longest chain is as long as what is left of those that have begun, so that all end together.
+       Else at once. The first layers of networks are the largest: they then live one after another. */
+    bool late;
     mts_wave_device device;
 } mts_wave_request;
 

@@ -213,7 +213,9 @@ static mts_status launch_pack(mts_encoding *encoding, const uint32_t *which, uin
     uint32_t *heights = mts_encode_heights(encoding, count);
     mts_encoded_launch launch = {.kernel = "pack_bytes__i32_words",
                                  .defines = mts_launch_defines(encoding->device, encoding->precision),
-                                 .label = "floats to codes",
+                                 .label = encoding->plan->conversions[which[0]].from != MTS_NONE
+                                              ? "codes to phases"
+                                              : "floats to codes",
                                  .members = count};
     uint32_t pitch = 0, planes = 0;
     for (uint32_t i = 0; params && i < count; i++) {

@@ -3,9 +3,12 @@
  */
 #include "plan/codes.h"
 
+#include "plan/conversion.h"
+
 /* ---- operators between convolutions ---- */
 
-bool mts_codes_are_stored(const mts_plan *plan, uint32_t value)
+/* Whether the member that computes a value can store its codes. */
+static bool is_stored(const mts_plan *plan, uint32_t value)
 {
     const mts_stitched *s = plan->stitched;
     const uint32_t producer = value != MTS_NONE ? s->values[value].member : MTS_NONE;
@@ -55,7 +58,7 @@ static bool pays(const mts_plan *plan, const mts_member *member, bool floats, bo
     const bool pool = mts_member_node(plan->stitched, member)->op == MTS_OP_POOL;
     bool all = true, any = false;
     for (uint32_t i = 0; i < member->input_count; i++) {
-        const bool stored = mts_codes_are_stored(plan, member->inputs[i]);
+        const bool stored = is_stored(plan, member->inputs[i]);
         all = all && (stored || member->inputs[i] == MTS_NONE);
         any = any || stored;
     }
@@ -95,10 +98,46 @@ mts_status mts_codes_choose(mts_plan *plan, mts_arena *arena, mts_error *error)
 
 /* ---- who stores what ---- */
 
+/* The codes of a value without a stride. */
+static uint32_t planes_of(mts_plan *plan, uint32_t value)
+{
+    const uint32_t stride[2] = {1, 1};
+    return mts_conversion_of(plan, value, stride, true);
+}
+
+/* Operators that compute with codes read and store planes of them. Convolutions' phases of a value that is stored as codes
+ * are made of those. Borders are those of convolutions. */
+static void add_planes(mts_plan *plan, uint32_t member)
+{
+    const mts_member *m = &plan->stitched->members[member];
+    mts_member_plan *how = &plan->members[member];
+    if (how->variant == MTS_VARIANT_BYTES && is_stored(plan, m->inputs[0])) {
+        (void)planes_of(plan, m->inputs[0]);
+    }
+    if (how->variant != MTS_VARIANT_CODES) {
+        return;
+    }
+    how->input_conversion = planes_of(plan, m->inputs[0]);
+    if (m->input_count > 1 && m->inputs[1] != MTS_NONE) {
+        how->residual_conversion = planes_of(plan, m->inputs[1]);
+    }
+    (void)planes_of(plan, m->output);
+}
+
+/* What operators other than convolutions read or store is the whole image. */
+static void enlarge(mts_conversion *c, const mts_shape *shape)
+{
+    const uint32_t rows = c->top + (uint32_t)shape->dims[2], columns = c->left + (uint32_t)shape->dims[3];
+    if (c->codes && c->stride[0] == 1 && c->stride[1] == 1) {
+        c->rows = c->rows > rows ? c->rows : rows;
+        c->columns = c->columns > columns ? c->columns : columns;
+    }
+}
+
 static void link_conversion(mts_plan *plan, uint32_t conversion)
 {
     mts_conversion *c = &plan->conversions[conversion];
-    if (!c->codes || c->stride[0] != 1 || c->stride[1] != 1 || !mts_codes_are_stored(plan, c->value)) {
+    if (!c->codes || c->stride[0] != 1 || c->stride[1] != 1 || !is_stored(plan, c->value)) {
         return;
     }
     c->producer = plan->stitched->values[c->value].member;
@@ -139,7 +178,11 @@ static bool reads_linked(const mts_plan *plan, uint32_t member, uint32_t i)
 void mts_codes_link(mts_plan *plan)
 {
     const mts_stitched *s = plan->stitched;
+    for (uint32_t m = 0; m < s->member_count; m++) {
+        add_planes(plan, m);
+    }
     for (uint32_t i = 0; i < plan->conversion_count; i++) {
+        enlarge(&plan->conversions[i], &s->values[plan->conversions[i].value].shape);
         link_conversion(plan, i);
     }
     for (uint32_t i = 0; i < plan->conversion_count; i++) {

@@ -13,12 +13,11 @@
  */
 mts_status mts_codes_choose(mts_plan *plan, mts_arena *arena, mts_error *error);
 
-/* Whether the member that computes a value can store its codes. */
-bool mts_codes_are_stored(const mts_plan *plan, uint32_t value);
-
-/* Gives conversions to codes without a stride to the member that computes their value where it can store them, makes
- * others of the same value of those, and finds members whose output itself nothing reads. All members' variants and input
- * conversions are known. */
+/*
+ * Adds conversions to codes for operators that compute with them. Gives those without a stride to the member that computes
+ * their value where it can store them, and makes others of the same value of those. Finds members whose output itself
+ * nothing reads. All members' variants, convolutions' input conversions and their borders are known.
+ */
 void mts_codes_link(mts_plan *plan);
 
 #endif

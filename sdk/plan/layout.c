@@ -4,6 +4,7 @@
 #include "plan/layout.h"
 
 #include "plan/codes.h"
+#include "plan/conversion.h"
 #include "plan/places.h"
 
 /* A value's own storage, or a conversion (index value_count + conversion), while classes are formed. */
@@ -115,29 +116,6 @@ static mts_input_kind input_kind(const layouter *l, uint32_t value)
     return in_arena ? MTS_INPUT_ARENA : (mts_input_kind)l->inputs[value];
 }
 
-/* The space-to-depth conversion of a value with this stride, of floats or of codes, added on first use. */
-static uint32_t space_to_depth_of(layouter *l, uint32_t value, const uint32_t stride[2], bool codes)
-{
-    mts_plan *plan = l->plan;
-    for (uint32_t i = 0; i < plan->conversion_count; i++) {
-        const mts_conversion *c = &plan->conversions[i];
-        if (c->value == value && c->space_to_depth && c->codes == codes && c->stride[0] == stride[0] &&
-            c->stride[1] == stride[1]) {
-            return i;
-        }
-    }
-    mts_conversion *c = &plan->conversions[plan->conversion_count];
-    *c = (mts_conversion){.value = value,
-                          .storage = MTS_NONE,
-                          .space_to_depth = true,
-                          .codes = codes,
-                          .producer = MTS_NONE,
-                          .from = MTS_NONE,
-                          .stride = {stride[0], stride[1]},
-                          .phases = 1};
-    return plan->conversion_count++;
-}
-
 static uint32_t conversion_cell(const layouter *l, uint32_t conversion)
 {
     return l->stitched->value_count + conversion;
@@ -158,53 +136,13 @@ static void need_split_border(layouter *l, const mts_member *member, mts_member_
 {
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
     how->input_conversion =
-        space_to_depth_of(l, member->inputs[0], conv->stride, how->variant == MTS_VARIANT_BYTES);
+        mts_conversion_of(l->plan, member->inputs[0], conv->stride, how->variant == MTS_VARIANT_BYTES);
     mts_conversion *c = &l->plan->conversions[how->input_conversion];
     c->top = larger(c->top, (uint32_t)conv->pad[0]);
     c->left = larger(c->left, (uint32_t)conv->pad[1]);
     if (conv->kernel[0] != 1 || conv->kernel[1] != 1 || conv->pad[0] != 0 || conv->pad[1] != 0 ||
         reads_beyond(l, member, conv) || input_kind(l, c->value) == MTS_INPUT_ZERO_COPY) {
         c->phases = c->stride[0] * c->stride[1];
-    }
-}
-
-/* The codes of a value without a stride, which are at least the image. */
-static uint32_t need_codes(layouter *l, uint32_t value)
-{
-    const uint32_t stride[2] = {1, 1};
-    return space_to_depth_of(l, value, stride, true);
-}
-
-/* Operators that compute with codes read and store planes of them. Convolutions' phases of a value that is stored as codes
- * are made of those. Borders are those of convolutions. */
-static void need_code_planes(layouter *l, uint32_t member)
-{
-    const mts_member *m = &l->stitched->members[member];
-    mts_member_plan *how = &l->plan->members[member];
-    if (how->variant != MTS_VARIANT_CODES) {
-        const bool strided = how->variant == MTS_VARIANT_BYTES && mts_codes_are_stored(l->plan, m->inputs[0]);
-        if (strided) {
-            (void)need_codes(l, m->inputs[0]);
-        }
-        return;
-    }
-    how->input_conversion = need_codes(l, m->inputs[0]);
-    if (m->input_count > 1 && m->inputs[1] != MTS_NONE) {
-        how->residual_conversion = need_codes(l, m->inputs[1]);
-    }
-    (void)need_codes(l, m->output);
-}
-
-/* What operators other than convolutions read or store is the whole image. */
-static void need_code_sizes(layouter *l)
-{
-    for (uint32_t i = 0; i < l->plan->conversion_count; i++) {
-        mts_conversion *c = &l->plan->conversions[i];
-        if (c->codes && c->stride[0] == 1 && c->stride[1] == 1) {
-            const mts_shape *shape = value_shape(l, c->value);
-            c->rows = larger(c->rows, c->top + (uint32_t)shape->dims[2]);
-            c->columns = larger(c->columns, c->left + (uint32_t)shape->dims[3]);
-        }
     }
 }
 
@@ -246,7 +184,7 @@ static void tie_residual(layouter *l, const mts_member *member, mts_member_plan 
         return;
     }
     const uint32_t stride[2] = {1, 1};
-    how->residual_conversion = space_to_depth_of(l, residual, stride, false);
+    how->residual_conversion = mts_conversion_of(l->plan, residual, stride, false);
     mts_conversion *c = &l->plan->conversions[how->residual_conversion];
     c->rows = larger(c->rows, (uint32_t)shape->dims[2] + c->top);
     c->columns = larger(c->columns, (uint32_t)shape->dims[3] + c->left);
@@ -316,12 +254,8 @@ static void form_classes(layouter *l)
             need_split_border(l, &s->members[m], &l->plan->members[m]);
         }
     }
-    for (uint32_t m = 0; l->byte_products && m < s->member_count; m++) {
-        need_code_planes(l, m);
-    }
     if (l->byte_products) {
         mts_codes_link(l->plan);
-        need_code_sizes(l);
     }
     for (uint32_t m = 0; m < s->member_count; m++) {
         const mts_member *member = &s->members[m];

@@ -1,0 +1,25 @@
+/*
+ * conversion.c: see conversion.h. Not responsible for sizes and storages of conversions (layout.c).
+ */
+#include "plan/conversion.h"
+
+uint32_t mts_conversion_of(mts_plan *plan, uint32_t value, const uint32_t stride[2], bool codes)
+{
+    for (uint32_t i = 0; i < plan->conversion_count; i++) {
+        const mts_conversion *c = &plan->conversions[i];
+        if (c->value == value && c->space_to_depth && c->codes == codes && c->stride[0] == stride[0] &&
+            c->stride[1] == stride[1]) {
+            return i;
+        }
+    }
+    mts_conversion *c = &plan->conversions[plan->conversion_count];
+    *c = (mts_conversion){.value = value,
+                          .storage = MTS_NONE,
+                          .space_to_depth = true,
+                          .codes = codes,
+                          .producer = MTS_NONE,
+                          .from = MTS_NONE,
+                          .stride = {stride[0], stride[1]},
+                          .phases = 1};
+    return plan->conversion_count++;
+}

@@ -498,7 +498,7 @@ INLINE mts_vec mts_row_fn(mts_u32 fn, mts_vec v, float a, float b) {
     return MTS_FUNCTIONS_ALONE(MTS_FN_ONLY) v;
 #endif
 #ifdef MTS_DIALECT_C /* one program has all functions */
-    if (fn >= MTS_FN_ALONE) return mts_vec_alone(fn, v, a, b);
+    if (mts_fn_is_alone(fn)) return mts_vec_alone(fn, v, a, b);
 #endif
     if (fn == MTS_FN_NONE) return v;
     if (fn == MTS_FN_PRELU) return mts_vec_slope(v, mts_vec_splat(a));

@@ -79,12 +79,14 @@
 #define MTS_FETCH_STEPS 64
 
 /*
- * Element functions (kernels/abi/functions.h) that a few vector instructions do: MTS_FN_NONE to MTS_FN_PRELU are y =
- * clip(slope(v, s), lo, hi). They are macros because the program text has the kinds after this file.
+ * Element functions (kernels/abi/functions.h) that a few vector instructions do: MTS_FN_NONE to MTS_FN_PRELU and MTS_FN_LEAKY_BOUND are
+ * y = clip(slope(v, s), lo, hi). They are macros because the program text has the kinds after this file.
  */
-#define mts_fn_is_simple(fn) ((fn) <= MTS_FN_PRELU)
-#define mts_fn_slope(fn, a) ((fn) == MTS_FN_LEAKY ? (a) : 1.0f)
-#define mts_fn_low(fn, a) ((fn) == MTS_FN_RELU ? 0.0f : (fn) == MTS_FN_CLIP ? (a) : -INFINITY)
+#define mts_fn_is_simple(fn) ((fn) <= MTS_FN_PRELU || (fn) == MTS_FN_LEAKY_BOUND)
+#define mts_fn_bends(fn) ((fn) == MTS_FN_LEAKY || (fn) == MTS_FN_PRELU || (fn) == MTS_FN_LEAKY_BOUND)
+#define mts_fn_slope(fn, a) ((fn) == MTS_FN_LEAKY || (fn) == MTS_FN_LEAKY_BOUND ? (a) : 1.0f)
+#define mts_fn_low(fn, a, b)                                                                                 \
+    ((fn) == MTS_FN_RELU ? 0.0f : (fn) == MTS_FN_CLIP ? (a) : (fn) == MTS_FN_LEAKY_BOUND ? (b) : -INFINITY)
 #define mts_fn_high(fn, b) ((fn) == MTS_FN_CLIP ? (b) : INFINITY)
 
 /*

@@ -56,7 +56,8 @@
     X(RECIPROCAL, mts_vec_div(mts_vec_of(1.0), v))                                                           \
     X(QUANT8, mts_vec_quant(v, a, b, mts_number(255.0)))                                                     \
     X(QUANT16, mts_vec_quant(v, a, b, mts_number(65535.0)))                                                  \
-    X(NOT_ZERO, mts_vec_keep(v, mts_vec_of(1.0)))
+    X(NOT_ZERO, mts_vec_keep(v, mts_vec_of(1.0)))                                                            \
+    X(LEAKY_BOUND, mts_vec_max(mts_vec_splat(b), mts_vec_slope(v, mts_vec_splat(a))))
 
 #define MTS_FUNCTIONS_ALONE(X)                                                                               \
     X(ERF, mts_vec_call(erf, v))                                                                             \

@@ -240,7 +240,7 @@ INLINE void block_multiply(mts_matrix_sum sum[MATRIX_ROWS][MATRIX_COLUMNS], LOCA
 INLINE void block_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e, mts_u32 row, mts_u32 pixel,
                         float sum[ITEM_ROWS][ITEM_COLUMNS]) {
-    const float low = mts_fn_low(e->fn, e->a), high = mts_fn_high(e->fn, e->b);
+    const float low = mts_fn_low(e->fn, e->a, e->b), high = mts_fn_high(e->fn, e->b);
     float inside[ITEM_COLUMNS];
     UNROLL for (int j = 0; j < ITEM_COLUMNS; j++) {
         const mts_u32 p = pixel + j * PART_LANES;

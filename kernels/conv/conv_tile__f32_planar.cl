@@ -111,7 +111,7 @@ typedef struct conv_end {
 #define CONV_SCALE(r, j) if (j < nv) v[j] = mts_vec_fma(sum[r][j], scale, bias);
 #define CONV_RES(res, j) if (j < nv) v[j] = mts_vec_add(v[j], mts_vec_load(res + j * step));
 #define CONV_LOW(r, j) if (j < nv) v[j] = mts_vec_max(low, v[j]);
-#define CONV_BEND(negative, j) if (j < nv) v[j] = mts_vec_min(high, mts_vec_slope(v[j], negative));
+#define CONV_BEND(negative, j) if (j < nv) v[j] = mts_vec_min(high, mts_vec_max(low, mts_vec_slope(v[j], negative)));
 #define CONV_STORE(out, j) if (j < nv) mts_vec_store(out + j * step, mts_vec_keep(inside[j], v[j]));
 #define CONV_STORE_ROW(r)                                                                                    \
     if (r < rows) {                                                                                          \
@@ -124,10 +124,11 @@ typedef struct conv_end {
             GLOBAL const mts_real *res = act + e->res + index[r] * e->res_pitch + pixel;                     \
             EACH_VECTOR(CONV_RES, res)                                                                       \
         }                                                                                                    \
-        EACH_VECTOR(CONV_LOW, r)                                                                             \
         if (e->fn > MTS_FN_RELU) {                                                                           \
             const mts_vec negative = mts_vec_splat(e->slope == MTS_PARAM_NONE ? slope : mts_load(pool + (e->slope + r)));\
             EACH_VECTOR(CONV_BEND, negative)                                                                 \
+        } else {                                                                                             \
+            EACH_VECTOR(CONV_LOW, r)                                                                         \
         }                                                                                                    \
         EACH_VECTOR(CONV_STORE, out)                                                                         \
     }
@@ -138,7 +139,7 @@ INLINE void conv_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
                        GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e, mts_u32 pixel, mts_u32 step,
                        mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int rows, const int nv) {
     GLOBAL const mts_u32 *index = params + e->index;
-    const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
+    const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a, e->b)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     const float slope = mts_fn_slope(e->fn, e->a);
     mts_vec inside[CONV_NV_MOST];
     if (job->mask != MTS_PARAM_NONE) {
@@ -177,8 +178,8 @@ INLINE void conv_end_open(conv_end *end, GLOBAL mts_real *act, GLOBAL const mts_
     GLOBAL const mts_u32 *index = params + e->index;
     end->alone = job->epilogues == 1;
     end->adds = e->res != MTS_PARAM_NONE;
-    end->bends = e->fn == MTS_FN_LEAKY || e->fn == MTS_FN_PRELU;
-    end->low = mts_fn_low(e->fn, e->a);
+    end->bends = mts_fn_bends(e->fn);
+    end->low = mts_fn_low(e->fn, e->a, e->b);
     end->high = mts_fn_high(e->fn, e->b);
     for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
         end->scale[r] = e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (e->scale + r));

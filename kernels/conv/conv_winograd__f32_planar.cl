@@ -267,8 +267,8 @@ INLINE void wino_plane(LOCAL_PTR const float *line, GLOBAL const mts_real *res, 
         const mts_u32 pixel = move->pixel;
         mts_vec v = mts_vec_fma(WINO_LINE(line + move->line), f.scale, f.bias);
         if (res) v = mts_vec_add(v, WINO_READ(res + pixel));
-        v = mts_vec_max(f.low, v);
-        if (f.fn > MTS_FN_RELU) v = mts_vec_min(f.high, mts_vec_slope(v, f.slope));
+        if (f.fn > MTS_FN_RELU) v = mts_vec_slope(v, f.slope);
+        v = mts_vec_min(f.high, mts_vec_max(f.low, v));
         if (!f.simple) v = mts_vec_element(f.fn, v, f.a, f.b);
         if (move->keep < VEC) {
             const mts_vec beyond = mts_vec_sub(mts_vec_splat((float)move->keep), f.lane);
@@ -309,7 +309,7 @@ INLINE void wino_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
     wino_finish f;
     for (int i = 0; i < VEC; i++) lanes[i] = (float)i;
     f.lane = mts_vec_get(lanes);
-    f.low = mts_vec_splat(mts_fn_low(e->fn, e->a));
+    f.low = mts_vec_splat(mts_fn_low(e->fn, e->a, e->b));
     f.high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     f.a = e->a;
     f.b = e->b;

@@ -135,6 +135,27 @@ typedef struct depthwise_channel {
         if (stride > 1) depthwise_pixel(at++, in_row, w, p->bias, acc, turn, size - 1, 1 + (after), size, stride);          \
         *out++ = mts_vec_min(p->high, mts_vec_max(p->low, acc[(turn) % live]));                                                                                          \
     }
+/*
+ * The steps of a strip or of a row of pixels: `left` of them that all of their successors follow, then, where `whole`
+ * is set, the `last` ones. Sums take turns on registers with 3 taps, else they move up.
+ */
+#define DEPTHWISE_SLIDE(STEP, NEXT, whole)                                                                   \
+    if ((whole) && size == 3)                                                                                \
+        for (; left >= (mts_u32)live; left -= (mts_u32)live) {                                               \
+            STEP(live - 1, 0)                                                                                \
+            STEP(live - 1, 1)                                                                                \
+            if (live > 2) STEP(live - 1, 2)                                                                  \
+        }                                                                                                    \
+    for (; left > 0; left--) {                                                                               \
+        STEP(live - 1, 0)                                                                                    \
+        EACH_LIVE(NEXT, 0)                                                                                   \
+    }                                                                                                        \
+    if ((whole) && last > 0) {                                                                               \
+        if (live > 4) STEP(3, live - 5)                                                                      \
+        if (live > 3) STEP(2, live - 4)                                                                      \
+        if (live > 2) STEP(1, live - 3)                                                                      \
+        STEP(0, live - 2)                                                                                    \
+    }
 #define DEPTHWISE_WEIGHT(k) w[k] = mts_vec_splat(k < size * size ? mts_load(weight + k) * p->scale : 0.0f);
 #define EACH_VECTOR(M, k) M(k, 0) M(k, 1) M(k, 2) M(k, 3)
 #define FLAT_CLEAR(k, j) if (j < nv) acc[j] = p->bias;
@@ -152,7 +173,7 @@ typedef struct depthwise_channel {
 /* What follows the sums, of one vector in all generality. pixel: its first one. */
 INLINE void depthwise_store(const depthwise_channel *p, mts_vec v, mts_vec inside, mts_u32 pixel) {
     if (p->has_res) v = mts_vec_add(v, mts_vec_load(p->res + pixel));
-    v = mts_vec_min(p->high, mts_vec_slope(mts_vec_max(p->low, v), p->negative));
+    v = mts_vec_min(p->high, mts_vec_max(p->low, mts_vec_slope(v, p->negative)));
     v = mts_vec_keep(inside, v);
     if (pixel + VEC <= p->room) {
         mts_vec_store_any(p->out + pixel, v);
@@ -186,22 +207,7 @@ INLINE void depthwise_strip(const depthwise_channel *p, const mts_vec *w, mts_u3
     mts_vec acc[LIVE_MOST + 1][COLUMNS_MOST]; /* the last one is never used */
     EACH_TAP(STRIP_FIRST)
     mts_u32 left = count - last;
-    if (plain && size == 3)
-        for (; left >= (mts_u32)live; left -= (mts_u32)live) {
-            STRIP_ROW(live - 1, 0)
-            STRIP_ROW(live - 1, 1)
-            if (live > 2) STRIP_ROW(live - 1, 2)
-        }
-    for (; left > 0; left--) {
-        STRIP_ROW(live - 1, 0)
-        EACH_LIVE(STRIP_NEXT, 0)
-    }
-    if (plain && last > 0) {
-        if (live > 4) STRIP_ROW(3, live - 5)
-        if (live > 3) STRIP_ROW(2, live - 4)
-        if (live > 2) STRIP_ROW(1, live - 3)
-        STRIP_ROW(0, live - 2)
-    }
+    DEPTHWISE_SLIDE(STRIP_ROW, STRIP_NEXT, plain)
 }
 
 /* The floats of rows y to end - 1 beyond the image, in rows of a vector at least; pixels beside them follow. */
@@ -388,22 +394,7 @@ INLINE void depthwise_pixels(const depthwise_channel *p, const mts_vec *w, const
     mts_vec acc[LIVE_MOST + 1];
     EACH_TAP(PIXEL_FIRST)
     mts_u32 left = count - last;
-    if (size == 3)
-        for (; left >= (mts_u32)live; left -= (mts_u32)live) {
-            PIXEL(live - 1, 0)
-            PIXEL(live - 1, 1)
-            if (live > 2) PIXEL(live - 1, 2)
-        }
-    for (; left > 0; left--) {
-        PIXEL(live - 1, 0)
-        EACH_LIVE(PIXEL_NEXT, 0)
-    }
-    if (last > 0) {
-        if (live > 4) PIXEL(3, live - 5)
-        if (live > 3) PIXEL(2, live - 4)
-        if (live > 2) PIXEL(1, live - 3)
-        PIXEL(0, live - 2)
-    }
+    DEPTHWISE_SLIDE(PIXEL, PIXEL_NEXT, 1)
 }
 
 /* Weights of VEC channels, one vector for each tap; `left` floats of the pool are theirs. */
@@ -533,8 +524,8 @@ KERNEL void depthwise_rows__f32_planar(MTS_ARGS) {
     p.has_mask = job->mask != MTS_PARAM_NONE;
     p.mask = pool + (p.has_mask ? job->mask : 0);
     p.has_res = e->res != MTS_PARAM_NONE;
-    p.is_plain = !p.has_res && e->fn != MTS_FN_LEAKY && e->fn != MTS_FN_PRELU;
-    p.low = mts_vec_splat(mts_fn_low(e->fn, e->a));
+    p.is_plain = !p.has_res && !mts_fn_bends(e->fn);
+    p.low = mts_vec_splat(mts_fn_low(e->fn, e->a, e->b));
     p.high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     p.inside = mts_vec_between(0.0f, 1.0f, 0.0f, (float)p.w);
     p.inside_last = mts_vec_between(p.row < VEC ? 0.0f : (float)(p.row - VEC), 1.0f, 0.0f, (float)p.w);

@@ -42,7 +42,7 @@ INLINE void depthwise_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool,
     const mts_vec bias = mts_vec_splat(e->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (e->bias + c)));
     const mts_vec negative =
         mts_vec_splat(e->slope == MTS_PARAM_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + (e->slope + c)));
-    const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
+    const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a, e->b)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     mts_vec v[8];
 
     EACH_VECTOR(DEPTHWISE_CLEAR)

@@ -54,7 +54,7 @@ const mts_act *mts_node_act(const mts_node *node)
 
 bool mts_op_applies(mts_op op, uint32_t fn)
 {
-    return fn < MTS_FN_ALONE || op == MTS_OP_UNARY || op == MTS_OP_BINARY || op == MTS_OP_SCALE ||
+    return !mts_fn_is_alone(fn) || op == MTS_OP_UNARY || op == MTS_OP_BINARY || op == MTS_OP_SCALE ||
            op == MTS_OP_NORM;
 }
 

@@ -51,7 +51,7 @@ static mts_status build_for_function(mts_encoding *encoding, const mts_layer *la
 {
     const mts_node *node = mts_member_node(encoding->stitched, &encoding->stitched->members[layer->first]);
     const mts_act *act = mts_node_act(node);
-    const bool function = act && act->fn >= MTS_FN_ALONE;
+    const bool function = act && mts_fn_is_alone(act->fn);
     const bool kind = layer->op == MTS_OP_BINARY && node->attrs.binary.kind >= MTS_BIN_ALONE;
     if (!function && !kind) {
         return MTS_STATUS_OK;
@@ -268,7 +268,7 @@ static uint32_t operator_program(const mts_encoding *encoding, const mts_layer *
     enum { OPERATORS = 64 };
     const mts_node *node = mts_member_node(encoding->stitched, &encoding->stitched->members[layer->first]);
     const mts_act *act = mts_node_act(node);
-    const uint32_t function = act && act->fn >= MTS_FN_ALONE ? act->fn + 1u : 0;
+    const uint32_t function = act && mts_fn_is_alone(act->fn) ? act->fn + 1u : 0;
     const uint32_t kind = layer->op == MTS_OP_BINARY && node->attrs.binary.kind >= MTS_BIN_ALONE
                               ? node->attrs.binary.kind + 1u
                               : 0;

@@ -159,6 +159,7 @@ static void element_functions_return(void **state)
     (void)state;
     static const mts_act acts[] = {{MTS_FN_RELU, 0, 0},
                                    {MTS_FN_LEAKY, 0.1f, 0},
+                                   {MTS_FN_LEAKY_BOUND, 0.1f, -0.4f},
                                    {MTS_FN_CLIP, -1, 6},
                                    {MTS_FN_SIGMOID, 0, 0},
                                    {MTS_FN_HARD_SIGMOID, 0.3f, 0.4f},

@@ -27,7 +27,7 @@ static void unary_agrees_for_every_function_and_layout(void **state)
             params[m].dest = kernel_pair_output(pair, dims);
             params[m].fn = (n + (uint32_t)m * 7) % MTS_FN_ALONE;
             if (params[m].fn == MTS_FN_PRELU) {
-                params[m].fn = MTS_FN_NONE; /* it needs a slope vector, which unary has not */
+                params[m].fn = MTS_FN_LEAKY_BOUND; /* PRELU needs a slope vector, which unary has not */
             }
             params[m].a = kernel_pair_float(pair, -1.0f, 0.5f);
             params[m].b = kernel_pair_float(pair, 0.5f, 1.0f);
@@ -44,7 +44,7 @@ static void unary_agrees_for_every_function_and_layout(void **state)
 static void unary_agrees_for_functions_with_a_program_of_their_own(void **state)
 {
     kernel_pair *pair = *state;
-    for (uint32_t fn = MTS_FN_ALONE; fn < MTS_FN_COUNT; fn++) {
+    for (uint32_t fn = MTS_FN_ALONE; mts_fn_is_alone(fn); fn++) {
         mts_unary_params params[MEMBERS] = {0};
         char define[32];
         kernel_pair_start(pair, fn + 1);
@@ -128,7 +128,7 @@ static void binary_agrees_for_kinds_with_a_program_of_their_own(void **state)
             r->fn = fn;
         }
         const int length = snprintf(define, sizeof define, " -DKIND=%u", kind);
-        if (fn >= MTS_FN_ALONE) {
+        if (mts_fn_is_alone(fn)) {
             (void)snprintf(define + length, sizeof define - (size_t)length, " -DFN=%u", fn);
         }
         const kernel_pair_members all = {params, MEMBERS, sizeof params[0]};
@@ -160,7 +160,8 @@ static void select_agrees_for_every_broadcast_and_constant(void **state)
 
 static void scale_agrees_with_and_without_its_vectors(void **state)
 {
-    static const uint32_t functions[] = {MTS_FN_NONE, MTS_FN_PRELU, MTS_FN_LEAKY, MTS_FN_TANH, MTS_FN_CLIP};
+    static const uint32_t functions[] = {MTS_FN_NONE, MTS_FN_PRELU, MTS_FN_LEAKY_BOUND, MTS_FN_TANH,
+                                         MTS_FN_CLIP};
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
         mts_scale_params params[MEMBERS] = {0};
@@ -177,7 +178,7 @@ static void scale_agrees_with_and_without_its_vectors(void **state)
             r->bias = kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, dims[3]) : MTS_PARAM_NONE;
             r->slope = r->fn == MTS_FN_PRELU ? kernel_pair_pool(pair, dims[3]) : MTS_PARAM_NONE;
             r->a = -0.5f;
-            r->b = 0.75f;
+            r->b = r->fn == MTS_FN_LEAKY_BOUND ? -0.1f : 0.75f;
         }
         kernel_pair_run_dest(pair, "scale_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }

@@ -24,6 +24,12 @@ static float activate(const mts_act *act, float x, const float *slope, int64_t c
         return x > 0 ? x : 0;
     case MTS_FN_LEAKY:
         return x > 0 ? x : act->a * x;
+    case MTS_FN_LEAKY_BOUND:
+        return fmaxf(x > 0 ? x : act->a * x, act->b);
+    case MTS_FN_NEG:
+        return -x;
+    case MTS_FN_ABS:
+        return fabsf(x);
     case MTS_FN_CLIP:
         return fminf(fmaxf(x, act->a), act->b);
     case MTS_FN_PRELU:
@@ -111,7 +117,26 @@ static void eval_binary(const eval *e, const mts_node *node, float *out)
     const mts_shape *s = shape_of(e, node->output);
     for (int64_t i = 0; i < (int64_t)mts_shape_count(s); i++) {
         const float a = broadcast(e, node->inputs[0], s, i), b = broadcast(e, node->inputs[1], s, i);
-        const float value = node->attrs.binary.kind == MTS_BIN_MUL ? a * b : a + b;
+        float value = a + b;
+        switch (node->attrs.binary.kind) {
+        case MTS_BIN_SUB:
+            value = a - b;
+            break;
+        case MTS_BIN_MUL:
+            value = a * b;
+            break;
+        case MTS_BIN_MAX:
+            value = fmaxf(a, b);
+            break;
+        case MTS_BIN_MIN:
+            value = fminf(a, b);
+            break;
+        case MTS_BIN_PRELU:
+            value = a > 0 ? a : a * b;
+            break;
+        default:
+            break;
+        }
         out[i] = activate(&node->attrs.binary.act, value, NULL, 0);
     }
 }

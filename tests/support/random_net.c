@@ -84,7 +84,7 @@ static mts_act draw_act(uint64_t *state)
 {
     switch (random_draw(state, 0, 5)) {
     case 0:
-        return (mts_act){.fn = MTS_FN_LEAKY, .a = 0.1f};
+        return (mts_act){.fn = MTS_FN_LEAKY_BOUND, .a = 0.1f, .b = -0.05f};
     case 1:
         return (mts_act){.fn = MTS_FN_CLIP, .a = -0.5f, .b = 1.5f};
     case 2:

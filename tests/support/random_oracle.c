@@ -29,6 +29,8 @@ static float apply(const mts_act *act, double x, float slope)
         return x > 0 ? (float)x : 0.0f;
     case MTS_FN_LEAKY:
         return (float)(x > 0 ? x : (double)act->a * x);
+    case MTS_FN_LEAKY_BOUND:
+        return (float)fmax(x > 0 ? x : (double)act->a * x, (double)act->b);
     case MTS_FN_CLIP:
         return x < (double)act->a ? act->a : x > (double)act->b ? act->b : (float)x;
     case MTS_FN_PRELU:

@@ -3,10 +3,23 @@
  */
 #include "compiler/emit/onnx_build.h"
 
+#include <math.h>
+
 static void add_clip(mts_onnx *onnx, const mts_act *act, const char *x, const char *output)
 {
     const char *inputs[3] = {x, mts_onnx_float_const(onnx, act->a), mts_onnx_float_const(onnx, act->b)};
     (void)mts_onnx_node(onnx, "Clip", inputs, 3, output);
+}
+
+static void add_leaky(mts_onnx *onnx, const mts_act *act, const char *x, const char *output)
+{
+    const mts_act bound = {.fn = MTS_FN_CLIP, .a = act->b, .b = INFINITY};
+    const bool bounded = act->fn == MTS_FN_LEAKY_BOUND;
+    const char *leaky = bounded ? mts_onnx_temporary(onnx) : output;
+    mts_onnx_float(onnx, mts_onnx_node(onnx, "LeakyRelu", &x, 1, leaky), "alpha", act->a);
+    if (bounded) {
+        add_clip(onnx, &bound, leaky, output);
+    }
 }
 
 /* A cast there and back. */
@@ -133,7 +146,8 @@ void mts_onnx_function(mts_onnx *onnx, const mts_act *act, const char *slope, co
 {
     switch (act->fn) {
     case MTS_FN_LEAKY:
-        mts_onnx_float(onnx, mts_onnx_node(onnx, "LeakyRelu", &x, 1, output), "alpha", act->a);
+    case MTS_FN_LEAKY_BOUND:
+        add_leaky(onnx, act, x, output);
         break;
     case MTS_FN_CLIP:
         add_clip(onnx, act, x, output);

@@ -1,8 +1,8 @@
 /*
  * fold.c: the fold pass: applies the rules to each node until none fits, then builds the graph that is left.
  *
- * The rules are in fold_move.c, fold_scale.c, fold_act.c, fold_gate.c and
- * fold_norm.c.
+ * The rules are in fold_move.c, fold_taps.c, fold_scale.c, fold_act.c, fold_slope.c, fold_gate.c
+ * and fold_norm.c.
  */
 #include "compiler/passes/fold.h"
 
@@ -17,7 +17,8 @@ static void apply_rules(mts_fold_work *work)
         while (changed && !work->dead[i] && !work->failed) {
             mts_node *node = &work->graph->nodes[i];
             changed = mts_fold_drop(work, node) || mts_fold_norm(work, node) || mts_fold_move(work, node) ||
-                      mts_fold_channels(work, node) || mts_fold_activation(work, node) ||
+                      mts_fold_taps(work, node) || mts_fold_channels(work, node) ||
+                      mts_fold_activation(work, node) || mts_fold_slope(work, node) ||
                       mts_fold_gate(work, node);
         }
     }

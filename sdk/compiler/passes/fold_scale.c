@@ -36,8 +36,7 @@ static bool all_ones(const float *numbers, uint32_t count)
     return true;
 }
 
-/* A constant with one number for each channel of `x`, or one for all: its elements into out[channels]. */
-static bool channel_numbers(mts_fold_work *work, uint32_t value, const mts_shape *x, float **out)
+bool mts_fold_channel_numbers(mts_fold_work *work, uint32_t value, const mts_shape *x, float **out)
 {
     const mts_value *constant = mts_fold_value(work, value);
     const mts_shape *shape = &constant->shape;
@@ -117,7 +116,7 @@ static bool binary_to_scale(mts_fold_work *work, mts_node *node)
     bool image = shape.rank == 4 || (!swapped && is_affine(work, node));
     if (!image || mts_fold_value(work, x)->kind == MTS_VALUE_CONST ||
         !mts_shape_equal(&shape, &mts_fold_value(work, node->output)->shape) ||
-        !channel_numbers(work, constant, &shape, &numbers)) {
+        !mts_fold_channel_numbers(work, constant, &shape, &numbers)) {
         return false;
     }
     uint32_t channels = (uint32_t)shape.dims[1];
@@ -222,7 +221,7 @@ static bool absorb_prelu(mts_fold_work *work, mts_node *node)
     uint32_t at = before->op == MTS_OP_CONV ? 5 : 3;
     float *slope = NULL;
     if (!mts_shape_equal(&shape, &mts_fold_value(work, node->output)->shape) ||
-        !channel_numbers(work, mts_fold_input(work, node, 1), &shape, &slope) ||
+        !mts_fold_channel_numbers(work, mts_fold_input(work, node, 1), &shape, &slope) ||
         !mts_fold_widen(work, before, at + 1)) {
         return false;
     }

@@ -170,19 +170,24 @@ static bool enter_value(mts_fold_work *work, uint32_t value)
     return true;
 }
 
-uint32_t mts_fold_vector(mts_fold_work *work, const float *data, uint32_t count)
+uint32_t mts_fold_constant(mts_fold_work *work, const float *data, const mts_shape *shape)
 {
-    mts_shape shape = {.rank = 1, .dims = {count}};
+    const size_t count = mts_shape_count(shape);
     float *copy = mts_arena_zero(work->arena, count, sizeof(*copy));
     if (copy) {
         memcpy(copy, data, count * sizeof(*copy));
     }
-    uint32_t value = copy ? mts_graph_add_const(work->graph, NULL, MTS_TYPE_FLOAT32, &shape, copy) : MTS_NONE;
+    uint32_t value = copy ? mts_graph_add_const(work->graph, NULL, MTS_TYPE_FLOAT32, shape, copy) : MTS_NONE;
     if (value == MTS_NONE || !enter_value(work, value)) {
         work->failed = true;
         return MTS_NONE;
     }
     return value;
+}
+
+uint32_t mts_fold_vector(mts_fold_work *work, const float *data, uint32_t count)
+{
+    return mts_fold_constant(work, data, &(mts_shape){.rank = 1, .dims = {count}});
 }
 
 bool mts_fold_widen(mts_fold_work *work, mts_node *node, uint32_t count)

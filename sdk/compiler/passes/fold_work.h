@@ -46,6 +46,9 @@ typedef struct mts_fold_line {
 bool mts_fold_near(float a, float b);
 /* The number that a constant's elements all are; false: it is none, or they differ. */
 bool mts_fold_uniform(mts_fold_work *work, uint32_t value, float *number);
+/* A constant with one number for each channel of a value of shape `x`, or one for all: its elements, as many as
+   channels. */
+bool mts_fold_channel_numbers(mts_fold_work *work, uint32_t value, const mts_shape *x, float **out);
 /* Whether a node is a line before its activation, which is `fn`; the second: of these numbers. */
 bool mts_fold_as_line(mts_fold_work *work, const mts_node *node, uint32_t fn, mts_fold_line *out);
 bool mts_fold_is_line(mts_fold_work *work, const mts_node *node, uint32_t fn, float scale, float bias,
@@ -60,7 +63,8 @@ void mts_fold_merge(mts_fold_work *work, mts_node *node, const mts_node *merged,
 void mts_fold_become(mts_fold_work *work, mts_node *node, const mts_node *merged);
 /* The node's output has one reader less; a node without readers is removed. */
 void mts_fold_release(mts_fold_work *work, mts_node *node);
-/* A constant vector; data is copied. MTS_NONE after a failure. */
+/* A constant, and a vector; data is copied. MTS_NONE after a failure. */
+uint32_t mts_fold_constant(mts_fold_work *work, const float *data, const mts_shape *shape);
 uint32_t mts_fold_vector(mts_fold_work *work, const float *data, uint32_t count);
 /* The node's operand list made `count` long, new ones absent. False after a failure. */
 bool mts_fold_widen(mts_fold_work *work, mts_node *node, uint32_t count);
@@ -68,8 +72,10 @@ bool mts_fold_widen(mts_fold_work *work, mts_node *node, uint32_t count);
 /* ---- rules: true if they changed something ---- */
 bool mts_fold_drop(mts_fold_work *work, mts_node *node);       /* nodes without effect */
 bool mts_fold_move(mts_fold_work *work, mts_node *node);       /* reshapes, transposes, pads */
+bool mts_fold_taps(mts_fold_work *work, mts_node *node);       /* taps that never meet the image */
 bool mts_fold_channels(mts_fold_work *work, mts_node *node);   /* arithmetic with one number a channel */
 bool mts_fold_activation(mts_fold_work *work, mts_node *node); /* element functions, residuals */
+bool mts_fold_slope(mts_fold_work *work, mts_node *node);      /* PReLU as several nodes, bounds */
 bool mts_fold_norm(mts_fold_work *work, mts_node *node);       /* normalisations, sums of squares */
 bool mts_fold_gate(mts_fold_work *work, mts_node *node); /* functions that were written as several nodes */
 

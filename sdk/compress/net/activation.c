@@ -80,6 +80,7 @@ void mts_act_apply(const mts_act *act, const float *slope, size_t channels, floa
     X(ACOSH, 1.0f / sqrtf(v * v - 1.0f))                                                                     \
     X(ATANH, 1.0f / (1.0f - v * v))                                                                          \
     X(ELU, v > 0.0f ? b : b * a * expf(v))                                                                   \
+    X(LEAKY_BOUND, mts_vec_slope(v, a) <= b ? 0.0f : v > 0.0f ? 1.0f : a)                                    \
     X(MISH, mish_derivative(v))
 
 static float silu_derivative(float v)

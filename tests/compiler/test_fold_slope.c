@@ -1,0 +1,351 @@
+/*
+ * test_fold_slope.c: PReLU and bounds that exporters write as several nodes join the convolution before them; taps that
+ * never meet the image go. The numbers stay the same.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/import/import.h"
+#include "compiler/passes/fold.h"
+#include "support/eval.h"
+#include "support/fault_allocator.h"
+#include "support/onnx_model.h"
+
+#define DIMS(...)                                                                                            \
+    (const int64_t[])                                                                                        \
+    {                                                                                                        \
+        __VA_ARGS__                                                                                          \
+    }
+#define INTS(...) (int)(sizeof(DIMS(__VA_ARGS__)) / sizeof(int64_t)), DIMS(__VA_ARGS__)
+
+static mts_arena arena;
+static mts_error error;
+static onnx_model model;
+static mts_graph *before, *after;
+static float noise[4096];
+
+static void begin(int64_t height, int64_t width)
+{
+    uint32_t random = 1;
+    mts_arena_init(&arena, mts_allocator_default());
+    for (size_t i = 0; i < 4096; i++) {
+        random = random * 1664525u + 1013904223u;
+        noise[i] = (float)(random >> 8) / 8388608.0f - 1.0f;
+    }
+    onnx_model_begin(&model, 11);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2, 4, height, width));
+    onnx_model_floats(&model, "w", INTS(4, 4, 3, 3), noise);
+    onnx_model_floats(&model, "one", INTS(4, 4, 1, 1), noise + 200);
+    onnx_model_floats(&model, "wide", INTS(4, 4, 5, 5), noise + 400);
+    onnx_model_floats(&model, "each", INTS(4, 1, 3, 3), noise + 900);
+    onnx_model_floats(&model, "b", INTS(4), noise + 300);
+    onnx_model_floats(&model, "slope", INTS(4, 1, 1), (const float[]){0.25f, -0.5f, 0.1f, 0.75f});
+    onnx_model_floats(&model, "minus", INTS(4, 1, 1), (const float[]){-0.25f, 0.5f, -0.1f, -0.75f});
+    onnx_model_floats(&model, "fifth", 0, NULL, (const float[]){0.2f});
+    onnx_model_floats(&model, "half", 0, NULL, (const float[]){0.5f});
+    onnx_model_floats(&model, "low", 0, NULL, (const float[]){-0.1f});
+    onnx_model_floats(&model, "high", 0, NULL, (const float[]){0.6f});
+    onnx_model_floats(&model, "zero", 0, NULL, (const float[]){0.0f});
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    begin(6, 6);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    onnx_model_end(&model);
+    mts_arena_release(&arena);
+    return 0;
+}
+
+static void node(const char *op, const char *inputs, const char *output)
+{
+    onnx_model_node(&model, op, inputs, output);
+}
+
+static void conv(const char *inputs, const char *output, int64_t pad)
+{
+    node("Conv", inputs, output);
+    onnx_model_attr_ints(&model, "pads", INTS(pad, pad, pad, pad));
+}
+
+static void fold(void)
+{
+    const onnx_bytes *file = onnx_model_file(&model);
+    if (mts_import_memory(file->data, file->size, "m", NULL, &arena, &before, &error) != MTS_STATUS_OK ||
+        mts_fold(before, &arena, &after, &error) != MTS_STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_int_equal(mts_graph_verify(after, &error), MTS_STATUS_OK);
+}
+
+/* Folds; the result has `nodes` nodes, the first of them a convolution unless there is none, and equal numbers. */
+static const mts_node *folded_to(uint32_t nodes)
+{
+    onnx_model_output(&model, "y");
+    fold();
+    assert_int_equal(after->node_count, nodes);
+    float **a = mts_arena_zero(&arena, before->value_count, sizeof(*a));
+    float **b = mts_arena_zero(&arena, after->value_count, sizeof(*b));
+    const float *inputs[1] = {noise + 1000};
+    assert_true(mts_eval(before, inputs, &arena, a));
+    assert_true(mts_eval(after, inputs, &arena, b));
+    const float *x = a[before->outputs[0].value], *y = b[after->outputs[0].value];
+    for (size_t i = 0; i < mts_shape_count(&before->outputs[0].shape); i++) {
+        if (!(fabsf(x[i] - y[i]) <= 1e-5f + 1e-5f * fabsf(x[i]))) {
+            fail_msg("element %zu: %g became %g", i, (double)x[i], (double)y[i]);
+        }
+    }
+    return &after->nodes[0];
+}
+
+/* ---- slopes ---- */
+
+static void two_rectifiers_and_a_slope_are_prelu(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a", 1);
+    node("Relu", "a", "above");
+    node("Neg", "a", "n");
+    node("Relu", "n", "r");
+    node("Neg", "r", "below");
+    node("Mul", "below,slope", "s");
+    node("Add", "above,s", "y");
+    assert_int_equal(folded_to(1)->attrs.conv.act.fn, MTS_FN_PRELU);
+}
+
+static void the_slope_may_carry_the_sign(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a", 1);
+    node("Neg", "a", "n");
+    node("Relu", "n", "r");
+    node("Mul", "minus,r", "s");
+    node("Relu", "a", "above");
+    node("Add", "s,above", "y");
+    assert_int_equal(folded_to(1)->attrs.conv.act.fn, MTS_FN_PRELU);
+}
+
+static void prelu_by_the_absolute_value(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a", 1);
+    node("Relu", "a", "above");
+    node("Abs", "a", "m");
+    node("Sub", "a,m", "d");
+    node("Mul", "d,slope", "s");
+    node("Mul", "s,half", "h");
+    node("Add", "above,h", "y");
+    assert_int_equal(folded_to(1)->attrs.conv.act.fn, MTS_FN_PRELU);
+}
+
+static void the_larger_of_two_products_is_leaky(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a", 1);
+    node("Mul", "a,fifth", "s");
+    node("Max", "s,a", "y");
+    const mts_act act = folded_to(1)->attrs.conv.act;
+    assert_int_equal(act.fn, MTS_FN_LEAKY);
+    assert_true(fabsf(act.a - 0.2f) < 1e-6f);
+}
+
+static void another_factor_above_zero_stays_as_it_is(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a", 1);
+    node("Relu", "a", "above");
+    node("Mul", "a,slope", "s");
+    node("Add", "above,s", "y"); /* 1.25 x, 0.5 x, .. above 0 */
+    (void)folded_to(4);
+}
+
+static void a_sum_with_a_bias_stays_as_it_is(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a", 1);
+    node("Relu", "a", "above");
+    node("Neg", "a", "n");
+    node("Relu", "n", "r");
+    node("Mul", "r,minus", "s");
+    node("Add", "s,low", "t");
+    node("Add", "above,t", "y");
+    assert_true(folded_to(6)->attrs.conv.act.fn == MTS_FN_NONE);
+}
+
+static void a_value_that_is_read_elsewhere_keeps_its_convolution(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a", 1);
+    node("Mul", "a,fifth", "s");
+    node("Max", "a,s", "m");
+    conv("a,one", "c", 0);
+    node("Add", "m,c", "y");
+    (void)folded_to(3);
+}
+
+/* ---- bounds ---- */
+
+static void bounds_by_a_number_join_the_convolution(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a", 1);
+    node("Max", "a,low", "m");
+    node("Min", "m,high", "y");
+    const mts_act act = folded_to(1)->attrs.conv.act;
+    assert_int_equal(act.fn, MTS_FN_CLIP);
+    assert_true(fabsf(act.a + 0.1f) < 1e-6f && fabsf(act.b - 0.6f) < 1e-6f);
+}
+
+static void a_bound_behind_a_rectifier_joins_it(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a", 1);
+    node("Relu", "a", "r");
+    node("Min", "high,r", "m");
+    node("Max", "m,low", "y"); /* without effect */
+    const mts_act act = folded_to(1)->attrs.conv.act;
+    assert_int_equal(act.fn, MTS_FN_CLIP);
+    assert_true(fabsf(act.a) <= 0.0f && fabsf(act.b - 0.6f) < 1e-6f);
+}
+
+static void a_maximum_with_zero_is_a_rectifier(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a", 1);
+    node("Max", "a,low", "m");
+    node("Max", "m,zero", "n");
+    node("Relu", "n", "y");
+    assert_int_equal(folded_to(1)->attrs.conv.act.fn, MTS_FN_RELU);
+}
+
+static void a_bound_behind_a_leaky_rectifier_joins_it(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a", 1);
+    node("LeakyRelu", "a", "l");
+    onnx_model_attr_float(&model, "alpha", 0.25f);
+    node("Max", "l,low", "y");
+    const mts_act act = folded_to(1)->attrs.conv.act;
+    assert_int_equal(act.fn, MTS_FN_LEAKY_BOUND);
+    assert_true(fabsf(act.a - 0.25f) < 1e-6f && fabsf(act.b + 0.1f) < 1e-6f);
+}
+
+static void a_bound_above_a_leaky_rectifier_stays(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a", 1);
+    node("LeakyRelu", "a", "l");
+    node("Min", "l,high", "y");
+    assert_int_equal(folded_to(2)->attrs.conv.act.fn, MTS_FN_LEAKY);
+}
+
+/* ---- taps ---- */
+
+static void taps_over_one_pixel_are_one_tap(void **state)
+{
+    tear_down(state);
+    begin(1, 1);
+    conv("x,w,b", "y", 1);
+    const mts_attrs_conv *attrs = &folded_to(1)->attrs.conv;
+    assert_int_equal(attrs->kernel[0] * attrs->kernel[1], 1);
+    assert_int_equal(attrs->pad[0] + attrs->pad[1] + attrs->pad[2] + attrs->pad[3], 0);
+}
+
+static void one_tap_of_each_channel_is_a_scale(void **state)
+{
+    tear_down(state);
+    begin(1, 1);
+    node("Conv", "x,each,b", "a");
+    onnx_model_attr_int(&model, "group", 4);
+    onnx_model_attr_ints(&model, "pads", INTS(1, 1, 1, 1));
+    node("Relu", "a", "y");
+    assert_string_equal(mts_op_name(folded_to(1)->op), "scale");
+}
+
+static void only_taps_outside_of_the_image_go(void **state)
+{
+    tear_down(state);
+    begin(2, 6);
+    conv("x,wide,b", "y", 2);
+    const mts_attrs_conv *attrs = &folded_to(1)->attrs.conv;
+    assert_int_equal(attrs->kernel[0], 3);
+    assert_int_equal(attrs->kernel[1], 5);
+    assert_int_equal(attrs->pad[0], 1);
+    assert_int_equal(attrs->pad[1], 2);
+}
+
+static void strides_and_uneven_borders_keep_their_pixels(void **state)
+{
+    tear_down(state);
+    begin(2, 2);
+    node("Conv", "x,wide,b", "y");
+    onnx_model_attr_ints(&model, "pads", INTS(0, 3, 3, 2));
+    onnx_model_attr_ints(&model, "strides", INTS(2, 2));
+    (void)folded_to(1);
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a", 1);
+    node("Relu", "a", "above");
+    node("Neg", "a", "n");
+    node("Relu", "n", "r");
+    node("Mul", "minus,r", "s");
+    node("Add", "s,above", "p");
+    node("Max", "p,low", "y");
+    (void)folded_to(2);
+    for (size_t fail = 1;; fail++) {
+        mts_fault_allocator fault;
+        mts_arena faulty;
+        mts_graph *result = NULL;
+        mts_fault_allocator_init(&fault, fail);
+        mts_arena_init(&faulty, &fault.allocator);
+        const mts_status status = mts_fold(before, &faulty, &result, &error);
+        mts_arena_release(&faulty);
+        assert_int_equal(fault.alive, 0);
+        if (status == MTS_STATUS_OK) {
+            return;
+        }
+        assert_int_equal(status, MTS_STATUS_OUT_OF_MEMORY);
+        assert_null(result);
+    }
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(two_rectifiers_and_a_slope_are_prelu),
+        CASE(the_slope_may_carry_the_sign),
+        CASE(prelu_by_the_absolute_value),
+        CASE(the_larger_of_two_products_is_leaky),
+        CASE(another_factor_above_zero_stays_as_it_is),
+        CASE(a_sum_with_a_bias_stays_as_it_is),
+        CASE(a_value_that_is_read_elsewhere_keeps_its_convolution),
+        CASE(bounds_by_a_number_join_the_convolution),
+        CASE(a_bound_behind_a_rectifier_joins_it),
+        CASE(a_maximum_with_zero_is_a_rectifier),
+        CASE(a_bound_behind_a_leaky_rectifier_joins_it),
+        CASE(a_bound_above_a_leaky_rectifier_stays),
+        CASE(taps_over_one_pixel_are_one_tap),
+        CASE(one_tap_of_each_channel_is_a_scale),
+        CASE(only_taps_outside_of_the_image_go),
+        CASE(strides_and_uneven_borders_keep_their_pixels),
+        CASE(every_failed_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -148,7 +148,7 @@ static int run(cli_open *app, const arguments *args, mts_strategy strategy, fill
     status = args->no_probe ? -1 : ceilings_find(app, profile);
     status = status < 0 ? filling_make(fill, app, profile->common) : status;
     status = status < 0 ? measure(app, args, &fill->inputs, profile) : status;
-    status = status < 0 && args->trace ? cli_profile_trace(profile, args->trace) : status;
+    status = status < 0 && args->trace ? cli_profile_trace(profile, app, args->trace) : status;
     status = status < 0 && args->svg ? draw(app, profile, args->svg) : status;
     if (status >= 0) {
         return status;

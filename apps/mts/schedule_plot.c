@@ -108,8 +108,7 @@ static bool lay_out(picture *p)
     return done;
 }
 
-/* "group 2: age, gender" of those tasks that the session runs with it. */
-static void names_of(const cli_open *app, uint32_t group, char *text, size_t size)
+void cli_schedule_group_name(const cli_open *app, uint32_t group, char *text, size_t size)
 {
     int length = snprintf(text, size, "group %u:", group);
     for (uint32_t i = 0; i < cli_task_count(app); i++) {
@@ -144,7 +143,7 @@ static void legend(const picture *p, const cli_open *app)
 {
     char text[NAME_MOST + 32];
     for (uint32_t g = 0; g < p->groups && g < GROUPS_MOST; g++) {
-        names_of(app, g, text, NAME_MOST);
+        cli_schedule_group_name(app, g, text, NAME_MOST);
         legend_line(p, g, colors[g % COLORS], text);
     }
     if (p->groups > GROUPS_MOST) {

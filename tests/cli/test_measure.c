@@ -188,7 +188,7 @@ static void bench_prints_a_table_and_takes_a_common_frame(void **state)
 static void assert_trace(const json_t *trace, const json_t *launches)
 {
     const json_t *events = json_object_get(trace, "traceEvents");
-    size_t complete = 0;
+    size_t complete = 0, counted = 0;
     double clock = 0.0;
     for (size_t i = 0; i < json_array_size(events); i++) {
         const json_t *event = json_array_get(events, i);
@@ -198,6 +198,13 @@ static void assert_trace(const json_t *trace, const json_t *launches)
         assert_true(json_is_object(json_object_get(event, "args")));
         if (strcmp(phase, "M") == 0) {
             assert_true(json_is_string(json_object_get(json_object_get(event, "args"), "name")));
+            continue;
+        }
+        if (strcmp(phase, "C") == 0) { /* up where a launch begins, down where it ends */
+            const double percent =
+                json_number_value(json_object_get(json_object_get(event, "args"), "percent"));
+            assert_true(percent >= 0.0 && percent <= 100.0);
+            counted++;
             continue;
         }
         const json_t *launch = json_array_get(launches, complete++);
@@ -211,6 +218,7 @@ static void assert_trace(const json_t *trace, const json_t *launches)
                     json_integer_value(json_object_get(launch, "mul_adds")));
     }
     assert_int_equal(complete, json_array_size(launches));
+    assert_int_equal(counted, 2 * complete);
 }
 
 static void a_profile_names_every_launch_and_its_trace_can_be_opened(void **state)

@@ -82,6 +82,17 @@ static uint32_t open_launch(mts_cpu_board *board, uint32_t launch)
     return s->chunks;
 }
 
+void mts_cpu_board_clear(mts_cpu_board *board)
+{
+    for (uint32_t i = 0; i < board->words; i++) {
+        atomic_store(&board->open[i], 0);
+    }
+    for (uint32_t i = 0; i < board->capacity; i++) {
+        atomic_store(&board->slots[i].left, CLOSED);
+    }
+    atomic_store(&board->unfinished, 0);
+}
+
 void mts_cpu_board_begin(mts_cpu_board *board, const mts_cpu_order *order, const void *work,
                          mts_cpu_chunks_function *chunks_of, uint32_t threads)
 {

@@ -41,6 +41,9 @@ uint32_t mts_cpu_board_capacity(const mts_cpu_board *board);
 /* NULL is fine. */
 void mts_cpu_board_destroy(mts_cpu_board *board, const mts_allocator *allocator);
 
+/* Forgets a run that nothing will end: that of the parent in the child of a fork. No other thread uses the board. */
+void mts_cpu_board_clear(mts_cpu_board *board);
+
 /* Begins a run of order->count launches, at least 1, on `threads`. The run before has ended. */
 void mts_cpu_board_begin(mts_cpu_board *board, const mts_cpu_order *order, const void *work,
                          mts_cpu_chunks_function *chunks_of, uint32_t threads);

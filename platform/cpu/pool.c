@@ -161,6 +161,8 @@ void mts_cpu_pool_start(mts_cpu_pool *pool)
         pool->process = process;
         pool->started = 0;
         atomic_store(&pool->sleepers, 0);
+        atomic_store(&pool->caller_sleeps, 0);
+        mts_cpu_board_clear(atomic_load(&pool->board));
         uint32_t started = 0;
         for (uint32_t i = 0; i + 1 < pool->threads; i++) {
             pool->workers[i] = (worker){.pool = pool, .number = i + 1};

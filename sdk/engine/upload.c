@@ -13,9 +13,12 @@ static mts_status make_buffer(const mts_builder *b, uint64_t bytes, const char *
 {
     mts_device *device = b->engine->device;
     const size_t size = bytes > 0 ? (size_t)bytes : sizeof(float);
-    if (device->info.buffer_bytes != 0 && size > device->info.buffer_bytes) {
-        return mts_fail(b->error, MTS_STATUS_LIMIT, "the %s need %zu bytes in one buffer; %s allows %llu",
-                        what, size, device->info.name, (unsigned long long)device->info.buffer_bytes);
+    const uint64_t most = device->info.buffer_bytes != 0 && device->info.buffer_bytes < SIZE_MAX
+                              ? device->info.buffer_bytes
+                              : SIZE_MAX;
+    if (bytes > most) {
+        return mts_fail(b->error, MTS_STATUS_LIMIT, "the %s need %llu bytes in one buffer; %s allows %llu",
+                        what, (unsigned long long)bytes, device->info.name, (unsigned long long)most);
     }
     const mts_status status = mts_buffer_create(device, size, out, b->error);
     return status == MTS_STATUS_OK ? status : mts_fail_prefix(b->error, status, "%s (%zu bytes)", what, size);

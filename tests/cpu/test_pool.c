@@ -272,6 +272,44 @@ static void a_child_of_a_fork_has_threads_of_its_own(void **state)
 #endif
 }
 
+static _Atomic(int) child_of_a_run;
+
+/* The caller's thread forks in the middle of a run. The child runs something shorter on the same pool. */
+static void fork_once(const void *work, const mts_cpu_chunk *chunk, uint32_t thread)
+{
+    static const uint32_t waits[1], next_first[2], next[1];
+    static const mts_cpu_order order = {1, waits, next_first, next};
+    mts_cpu_pool *const *pool = work;
+    if (pool && chunk->launch >= 2 && thread == 0 && atomic_load(&child_of_a_run) == 0) {
+        const pid_t child = fork();
+        if (child == 0) {
+            (void)alarm(20);
+            mts_cpu_pool_run(*pool, &order, NULL);
+            _exit(0);
+        }
+        atomic_store(&child_of_a_run, (int)child);
+    }
+}
+
+static void a_child_of_a_fork_within_a_run_begins_its_own(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_THREAD__)
+    skip(); /* the sanitizer refuses threads there */
+#else
+    const mts_cpu_pool_calls forking = {enter, chunks_of, fork_once};
+    mts_cpu_pool *pool = mts_cpu_pool_make(mts_allocator_default(), 3, &forking);
+    run_chain(pool, &pool, LAUNCHES);
+    const pid_t child = (pid_t)atomic_load(&child_of_a_run);
+    int status = -1;
+    if (child > 0) { /* the caller's thread got a chunk at all */
+        assert_true(waitpid(child, &status, 0) == child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    mts_cpu_pool_destroy(pool);
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +318,7 @@ int main(void)
         cmocka_unit_test(a_caller_that_sleeps_is_woken_for_the_next_launch),
         cmocka_unit_test(launches_of_a_graph_run_behind_those_that_they_wait_for),
         cmocka_unit_test(a_child_of_a_fork_has_threads_of_its_own),
+        cmocka_unit_test(a_child_of_a_fork_within_a_run_begins_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

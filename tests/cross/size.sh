@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Builds the preset linux-arm64-opencl from SOURCE into BUILD and fails if libmts, stripped, has LIMIT bytes or more.
-# usage: size.sh SOURCE BUILD LIMIT
+# Builds a preset from SOURCE into BUILD and fails if libmts, stripped, has LIMIT bytes or more.
+# usage: size.sh SOURCE BUILD PRESET LIMIT
 set -euo pipefail
-source=$1 build=$2 limit=$3
+source=$1 build=$2 preset=$3 limit=$4
 strip=aarch64-linux-gnu-strip
 command -v $strip >/dev/null || { echo "no $strip: skipped"; exit 77; }
 mkdir -p "$build"
-{ cmake -S "$source" -B "$build" --preset linux-arm64-opencl && cmake --build "$build" --target mts; } \
+{ cmake -S "$source" -B "$build" --preset "$preset" && cmake --build "$build" --target mts; } \
     >"$build/log.txt" 2>&1 || { tail -n 40 "$build/log.txt"; exit 1; }
 $strip -o "$build/libmts.so" "$build"/sdk/libmts.so
 size -A "$build/libmts.so" | awk '$2 > 4000 && $1 != "Total" {printf "%9d %s\n", $2, $1}'
 bytes=$(stat -c %s "$build/libmts.so")
-echo "$bytes bytes of $limit: libmts for arm64 with the OpenCL backend, stripped"
+echo "$bytes bytes of $limit: libmts of $preset, stripped"
 [ "$bytes" -lt "$limit" ]

@@ -1,7 +1,11 @@
 # In a cross build: the size of what is shipped, the other targets, and a program over the public header.
 if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND NOT ANDROID)
   add_test(NAME cross/stripped_libmts_with_opencl_is_under_400_kb
-    COMMAND ${CMAKE_CURRENT_LIST_DIR}/size.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/small 400000)
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/size.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/small
+            linux-arm64-opencl 400000)
+  add_test(NAME cross/stripped_libmts_with_cpu_is_under_900_kb
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/size.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/small_cpu
+            linux-arm64-cpu 900000)
   add_test(NAME cross/jetson_builds
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/target.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/jetson jetson
             aarch64-linux-gnu-gcc mts sample_classify)
@@ -18,6 +22,7 @@ if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND NOT AN
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/opencl.sh ${CMAKE_SOURCE_DIR}/build/arm64-opencl
             ${MTS_ARM64_ROOT}/usr/lib/aarch64-linux-gnu ${MTS_QEMU_AARCH64} $<TARGET_FILE:device_opencl>
             $<TARGET_FILE:sample_classify>)
-  set_tests_properties(cross/stripped_libmts_with_opencl_is_under_400_kb cross/jetson_builds cross/android_compiles
+  set_tests_properties(cross/stripped_libmts_with_opencl_is_under_400_kb
+    cross/stripped_libmts_with_cpu_is_under_900_kb cross/jetson_builds cross/android_compiles
     cross/classify cross/opencl_on_arm64 PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endif()

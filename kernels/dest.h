@@ -229,6 +229,9 @@ INLINE mts_vec mts_row_lanes(GLOBAL const mts_real *p, mts_i32 step, mts_u32 lef
 #ifdef mts_vec_gather
     if (left >= VEC) return mts_vec_gather(p, step);
 #endif
+#ifdef MTS_SOME_VECTORS
+    if (step == 1) return mts_vec_load_some(p, left);
+#endif
     mts_vec v = mts_vec_splat(mts_load(p));
     for (mts_u32 i = 1; i < VEC && i < left; i++) ((float *)&v)[i] = mts_load(p + (mts_i32)i * step);
     return v;
@@ -248,7 +251,11 @@ INLINE void mts_row_store(GLOBAL mts_real *p, mts_vec v, mts_u32 left, mts_u32 r
         return;
     }
 #endif
+#ifdef MTS_SOME_VECTORS
+    mts_vec_store_some(p, v, left);
+#else
     for (mts_u32 i = 0; i < VEC && i < left; i++) mts_store(p + i, ((const float *)&v)[i]);
+#endif
 }
 
 /* Of every step-th float from p on, as many as `left`. */
@@ -472,6 +479,26 @@ INLINE mts_vec mts_reach_close(const mts_reach *r, mts_vec v) {
     default: LOOP(0) break;                                                                                  \
     }
 #endif
+
+/*
+ * erf: v p(v v) / q(v v) with polynomials of five powers, fitted to the least relative error up to 3.9. Beyond, the
+ * square stays what it is there, and 1 or -1 cuts off the rest. Within 6 units in the last place.
+ */
+INLINE mts_vec mts_vec_erf(mts_vec v) {
+    const mts_vec z = mts_vec_min(mts_vec_of(15.21), mts_vec_mul(v, v));
+    mts_vec p = mts_vec_of(2.0664656e-6), q = mts_vec_of(3.8270011e-5);
+    p = mts_vec_fma(p, z, mts_vec_of(2.8506353e-4));
+    q = mts_vec_fma(q, z, mts_vec_of(1.1573894e-3));
+    p = mts_vec_fma(p, z, mts_vec_of(3.7383996e-3));
+    q = mts_vec_fma(q, z, mts_vec_of(1.4914384e-2));
+    p = mts_vec_fma(p, z, mts_vec_of(5.2668249e-2));
+    q = mts_vec_fma(q, z, mts_vec_of(1.1381947e-1));
+    p = mts_vec_fma(p, z, mts_vec_of(1.8966805e-1));
+    q = mts_vec_fma(q, z, mts_vec_of(5.0142172e-1));
+    p = mts_vec_fma(p, z, mts_vec_of(1.1283791));
+    q = mts_vec_fma(q, z, mts_vec_of(1.0));
+    return mts_vec_clip(mts_vec_div(mts_vec_mul(p, v), q), -1.0f, 1.0f);
+}
 
 /* One of the functions that may end a convolution (kernels/abi/functions.h), but PRELU; NONE gives v. */
 #define MTS_FN_CASE(NAME, formula)                                                                           \

@@ -66,7 +66,7 @@
 #define mts_number(x) x##f
 #define mts_vec_of(x) mts_vec_splat(x##f)
 
-/* X(name): functions of one number that mts_vec_call knows, beside erf. Where a language has none of vectors, its prelude
+/* X(name): functions of one number that mts_vec_call knows. Where a language has none of vectors, its prelude
  * calls them lane by lane. */
 #define MTS_VEC_CALLS(X) \
     X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh) X(expm1) X(log1p)

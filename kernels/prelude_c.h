@@ -4,7 +4,7 @@
  * platform/cpu compiles every kernel with this file instead of prelude_opencl.h and prelude_operators.h, once for each
  * instruction set: VEC is the set's width, so -D options other than HALF choose nothing at run time. A kernel computes
  * one work-item, whose ids it gets from its caller. What the language has no word for is in prelude_c_vec.h (operations
- * of an instruction set) and prelude_c_math.h (exp, erf and their kin). No driver gets this text.
+ * of an instruction set) and prelude_c_math.h (exp and its kin). No driver gets this text.
  */
 #ifndef MTS_KERNELS_PRELUDE_C_H
 #define MTS_KERNELS_PRELUDE_C_H

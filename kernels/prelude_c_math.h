@@ -1,5 +1,5 @@
 /*
- * prelude_c_math.h: exp, log and tanh of vectors, within 2 units in the last place, and erf within 3.
+ * prelude_c_math.h: exp, log and tanh of vectors, within 2 units in the last place.
  *
  * Methods and polynomials in the manner of Cephes (S. L. Moshier, "Methods and Programs for Mathematical Functions",
  * 1989): reduce the argument, sum a short polynomial, put the exponent back by integer operations. Infinities and NaN
@@ -66,34 +66,6 @@ INLINE mts_vec mts_vec_tanh(mts_vec v) {
     const mts_vec far = one - mts_vec_splat(2.0f) / (mts_vec_exp(x + x) + one);
     const mts_vec_bits sign = (mts_vec_bits)v & (int32_t)0x80000000;
     return mts_vec_if_above(x, mts_vec_splat(0.625f), (mts_vec)((mts_vec_bits)far | sign), p);
-}
-
-/*
- * Up to 1 a polynomial of the square; beyond, 1 - exp(-q) with a polynomial q of the size, which is 1 from 4 on. Both were
- * fitted to the largest relative error.
- */
-INLINE mts_vec mts_vec_call_erf(mts_vec v) {
-    const mts_vec x = mts_vec_min(mts_vec_splat(4.0f), mts_vec_fabs(v)), z = x * x, one = mts_vec_splat(1.0f);
-    mts_vec p = mts_vec_splat(7.853867326e-5f);
-    p = p * z - 8.010195445e-4f;
-    p = p * z + 5.188327894e-3f;
-    p = p * z - 2.685381205e-2f;
-    p = p * z + 1.128358515e-1f;
-    p = p * z - 3.761262582e-1f;
-    p = (p * z + 1.128379166e+0f) * v;
-    mts_vec q = mts_vec_splat(-2.112963897e-7f);
-    q = q * x + 2.474337828e-5f;
-    q = q * x - 4.602934698e-4f;
-    q = q * x + 4.270421574e-3f;
-    q = q * x - 2.534848485e-2f;
-    q = q * x + 1.086060301e-1f;
-    q = q * x + 6.330661866e-1f;
-    q = q * x + 1.129649145e+0f;
-    q = q * x - 2.020269061e-4f;
-    const mts_vec far = one - mts_vec_exp(-q);
-    const mts_vec_bits sign = (mts_vec_bits)v & (int32_t)0x80000000;
-    p = mts_vec_if_above(x, one, (mts_vec)((mts_vec_bits)far | sign), p);
-    return mts_vec_if_same(v, v, p, v);
 }
 
 #endif

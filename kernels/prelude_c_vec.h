@@ -117,6 +117,30 @@ INLINE mts_vec mts_vec_min(mts_vec a, mts_vec b) { return mts_vec_if_above(b, a,
 #endif
 INLINE mts_vec mts_vec_fabs(mts_vec v) { return (mts_vec)((mts_vec_bits)v & 0x7fffffff); }
 
+/* ---- the first n of a vector's floats, 1 to VEC - 1: nothing else is touched, and other lanes get the first one ---- */
+
+#if !HALF && VEC == 16 && defined(__AVX512F__)
+#define MTS_SOME_VECTORS 1
+INLINE mts_vec mts_vec_load_some(const float *p, mts_u32 n) {
+    return (mts_vec)_mm512_mask_loadu_ps(_mm512_set1_ps(*p), (__mmask16)((1u << n) - 1u), p);
+}
+INLINE void mts_vec_store_some(float *p, mts_vec v, mts_u32 n) {
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v);
+}
+#elif !HALF && VEC == 8 && defined(__AVX2__)
+#define MTS_SOME_VECTORS 1
+INLINE __m256i mts_vec_first(mts_u32 n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+INLINE mts_vec mts_vec_load_some(const float *p, mts_u32 n) {
+    const __m256i first = mts_vec_first(n);
+    return (mts_vec)_mm256_blendv_ps(_mm256_set1_ps(*p), _mm256_maskload_ps(p, first), _mm256_castsi256_ps(first));
+}
+INLINE void mts_vec_store_some(float *p, mts_vec v, mts_u32 n) {
+    _mm256_maskstore_ps(p, mts_vec_first(n), (__m256)v);
+}
+#endif
+
 /* ---- float16 ---- */
 
 #if defined(__F16C__)

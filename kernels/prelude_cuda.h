@@ -172,7 +172,6 @@ MTS_VEC_MAP(fabs)
     INLINE mts_vec mts_vec_call_##name(mts_vec a, mts_vec b) { MTS_VEC_MAKE(name##f(a.s[i], b.s[i])); }
 /* Of functions that have programs of their own (-DFN, -DKIND). */
 #if defined(FN) || defined(KIND)
-MTS_VEC_CALL(erf)
 MTS_VEC_CALLS(MTS_VEC_CALL)
 MTS_VEC_CALL_2(fmod)
 #endif

@@ -18,6 +18,8 @@
 #define mts_vec_sigmoid(v)                                                                                   \
     mts_vec_div(mts_vec_of(1.0), mts_vec_add(mts_vec_of(1.0), mts_vec_exp(mts_vec_neg(v))))
 #define mts_vec_hard_sigmoid(v, a, b) mts_vec_clip(mts_vec_fma(v, a, b), mts_number(0.0), mts_number(1.0))
+#define mts_vec_hard_swish(v)                                                                                \
+    mts_vec_mul(v, mts_vec_hard_sigmoid(v, mts_vec_of(0.16666666666666666), mts_vec_of(0.5)))
 /* x (1 + t) / 2 */
 #define mts_vec_gate(v, t) mts_vec_mul(mts_vec_mul(v, mts_vec_of(0.5)), mts_vec_add(mts_vec_of(1.0), t))
 /* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), which does not overflow. */
@@ -42,7 +44,8 @@
     X(CLIP, mts_vec_clip(v, a, b))                                                                           \
     X(SIGMOID, mts_vec_sigmoid(v))                                                                           \
     X(HARD_SIGMOID, mts_vec_hard_sigmoid(v, mts_vec_splat(a), mts_vec_splat(b)))                             \
-    X(HARD_SWISH, mts_vec_mul(v, mts_vec_hard_sigmoid(v, mts_vec_of(0.16666666666666666), mts_vec_of(0.5)))) \
+    X(HARD_SWISH, mts_vec_hard_swish(v))                                                                     \
+    X(HARD_SWISH_LINE, mts_vec_fma(mts_vec_splat(a), mts_vec_hard_swish(v), mts_vec_splat(b)))               \
     X(TANH, mts_vec_tanh(v))                                                                                 \
     X(EXP, mts_vec_exp(v))                                                                                   \
     X(SQRT, mts_vec_sqrt(v))                                                                                 \
@@ -57,11 +60,11 @@
     X(QUANT8, mts_vec_quant(v, a, b, mts_number(255.0)))                                                     \
     X(QUANT16, mts_vec_quant(v, a, b, mts_number(65535.0)))                                                  \
     X(NOT_ZERO, mts_vec_keep(v, mts_vec_of(1.0)))                                                            \
-    X(LEAKY_BOUND, mts_vec_max(mts_vec_splat(b), mts_vec_slope(v, mts_vec_splat(a))))
+    X(LEAKY_BOUND, mts_vec_max(mts_vec_splat(b), mts_vec_slope(v, mts_vec_splat(a))))                        \
+    X(GELU, mts_vec_gate(v, mts_vec_erf(mts_vec_mul(v, mts_vec_of(0.70710678118654752)))))
 
 #define MTS_FUNCTIONS_ALONE(X)                                                                               \
-    X(ERF, mts_vec_call(erf, v))                                                                             \
-    X(GELU, mts_vec_gate(v, mts_vec_call(erf, mts_vec_mul(v, mts_vec_of(0.70710678118654752)))))             \
+    X(ERF, mts_vec_erf(v))                                                                                   \
     X(GELU_TANH,                                                                                             \
       mts_vec_gate(v, mts_vec_tanh(mts_vec_mul(                                                              \
                           mts_vec_of(0.79788456080286536),                                                   \

@@ -32,8 +32,8 @@
    then to the nearest of b .. b + 255 (65535). a > 0; b is an integer, and 0 is among the numbers. */
 #define MTS_FN_QUANT8 20u
 #define MTS_FN_QUANT16 21u
-/* The functions before this one may end a convolution; those from it on are applied by UNARY, BINARY and
-   SCALE, whose programs are built for one of them (functions.h). LEAKY_BOUND, which came later, is of the former. */
+/* The functions before this one may end a convolution, and GELU and those from LEAKY_BOUND on; the others are
+   applied by UNARY, BINARY and SCALE, whose programs are built for one of them (functions.h). */
 #define MTS_FN_ALONE 22u
 #define MTS_FN_ERF 22u
 #define MTS_FN_GELU 23u      /* x (1 + erf(x / sqrt(2))) / 2 */
@@ -57,9 +57,10 @@
 #define MTS_FN_IS_ZERO 41u  /* x == 0 ? 1 : 0: the logical not */
 #define MTS_FN_IS_NAN 42u   /* 1 or 0 */
 #define MTS_FN_IS_INF 43u   /* a for -infinity, b for infinity, else 0 */
-#define MTS_FN_LEAKY_BOUND 44u /* max(x > 0 ? x : a x, b) */
-#define MTS_FN_COUNT 45u
-#define mts_fn_is_alone(fn) ((fn) >= MTS_FN_ALONE && (fn) < MTS_FN_LEAKY_BOUND)
+#define MTS_FN_LEAKY_BOUND 44u     /* max(x > 0 ? x : a x, b) */
+#define MTS_FN_HARD_SWISH_LINE 45u /* a x min(max(x / 6 + 0.5, 0), 1) + b */
+#define MTS_FN_COUNT 46u
+#define mts_fn_is_alone(fn) ((fn) >= MTS_FN_ALONE && (fn) != MTS_FN_GELU && (fn) < MTS_FN_LEAKY_BOUND)
 
 #define MTS_BIN_ADD 0u
 #define MTS_BIN_SUB 1u

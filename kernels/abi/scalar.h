@@ -33,6 +33,7 @@
 #define mts_vec_slope(v, s) ((v) > mts_number(0.0) ? (v) : (s) * (v))
 #define mts_vec_call(name, v) MTS_MATH(name)(v)
 #define mts_vec_call_2(name, a, b) MTS_MATH(name)(a, b)
+#define mts_vec_erf(v) MTS_MATH(erf)(v)
 #define mts_vec_exp(v) MTS_MATH(exp)(v)
 #define mts_vec_log(v) MTS_MATH(log)(v)
 #define mts_vec_sqrt(v) MTS_MATH(sqrt)(v)

@@ -32,6 +32,7 @@
 #define EACH_VEC(M, i) M(i, 0)
 #endif
 #define MATMUL_COLUMNS (MATMUL_VECS * VEC)
+#define MATMUL_FAR 4096 /* floats between rows of rhs, from which on their columns are asked for early */
 #define MATMUL_DOTS 4 /* of 4 rows: 16 sums, as many as any vector has lanes, or a multiple */
 
 /* clang-format off */
@@ -151,6 +152,17 @@ INLINE void matmul_dots(const matmul_place *p, GLOBAL const mts_real *lhs, GLOBA
 
 #endif
 
+/*
+ * Asks for the columns of rhs that come after a tile's, whose rows lie pages apart, where no processor follows by itself:
+ * those k that are the tile's share, of all tiles of its columns.
+ */
+INLINE void matmul_fetch(GLOBAL const mts_real *next, GLOBAL const mts_matmul_params *r, mts_u32 y, mts_u32 height) {
+    const mts_u32 share = (r->depth * MATMUL_ROWS + height - 1) / height, first = y / MATMUL_ROWS * share;
+    const mts_u32 end = mts_least(first + share, r->depth);
+    for (mts_u32 k = first; k < end; k++)
+        for (int v = 0; v < MATMUL_VECS; v++) mts_fetch(next + k * r->rhs.stride[4] + v * VEC, 0);
+}
+
 /* `n` columns, at most those of a tile. */
 INLINE void matmul_columns(const matmul_place *p, GLOBAL const mts_real *lhs, GLOBAL const mts_real *rhs,
                            GLOBAL const mts_matmul_params *r, mts_u32 n) {
@@ -193,6 +205,8 @@ KERNEL void matmul_any__f32_planar(MTS_ARGS) {
         p.add_row = r->add.stride[4];
         p.to = act + s.plane + r->dest.gap + y * r->dest.row + x;
         p.add = add + y * r->add.stride[4] + x * r->add.stride[5];
+        if (r->rhs.stride[4] >= MATMUL_FAR && x + 2 * MATMUL_COLUMNS <= width)
+            matmul_fetch(rhs + x + MATMUL_COLUMNS, r, y, height);
         matmul_columns(&p, lhs + y * r->lhs.stride[4], rhs + x * r->rhs.stride[5], r, n);
         if (x + n == width) mts_rows_zero(act, &r->dest, s.plane, y, p.rows);
     }

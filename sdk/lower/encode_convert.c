@@ -128,6 +128,26 @@ static mts_space_to_depth_params params_of(const mts_encoding *encoding, const m
                                        .src_pool = c->zero_copy ? CALLERS_POOL : 0};
 }
 
+/* What the grid of a launch over conversions covers: the longest plane, the most planes, and those of each. */
+typedef struct extent {
+    uint32_t pitch, planes;
+    uint32_t *heights;
+} extent;
+
+/* `launch` over its members, the conversions `which`, whose kernel parameters have `words` each. */
+static mts_status launch_conversions(mts_encoding *encoding, mts_encoded_launch *launch, const void *params,
+                                     uint32_t words, const uint32_t *which, const extent *most)
+{
+    launch->first = mts_param_buffer_add(&encoding->params, params, words * launch->members);
+    mts_launch_over_plane(encoding->device, most->pitch, launch->global, launch->local);
+    launch->global[1] = most->planes;
+    launch->global[2] = launch->members;
+    launch->entries.heights = most->heights;
+    mts_status status = mts_encode_launch(encoding, launch);
+    MTS_TRY(status, mark_conversions(encoding, which, launch->members, words));
+    return status;
+}
+
 /* One launch over conversions `which`[count]; source: see mts_encoded_launch. */
 static mts_status launch_space_to_depth(mts_encoding *encoding, const uint32_t *which, uint32_t count,
                                         uint32_t source)
@@ -154,16 +174,9 @@ static mts_status launch_space_to_depth(mts_encoding *encoding, const uint32_t *
                                  .label = "space to depth",
                                  .source = source,
                                  .members = count};
-    launch.first =
-        mts_param_buffer_add(&encoding->params, params, MTS_PARAM_WORDS(mts_space_to_depth_params) * count);
-    mts_launch_over_plane(encoding->device, pitch, launch.global, launch.local);
-    launch.global[1] = planes;
-    launch.global[2] = count;
-    launch.entries.heights = heights;
-    const mts_status status = mts_encode_launch(encoding, &launch);
-    return status != MTS_STATUS_OK
-               ? status
-               : mark_conversions(encoding, which, count, MTS_PARAM_WORDS(mts_space_to_depth_params));
+    const extent most = {.pitch = pitch, .planes = planes, .heights = heights};
+    return launch_conversions(encoding, &launch, params, MTS_PARAM_WORDS(mts_space_to_depth_params), which,
+                              &most);
 }
 
 /* A copy of each second (or stride-th) row and column, for 1x1 convolutions. */
@@ -230,14 +243,8 @@ static mts_status launch_pack(mts_encoding *encoding, const uint32_t *which, uin
     if (!params) {
         return mts_encode_memory(encoding);
     }
-    launch.first = mts_param_buffer_add(&encoding->params, params, MTS_PARAM_WORDS(mts_pack_params) * count);
-    mts_launch_over_plane(encoding->device, pitch, launch.global, launch.local);
-    launch.global[1] = planes;
-    launch.global[2] = count;
-    launch.entries.heights = heights;
-    mts_status status = mts_encode_launch(encoding, &launch);
-    MTS_TRY(status, mark_conversions(encoding, which, count, MTS_PARAM_WORDS(mts_pack_params)));
-    return status;
+    const extent most = {.pitch = pitch, .planes = planes, .heights = heights};
+    return launch_conversions(encoding, &launch, params, MTS_PARAM_WORDS(mts_pack_params), which, &most);
 }
 
 /* Conversions of zero-copy inputs each read a buffer of their own; the others are a launch of each kind. */

@@ -5,21 +5,14 @@
  * The refusals follow the public reports on ONNX's own loader: traversal by "..", by absolute paths and by
  * links, injected attributes, ranges beyond the file.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "compiler/import/import.h"
+#include "model_fixture.h"
 #include "support/fault_allocator.h"
-#include "support/onnx_model.h"
 
 #define COUNT 4
 static const int64_t dims[] = {COUNT};
@@ -27,9 +20,6 @@ static const float numbers[2 * COUNT] = {1, 2, 3, 4, 5, 6, 7, 8};
 
 static char root[] = "/tmp/mts-external-XXXXXX";
 static char folder[64], path[96];
-static mts_arena arena;
-static mts_error error;
-static onnx_model model;
 
 typedef struct entry {
     const char *key, *value;
@@ -80,22 +70,6 @@ static int remove_files(void **state)
     (void)state;
     (void)snprintf(command, sizeof command, "rm -rf '%s'", root);
     return system(command);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    mts_arena_init(&arena, mts_allocator_default());
-    error = (mts_error){0};
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    onnx_model_end(&model);
-    mts_arena_release(&arena);
-    return 0;
 }
 
 /* An initialiser of four numbers whose bytes lie where the entries say. */
@@ -360,7 +334,7 @@ static void each_failing_allocation_is_reported_and_leaks_nothing(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_model, close_model)
 
 int main(void)
 {

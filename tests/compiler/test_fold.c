@@ -1,110 +1,8 @@
 /*
  * The fold pass on hand-made models: what is fused, what must not be, and that the numbers stay the same.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "compiler/import/import.h"
-#include "compiler/passes/fold.h"
-#include "support/eval.h"
+#include "fold_fixture.h"
 #include "support/fault_allocator.h"
-#include "support/onnx_model.h"
-
-#define DIMS(...)                                                                                            \
-    (const int64_t[])                                                                                        \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
-#define INTS(...) (int)(sizeof(DIMS(__VA_ARGS__)) / sizeof(int64_t)), DIMS(__VA_ARGS__)
-
-static mts_arena arena;
-static mts_error error;
-static onnx_model model;
-static mts_graph *before, *after;
-static float noise[4096];
-
-static int set_up(void **state)
-{
-    (void)state;
-    uint32_t random = 1;
-    mts_arena_init(&arena, mts_allocator_default());
-    for (size_t i = 0; i < 4096; i++) {
-        random = random * 1664525u + 1013904223u;
-        noise[i] = (float)(random >> 8) / 8388608.0f - 1.0f;
-    }
-    onnx_model_begin(&model, 11);
-    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2, 4, 6, 6));
-    onnx_model_floats(&model, "w", INTS(4, 4, 3, 3), noise);
-    onnx_model_floats(&model, "one", INTS(4, 4, 1, 1), noise + 200);
-    onnx_model_floats(&model, "b", INTS(4), noise + 300);
-    onnx_model_floats(&model, "s", INTS(4), noise + 310);
-    onnx_model_floats(&model, "m", INTS(4), noise + 320);
-    onnx_model_floats(&model, "v", INTS(4), (const float[]){1, 2, 3, 4});
-    onnx_model_floats(&model, "c", INTS(4, 1, 1), noise + 330);
-    onnx_model_floats(&model, "two", 0, NULL, (const float[]){2});
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    onnx_model_end(&model);
-    mts_arena_release(&arena);
-    return 0;
-}
-
-static void conv(const char *inputs, const char *output)
-{
-    onnx_model_node(&model, "Conv", inputs, output);
-    if (strchr(inputs, 'w')) {
-        onnx_model_attr_ints(&model, "pads", INTS(1, 1, 1, 1));
-    }
-}
-
-static void fold(void)
-{
-    const onnx_bytes *file = onnx_model_file(&model);
-    if (mts_import_memory(file->data, file->size, "m", NULL, &arena, &before, &error) != MTS_STATUS_OK ||
-        mts_fold(before, &arena, &after, &error) != MTS_STATUS_OK) {
-        fail_msg("%s", error.text);
-    }
-    assert_int_equal(mts_graph_verify(after, &error), MTS_STATUS_OK);
-}
-
-/* Both graphs give the same numbers for some input. */
-static void assert_equal_results(void)
-{
-    float **a = mts_arena_zero(&arena, before->value_count, sizeof(*a));
-    float **b = mts_arena_zero(&arena, after->value_count, sizeof(*b));
-    const float *inputs[1] = {noise + 1000};
-    assert_true(mts_eval(before, inputs, &arena, a));
-    assert_true(mts_eval(after, inputs, &arena, b));
-    for (uint32_t o = 0; o < before->output_count; o++) {
-        const float *x = a[before->outputs[o].value], *y = b[after->outputs[o].value];
-        for (size_t i = 0; i < mts_shape_count(&before->outputs[o].shape); i++) {
-            if (!(fabsf(x[i] - y[i]) <= 1e-5f + 1e-5f * fabsf(x[i]))) {
-                fail_msg("output %u, element %zu: %g became %g", o, i, (double)x[i], (double)y[i]);
-            }
-        }
-    }
-}
-
-static void assert_ops(uint32_t count, const mts_op *ops)
-{
-    assert_int_equal(after->node_count, count);
-    for (uint32_t i = 0; i < count; i++) {
-        assert_string_equal(mts_op_name(after->nodes[i].op), mts_op_name(ops[i]));
-    }
-}
-#define OPS(...)                                                                                             \
-    assert_ops((uint32_t)(sizeof((const mts_op[]){__VA_ARGS__}) / sizeof(mts_op)),                           \
-               (const mts_op[]){__VA_ARGS__})
 
 static void a_convolution_takes_up_normalisation_arithmetic_and_activation(void **state)
 {
@@ -227,12 +125,6 @@ static void a_product_with_the_gate_of_itself_is_one_function(void **state)
     assert_int_equal(after->nodes[1].attrs.conv.act.fn, MTS_FN_HARD_SWISH);
 }
 
-static void number(const char *name, float value)
-{
-    const float data[1] = {value};
-    onnx_model_floats(&model, name, 0, NULL, data);
-}
-
 /* A convolution and what is Gelu if `root` is that of 2, as PyTorch exports it before opset 20. */
 static void conv_and_gelu(float root, const char *output)
 {
@@ -247,11 +139,16 @@ static void conv_and_gelu(float root, const char *output)
     onnx_model_node(&model, "Mul", "p,half", output);
 }
 
-/* With the half at the end, then at the first factor. */
+/* With the half at the end, then at the first factor, then at the second. A convolution can end with it. */
 static void gelu_of_several_nodes_is_one_function(void **state)
 {
     (void)state;
-    conv_and_gelu(1.41421354f, "n");
+    conv_and_gelu(1.41421354f, "k");
+    onnx_model_node(&model, "Div", "k,root", "d1");
+    onnx_model_node(&model, "Erf", "d1", "e1");
+    onnx_model_node(&model, "Add", "e1,unit", "g1");
+    onnx_model_node(&model, "Mul", "half,g1", "h1");
+    onnx_model_node(&model, "Mul", "k,h1", "n");
     onnx_model_node(&model, "Div", "n,root", "d2");
     onnx_model_node(&model, "Erf", "d2", "e2");
     onnx_model_node(&model, "Add", "unit,e2", "g2");
@@ -260,11 +157,31 @@ static void gelu_of_several_nodes_is_one_function(void **state)
     onnx_model_output(&model, "y");
     fold();
     OPS(MTS_OP_CONV, MTS_OP_UNARY, MTS_OP_UNARY);
+    assert_int_equal(after->nodes[0].attrs.conv.act.fn, MTS_FN_GELU);
     assert_int_equal(after->nodes[1].attrs.unary.act.fn, MTS_FN_GELU);
     assert_int_equal(after->nodes[2].attrs.unary.act.fn, MTS_FN_GELU);
 }
 
-/* x clip(x + 3, 0, 6) / 6, which a convolution can end with. */
+/* Of a sequence, whose second dimension is no channel: each factor is a node of its own. */
+static void gelu_of_a_sequence_is_one_function(void **state)
+{
+    (void)state;
+    number("root", 1.41421354f);
+    number("half", 0.5f);
+    number("unit", 1.0f);
+    onnx_model_input(&model, "q", ONNX_FLOAT, INTS(2, 3, 5));
+    onnx_model_node(&model, "Div", "q,root", "d");
+    onnx_model_node(&model, "Erf", "d", "e");
+    onnx_model_node(&model, "Add", "e,unit", "g");
+    onnx_model_node(&model, "Mul", "half,g", "h");
+    onnx_model_node(&model, "Mul", "q,h", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_UNARY);
+    assert_int_equal(after->nodes[0].attrs.unary.act.fn, MTS_FN_GELU);
+}
+
+/* x clip(x + 3, 0, 6) / 6, which a convolution can end with, the sixth at the product and at its second factor. */
 static void hard_swish_of_several_nodes_is_one_function(void **state)
 {
     (void)state;
@@ -276,10 +193,17 @@ static void hard_swish_of_several_nodes_is_one_function(void **state)
     onnx_model_node(&model, "Clip", "d,low,six", "g");
     onnx_model_node(&model, "Mul", "a,g", "p");
     onnx_model_node(&model, "Div", "p,six", "y");
-    onnx_model_output(&model, "y");
+    conv("y,w", "a2");
+    onnx_model_node(&model, "Add", "a2,three", "d2");
+    onnx_model_node(&model, "Clip", "d2,low,six", "g2");
+    onnx_model_node(&model, "Div", "g2,six", "h2");
+    onnx_model_node(&model, "Mul", "a2,h2", "z");
+    onnx_model_output(&model, "z");
     fold();
-    OPS(MTS_OP_CONV);
+    OPS(MTS_OP_CONV, MTS_OP_CONV);
     assert_int_equal(after->nodes[0].attrs.conv.act.fn, MTS_FN_HARD_SWISH);
+    assert_int_equal(after->nodes[1].attrs.conv.act.fn, MTS_FN_HARD_SWISH);
+    assert_equal_results();
 }
 
 /* The root of another number. */
@@ -455,7 +379,7 @@ static void folding_without_memory_fails_cleanly(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fold, close_model)
 
 int main(void)
 {
@@ -470,6 +394,7 @@ int main(void)
         TEST(a_product_with_the_gate_of_itself_is_one_function),
         TEST(a_product_with_another_gate_stays),
         TEST(gelu_of_several_nodes_is_one_function),
+        TEST(gelu_of_a_sequence_is_one_function),
         TEST(hard_swish_of_several_nodes_is_one_function),
         TEST(what_is_no_gelu_stays),
         TEST(slopes_of_channels_join_the_convolution),

@@ -2,35 +2,14 @@
  * test_fold_norm.c: normalisations that exporters write as several nodes become one operator, and export finds its
  * way back.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "compiler/emit/onnx.h"
-#include "compiler/import/import.h"
-#include "compiler/passes/fold.h"
-#include "support/onnx_model.h"
+#include "fold_fixture.h"
 
-#define INTS(...)                                                                                            \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[])                             \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
-
-static onnx_model model;
-static mts_arena arena;
-static mts_error error;
-static mts_graph *after;
 static float numbers[512];
 
 static int set_up(void **state)
 {
-    (void)state;
-    mts_arena_init(&arena, mts_allocator_default());
+    (void)open_model(state);
     for (int i = 0; i < 512; i++) {
         numbers[i] = (float)(i % 11) / 4.0f + 0.25f;
     }
@@ -42,25 +21,6 @@ static int set_up(void **state)
     onnx_model_floats(&model, "g", INTS(4, 1, 1), numbers);
     onnx_model_floats(&model, "b", INTS(4, 1, 1), numbers + 9);
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    onnx_model_end(&model);
-    mts_arena_release(&arena);
-    return 0;
-}
-
-static void fold(void)
-{
-    mts_graph *before = NULL;
-    const onnx_bytes *file = onnx_model_file(&model);
-    if (mts_import_memory(file->data, file->size, "m", NULL, &arena, &before, &error) != MTS_STATUS_OK ||
-        mts_fold(before, &arena, &after, &error) != MTS_STATUS_OK) {
-        fail_msg("%s", error.text);
-    }
-    assert_int_equal(mts_graph_verify(after, &error), MTS_STATUS_OK);
 }
 
 /* The graph is one normalisation; what it has as scale and bias. */
@@ -82,12 +42,8 @@ static void assert_export_returns(void)
     const mts_node node = after->nodes[0];
     void *data = NULL;
     size_t size = 0;
-    mts_graph *before = NULL;
     assert_int_equal(mts_onnx_export(after, mts_allocator_default(), &data, &size, &error), MTS_STATUS_OK);
-    if (mts_import_memory(data, size, "m", NULL, &arena, &before, &error) != MTS_STATUS_OK ||
-        mts_fold(before, &arena, &after, &error) != MTS_STATUS_OK) {
-        fail_msg("%s", error.text);
-    }
+    fold_file(data, size);
     mts_alloc_free(mts_allocator_default(), data);
     assert_int_equal(after->node_count, 1);
     assert_string_equal(mts_op_name(after->nodes[0].op), "norm");
@@ -243,7 +199,7 @@ static void squares_and_absolute_values_are_summed_at_once(void **state)
     assert_int_equal(after->nodes[1].attrs.reduce.kind, MTS_REDUCE_L1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, close_model)
 
 int main(void)
 {

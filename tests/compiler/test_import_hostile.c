@@ -1,48 +1,21 @@
 /*
  * The ONNX importer on damaged and hostile files: a clear error, no leak, no crash, no half graph.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "compiler/import/import.h"
 #include "compiler/passes/fold.h"
+#include "model_fixture.h"
 #include "support/fault_allocator.h"
-#include "support/onnx_model.h"
 
-#define DIMS(...)                                                                                            \
-    (const int64_t[])                                                                                        \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
-#define INTS(...) (int)(sizeof(DIMS(__VA_ARGS__)) / sizeof(int64_t)), DIMS(__VA_ARGS__)
-
-static mts_arena arena;
-static mts_error error;
-static onnx_model model;
 static mts_import_options options;
 static const float numbers[64] = {1, 2, 3, 4, 5, 6, 7, 8};
 
 static int set_up(void **state)
 {
-    (void)state;
-    mts_arena_init(&arena, mts_allocator_default());
-    error = (mts_error){0};
+    (void)open_model(state);
     options = mts_import_options_default();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    onnx_model_end(&model);
-    mts_arena_release(&arena);
     return 0;
 }
 
@@ -492,7 +465,7 @@ static void files_that_are_missing_empty_or_no_models_are_refused(void **state)
     assert_null(tensor.data);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, close_model)
 
 int main(void)
 {

@@ -176,7 +176,8 @@ static void element_functions_return(void **state)
                                    {MTS_FN_LOG, 0, 0},
                                    {MTS_FN_RECIPROCAL, 0, 0},
                                    {MTS_FN_NOT_ZERO, 0, 0},
-                                   {MTS_FN_QUANT8, 0.02f, -128.0f}};
+                                   {MTS_FN_QUANT8, 0.02f, -128.0f},
+                                   {MTS_FN_HARD_SWISH_LINE, -0.7f, 0.4f}};
     for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
         const mts_attrs attrs = {.unary = {.act = acts[i]}};
         (void)same_attrs(NODE(MTS_OP_UNARY, attrs, x), sizeof(attrs.unary));

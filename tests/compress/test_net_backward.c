@@ -12,6 +12,7 @@ static void convolutions_with_every_activation(void **state)
         {MTS_FN_SIGMOID, 0, 0},     {MTS_FN_HARD_SIGMOID, 0.3f, 0.5f},
         {MTS_FN_HARD_SWISH, 0, 0},  {MTS_FN_SILU, 0, 0},
         {MTS_FN_TANH, 0, 0},        {MTS_FN_LEAKY_BOUND, 0.3f, -0.1f},
+        {MTS_FN_GELU, 0, 0},        {MTS_FN_HARD_SWISH_LINE, -0.7f, 0.4f},
     };
     (void)state;
     for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {

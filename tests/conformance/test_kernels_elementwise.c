@@ -25,7 +25,11 @@ static void unary_agrees_for_every_function_and_layout(void **state)
             kernel_pair_dims(pair, dims, m == 0 ? 0 : 2, 40);
             params[m].src = kernel_pair_operand(pair, dims, m == 1, NULL);
             params[m].dest = kernel_pair_output(pair, dims);
-            params[m].fn = (n + (uint32_t)m * 7) % MTS_FN_ALONE;
+            params[m].fn = (n + (uint32_t)m * 7) % (MTS_FN_ALONE + 2);
+            if (params[m].fn >= MTS_FN_ALONE) {
+                static const uint32_t late[2] = {MTS_FN_GELU, MTS_FN_HARD_SWISH_LINE};
+                params[m].fn = late[params[m].fn - MTS_FN_ALONE];
+            }
             if (params[m].fn == MTS_FN_PRELU) {
                 params[m].fn = MTS_FN_LEAKY_BOUND; /* PRELU needs a slope vector, which unary has not */
             }
@@ -44,7 +48,10 @@ static void unary_agrees_for_every_function_and_layout(void **state)
 static void unary_agrees_for_functions_with_a_program_of_their_own(void **state)
 {
     kernel_pair *pair = *state;
-    for (uint32_t fn = MTS_FN_ALONE; mts_fn_is_alone(fn); fn++) {
+    for (uint32_t fn = MTS_FN_ALONE; fn < MTS_FN_COUNT; fn++) {
+        if (!mts_fn_is_alone(fn)) {
+            continue;
+        }
         mts_unary_params params[MEMBERS] = {0};
         char define[32];
         kernel_pair_start(pair, fn + 1);

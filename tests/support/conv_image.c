@@ -57,8 +57,9 @@ static uint32_t random_vector(kernel_pair *pair, uint32_t rows)
 
 mts_epilogue_params conv_image_epilogue(kernel_pair *pair, const conv_image *i, uint32_t rows)
 {
-    static const uint32_t functions[] = {MTS_FN_NONE,       MTS_FN_RELU, MTS_FN_LEAKY, MTS_FN_CLIP,
-                                         MTS_FN_HARD_SWISH, MTS_FN_SILU, MTS_FN_PRELU, MTS_FN_LEAKY_BOUND};
+    static const uint32_t functions[] = {
+        MTS_FN_NONE, MTS_FN_RELU,  MTS_FN_LEAKY,       MTS_FN_CLIP, MTS_FN_HARD_SWISH,
+        MTS_FN_SILU, MTS_FN_PRELU, MTS_FN_LEAKY_BOUND, MTS_FN_GELU, MTS_FN_HARD_SWISH_LINE};
     uint32_t index[CONV_ROWS_MOST];
     mts_epilogue_params e = {.out_pitch = i->pitch, .gap = i->gap, .tail = i->tail, .last = rows - 1};
     for (uint32_t r = 0; r < rows; r++) {
@@ -69,7 +70,7 @@ mts_epilogue_params conv_image_epilogue(kernel_pair *pair, const conv_image *i, 
     e.index = kernel_pair_words(pair, index, rows);
     e.scale = random_vector(pair, rows);
     e.bias = random_vector(pair, rows);
-    e.fn = functions[kernel_pair_pick(pair, 0, 7)];
+    e.fn = functions[kernel_pair_pick(pair, 0, 9)];
     e.slope = e.fn == MTS_FN_PRELU ? kernel_pair_pool(pair, rows) : MTS_PARAM_NONE;
     e.a = -0.25f;
     e.b = 1.5f;

@@ -32,6 +32,12 @@ static float activate(const mts_act *act, float x, const float *slope, int64_t c
         return fabsf(x);
     case MTS_FN_CLIP:
         return fminf(fmaxf(x, act->a), act->b);
+    case MTS_FN_HARD_SIGMOID:
+        return fminf(fmaxf(act->a * x + act->b, 0), 1);
+    case MTS_FN_HARD_SWISH:
+        return x * fminf(fmaxf(x / 6 + 0.5f, 0), 1);
+    case MTS_FN_HARD_SWISH_LINE:
+        return act->a * x * fminf(fmaxf(x / 6 + 0.5f, 0), 1) + act->b;
     case MTS_FN_PRELU:
         return x > 0 ? x : slope[channel] * x;
     default:
@@ -124,6 +130,9 @@ static void eval_binary(const eval *e, const mts_node *node, float *out)
             break;
         case MTS_BIN_MUL:
             value = a * b;
+            break;
+        case MTS_BIN_DIV:
+            value = a / b;
             break;
         case MTS_BIN_MAX:
             value = fmaxf(a, b);

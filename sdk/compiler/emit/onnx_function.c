@@ -136,8 +136,9 @@ static const char *add_hard_sigmoid(mts_onnx *onnx, float alpha, float beta, con
 /* What x is multiplied by in a function that is x times a gate. */
 static const char *add_gate(mts_onnx *onnx, uint32_t fn, const char *x)
 {
-    return fn == MTS_FN_HARD_SWISH ? add_hard_sigmoid(onnx, 1.0f / 6.0f, 0.5f, x, NULL)
-           : fn == MTS_FN_SILU     ? mts_onnx_one(onnx, "Sigmoid", x, NULL)
+    return fn == MTS_FN_HARD_SWISH || fn == MTS_FN_HARD_SWISH_LINE
+               ? add_hard_sigmoid(onnx, 1.0f / 6.0f, 0.5f, x, NULL)
+           : fn == MTS_FN_SILU ? mts_onnx_one(onnx, "Sigmoid", x, NULL)
                                : mts_onnx_one(onnx, "Tanh", mts_onnx_one(onnx, "Softplus", x, NULL), NULL);
 }
 
@@ -162,6 +163,12 @@ void mts_onnx_function(mts_onnx *onnx, const mts_act *act, const char *slope, co
     case MTS_FN_SILU:
     case MTS_FN_MISH:
         (void)mts_onnx_two(onnx, "Mul", x, add_gate(onnx, act->fn, x), output);
+        break;
+    case MTS_FN_HARD_SWISH_LINE:
+        (void)mts_onnx_two(
+            onnx, "Add",
+            with(onnx, "Mul", mts_onnx_two(onnx, "Mul", x, add_gate(onnx, act->fn, x), NULL), act->a),
+            mts_onnx_float_const(onnx, act->b), output);
         break;
     case MTS_FN_TRUNC:
     case MTS_FN_NOT_ZERO:

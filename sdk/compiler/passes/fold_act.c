@@ -1,5 +1,5 @@
 /*
- * fold_act.c: rules for element functions and residual additions: they become part of the node before them.
+ * fold_act.c: rules for element functions and sums: they become part of the convolution or product before them.
  */
 #include "compiler/passes/fold_work.h"
 
@@ -116,6 +116,36 @@ static bool take_residual(mts_fold_work *work, mts_node *node)
         merged.inputs = inputs;
         merged.attrs.conv.act = node->attrs.binary.act;
         mts_fold_merge(work, node, &merged, conv);
+        return true;
+    }
+    return false;
+}
+
+bool mts_fold_summand(mts_fold_work *work, mts_node *node)
+{
+    const mts_shape *shape = &mts_fold_value(work, node->output)->shape;
+    const bool sum = node->op == MTS_OP_BINARY && node->attrs.binary.kind == MTS_BIN_ADD &&
+                     node->attrs.binary.act.fn == MTS_FN_NONE;
+    for (uint32_t i = 0; sum && i < 2; i++) {
+        mts_node *product = mts_fold_producer(work, node, i);
+        const uint32_t other = mts_fold_input(work, node, 1 - i);
+        if (!product || product->op != MTS_OP_MATMUL || !mts_fold_single_use(work, product) ||
+            mts_fold_input(work, product, 2) != MTS_NONE ||
+            mts_fold_value(work, other)->dtype != MTS_TYPE_FLOAT32 ||
+            !mts_shape_equal(&mts_fold_value(work, product->output)->shape, shape)) {
+            continue;
+        }
+        mts_node merged = *product;
+        merged.inputs = mts_arena_zero(work->graph->arena, 3, sizeof *merged.inputs);
+        if (!merged.inputs) {
+            work->failed = true;
+            return false;
+        }
+        memcpy(merged.inputs, product->inputs, 2 * sizeof *merged.inputs);
+        merged.inputs[2] = other;
+        merged.input_count = 3;
+        merged.attrs.matmul.beta = 1.0f;
+        mts_fold_merge(work, node, &merged, product);
         return true;
     }
     return false;

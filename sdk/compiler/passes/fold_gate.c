@@ -3,7 +3,7 @@
  * that follows from it.
  *
  * Gelu is x (1 + erf(x / sqrt(2))) / 2, HardSwish x clip(x + 3, 0, 6) / 6, and the half or the sixth may stand at
- * the product or at its first factor.
+ * the product or at one of its factors.
  */
 #include "compiler/passes/fold_work.h"
 
@@ -17,29 +17,34 @@ typedef struct gate_match {
     uint32_t count;
 } gate_match;
 
-/* 1 + erf(x / sqrt(2)), or clip(x + 3, 0, 6). */
-static bool match_gate(mts_fold_work *work, mts_node *gate, gate_match *match)
+static bool match_clip(mts_fold_work *work, mts_node *node, float scale, float bias, float high,
+                       gate_match *match)
+{
+    mts_fold_line line;
+    const mts_act *act = mts_node_act(node);
+    if (!mts_fold_is_line(work, node, MTS_FN_CLIP, scale, bias, &line) || !mts_fold_near(act->a, 0.0f) ||
+        !mts_fold_near(act->b, high)) {
+        return false;
+    }
+    match->nodes[match->count++] = node;
+    match->x = line.x;
+    match->fn = MTS_FN_HARD_SWISH;
+    match->factor = 1.0f / 6.0f;
+    return true;
+}
+
+/* number + number erf(x / sqrt(2)) */
+static bool match_erf(mts_fold_work *work, mts_node *node, float number, gate_match *match)
 {
     mts_fold_line outer, inner;
-    if (!gate || !mts_fold_single_use(work, gate)) {
-        return false;
-    }
-    match->nodes[match->count++] = gate;
-    if (mts_fold_is_line(work, gate, MTS_FN_CLIP, 1.0f, 3.0f, &outer)) {
-        const mts_act *act = mts_node_act(gate);
-        match->x = outer.x;
-        match->fn = MTS_FN_HARD_SWISH;
-        match->factor = 1.0f / 6.0f;
-        return mts_fold_near(act->a, 0.0f) && mts_fold_near(act->b, 6.0f);
-    }
-    if (!mts_fold_is_line(work, gate, MTS_FN_NONE, 1.0f, 1.0f, &outer)) {
-        return false;
-    }
-    mts_node *erf = mts_fold_home(work, outer.x);
+    mts_node *erf = mts_fold_is_line(work, node, MTS_FN_NONE, number, number, &outer)
+                        ? mts_fold_home(work, outer.x)
+                        : NULL;
     if (!erf || !mts_fold_single_use(work, erf) ||
         !mts_fold_is_line(work, erf, MTS_FN_ERF, 0.70710678f, 0.0f, &inner)) {
         return false;
     }
+    match->nodes[match->count++] = node;
     match->nodes[match->count++] = erf;
     match->x = inner.x;
     match->fn = MTS_FN_GELU;
@@ -47,7 +52,32 @@ static bool match_gate(mts_fold_work *work, mts_node *gate, gate_match *match)
     return true;
 }
 
-/* The product of a gate and x, or of a gate and factor x if `whole`. */
+/* 1 + erf(x / sqrt(2)), or clip(x + 3, 0, 6). */
+static bool match_gate(mts_fold_work *work, mts_node *gate, gate_match *match)
+{
+    return gate && mts_fold_single_use(work, gate) &&
+           (match_clip(work, gate, 1.0f, 3.0f, 6.0f, match) || match_erf(work, gate, 1.0f, match));
+}
+
+/* factor gate, of two nodes or of one. */
+static bool match_scaled_gate(mts_fold_work *work, mts_node *node, gate_match *match)
+{
+    mts_fold_line line;
+    if (!node || !mts_fold_single_use(work, node)) {
+        return false;
+    }
+    if (match_clip(work, node, 1.0f / 6.0f, 0.5f, 1.0f, match) || match_erf(work, node, 0.5f, match)) {
+        return true;
+    }
+    if (!mts_fold_as_line(work, node, MTS_FN_NONE, &line)) {
+        return false;
+    }
+    match->nodes[match->count++] = node;
+    return match_gate(work, mts_fold_home(work, line.x), match) && mts_fold_near(line.scale, match->factor) &&
+           mts_fold_near(line.bias, 0.0f);
+}
+
+/* The product of a gate and x; if `whole`, that of a gate and factor x, or of factor gate and x. */
 static bool match_product(mts_fold_work *work, mts_node *product, bool whole, gate_match *match)
 {
     const uint32_t before = match->count;
@@ -56,6 +86,11 @@ static bool match_product(mts_fold_work *work, mts_node *product, bool whole, ga
     for (uint32_t i = 0; fits && i < 2; i++) {
         match->count = before;
         mts_fold_line half;
+        if (whole && match_scaled_gate(work, mts_fold_producer(work, product, i), match) &&
+            mts_fold_input(work, product, 1 - i) == match->x) {
+            return true;
+        }
+        match->count = before;
         if (!match_gate(work, mts_fold_producer(work, product, i), match)) {
             continue;
         }
@@ -73,7 +108,7 @@ static bool match_product(mts_fold_work *work, mts_node *product, bool whole, ga
     return false;
 }
 
-/* factor (x gate), or (factor x) gate. */
+/* factor (x gate), (factor x) gate, or x (factor gate). */
 static bool match_whole(mts_fold_work *work, mts_node *node, gate_match *match)
 {
     mts_fold_line outer;

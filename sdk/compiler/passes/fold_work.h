@@ -78,5 +78,9 @@ bool mts_fold_activation(mts_fold_work *work, mts_node *node); /* element functi
 bool mts_fold_slope(mts_fold_work *work, mts_node *node);      /* PReLU as several nodes, bounds */
 bool mts_fold_norm(mts_fold_work *work, mts_node *node);       /* normalisations, sums of squares */
 bool mts_fold_gate(mts_fold_work *work, mts_node *node); /* functions that were written as several nodes */
+bool mts_fold_gain(mts_fold_work *work, mts_node *node); /* lines behind activations, x + x g */
+/* matmul + other, which may be smaller: the sum moves into the product. The last rule: a product ends with no
+   function. */
+bool mts_fold_summand(mts_fold_work *work, mts_node *node);
 
 #endif

@@ -63,6 +63,7 @@ void mts_act_apply(const mts_act *act, const float *slope, size_t channels, floa
     X(SOFTPLUS, 1.0f - expf(-y))
 #define DERIVATIVES(X)                                                                                       \
     X(HARD_SWISH, v <= -3.0f ? 0.0f : v >= 3.0f ? 1.0f : v / 3.0f + 0.5f)                                    \
+    X(HARD_SWISH_LINE, a *(v <= -3.0f ? 0.0f : v >= 3.0f ? 1.0f : v / 3.0f + 0.5f))                          \
     X(SILU, silu_derivative(v))                                                                              \
     X(ABS, v > 0.0f ? 1.0f : v < 0.0f ? -1.0f : 0.0f)                                                        \
     X(LOG, 1.0f / v)                                                                                         \

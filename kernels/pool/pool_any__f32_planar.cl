@@ -212,6 +212,36 @@ INLINE mts_vec pool_columns(GLOBAL const mts_pool_params *r, mts_i32 x) {
                                                    0.0f, (float)r->in_w));
     return count;
 }
+/*
+ * ---- windows of 2 x 2 side by side ----
+ *
+ * The most common window of all, and often of few columns: nothing is counted, and no line is kept.
+ */
+
+/* Whether all windows lie in the image. */
+INLINE int pool_is_paired(GLOBAL const mts_pool_params *r) {
+    return r->kind == MTS_POOL_MAX && r->window[0] == 2 && r->window[1] == 2 && r->stride[0] == 2 &&
+           r->stride[1] == 2 && r->dilation[0] == 1 && r->dilation[1] == 1 && r->pad[0] == 0 && r->pad[1] == 0 &&
+           r->src.stride[5] == 1 && 2 * r->dest.dims[4] <= r->in_h && 2 * r->dest.dims[5] <= r->in_w;
+}
+
+/* The larger of two rows at p and `step` further. */
+INLINE mts_vec pool_rows_pair(GLOBAL const mts_real *act, mts_u32 p, mts_u32 step, mts_u32 left, mts_u32 end) {
+    return mts_vec_max(mts_row_load(act + p, 1, left, end - p), mts_row_load(act + p + step, 1, left, end - p - step));
+}
+
+/* A stretch of outputs; plane: act offset of the image. */
+INLINE void pool_paired(GLOBAL mts_real *act, GLOBAL const mts_pool_params *r, const mts_span *s, mts_u32 plane,
+                        mts_u32 end) {
+    const mts_u32 step = r->src.stride[4];
+    const mts_u32 row = plane + 2 * s->y * step + 2 * s->x;
+    for (mts_u32 i = 0; i < s->n; i += VEC) {
+        const mts_u32 p = row + 2 * i, left = 2 * (s->n - i), to = s->to + i;
+        const mts_vec a = pool_rows_pair(act, p, step, left, end);
+        const mts_vec b = left > VEC ? pool_rows_pair(act, p + VEC, step, left - VEC, end) : a;
+        mts_row_store(act + to, mts_vec_max(mts_vec_even(a, b), mts_vec_odd(a, b)), s->n - i, s->stop - to);
+    }
+}
 #else
 #define pool_is_along(r) 0
 #define pool_each pool_windows
@@ -246,6 +276,8 @@ INLINE void pool_by_line(GLOBAL mts_real *act, GLOBAL const mts_pool_params *r, 
     }
 }
 #else
+#define pool_is_paired(r) 0
+#define pool_paired(act, r, s, plane, end)
 #define pool_is_by_line(r) 0
 #define pool_by_line(act, r, s, at, rows)
 #endif
@@ -254,8 +286,12 @@ KERNEL void pool_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_pool_params *r = MTS_MEMBER(mts_pool_params);
     const mts_u32 end = mts_view_end(&r->src, &r->dest, r->in_h, r->in_w);
     mts_span s = mts_span_open(act, &r->dest);
-    const int along = pool_is_along(r);
+    const int along = pool_is_along(r), paired = pool_is_paired(r);
     while (mts_span_next(act, &r->dest, &s)) {
+        if (paired) {
+            pool_paired(act, r, &s, mts_view_plane(&r->src, &s), end);
+            continue;
+        }
         const mts_i32 y = (mts_i32)(s.y * r->stride[0]) - r->pad[0];
         const pool_place at = pool_find(r, mts_view_plane(&r->src, &s), y, end);
         const float rows = (float)pool_rows(r, y);

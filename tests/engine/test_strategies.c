@@ -356,16 +356,16 @@ static void measured_groups_fit_the_devices_buffers(void **state)
 
 /* ---- families with planted sharing ---- */
 
-static void set_act(mts_graph *graph, uint32_t fn)
+static void set_act(mts_graph *graph, const mts_act *act)
 {
     for (uint32_t n = 0; n + 1 < graph->node_count; n++) {
         if (graph->nodes[n].op == MTS_OP_CONV) {
-            graph->nodes[n].attrs.conv.act.fn = fn;
+            graph->nodes[n].attrs.conv.act = *act;
         }
     }
 }
 
-static mts_session_stats planted(mts_net_build build, const mts_net_plan *plan, uint32_t fn)
+static mts_session_stats planted(mts_net_build build, const mts_net_plan *plan, mts_act act)
 {
     mts_arena arena;
     mts_error error = {0};
@@ -378,7 +378,7 @@ static mts_session_stats planted(mts_net_build build, const mts_net_plan *plan, 
         mts_net_begin(&made, plan, &arena, t);
         build(&made);
         assert_false(made.failed);
-        set_act(made.graph, fn);
+        set_act(made.graph, &act);
         graphs[t] = made.graph;
     }
     test_must(net_make(graphs, plan->tasks, 0.0f, &net, &error), &error, "bundle");
@@ -395,8 +395,12 @@ static void planted_families_agree_under_any_activation(void **state)
     static const mts_net_build builds[] = {mts_net_build_chain,  mts_net_build_residual,
                                            mts_net_build_concat, mts_net_build_flatten,
                                            mts_net_build_prefix, mts_net_build_depthwise};
-    static const uint32_t functions[] = {MTS_FN_RELU, MTS_FN_SIGMOID, MTS_FN_NONE};
-    for (size_t f = 0; f < 3; f++) {
+    static const mts_act functions[] = {{.fn = MTS_FN_RELU},
+                                        {.fn = MTS_FN_SIGMOID},
+                                        {.fn = MTS_FN_NONE},
+                                        {.fn = MTS_FN_LEAKY_BOUND, .a = 0.1f, .b = 0.5f},
+                                        {.fn = MTS_FN_HARD_SWISH_LINE, .a = 0.7f, .b = 0.9f}};
+    for (size_t f = 0; f < sizeof functions / sizeof functions[0]; f++) {
         for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
             const mts_net_plan plan = {
                 .tasks = 3, .shared = 8, .subset = 2, .exclusive = 3, .shuffled = true, .seed = (uint32_t)i};
@@ -410,8 +414,8 @@ static void families_of_whole_filters_agree(void **state)
     (void)state;
     const mts_net_plan plan = {
         .tasks = 4, .shared = 10, .exclusive = 2, .shuffled = true, .filters = true, .seed = 1};
-    (void)planted(mts_net_build_residual, &plan, MTS_FN_RELU);
-    (void)planted(mts_net_build_chain, &plan, MTS_FN_SIGMOID);
+    (void)planted(mts_net_build_residual, &plan, (mts_act){.fn = MTS_FN_RELU});
+    (void)planted(mts_net_build_chain, &plan, (mts_act){.fn = MTS_FN_SIGMOID});
 }
 
 static void tasks_of_different_structure_agree_in_groups_of_their_own(void **state)

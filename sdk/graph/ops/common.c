@@ -136,16 +136,28 @@ mts_propagation mts_channels_unstitched(const mts_graph *graph, const mts_node *
     return mts_channels_fixed(MTS_REASON_UNSTITCHED);
 }
 
-/* What an activation makes of zero. */
+/* What an activation makes of zero (kernels/abi/functions.h); not finite also where an infinite parameter makes
+   it undefined. */
 static float act_of_zero(const mts_act *act)
 {
+    const float line = act->a * 0.0f;
     switch (act->fn) {
+    case MTS_FN_LEAKY:
+        return line;
+    case MTS_FN_LEAKY_BOUND:
+        return act->b > line ? act->b : line;
+    case MTS_FN_HARD_SWISH_LINE:
+        return line + act->b;
     case MTS_FN_CLIP:
         return fminf(fmaxf(0.0f, act->a), act->b);
     case MTS_FN_SIGMOID:
         return 0.5f;
     case MTS_FN_HARD_SIGMOID:
-        return fminf(fmaxf(act->b, 0.0f), 1.0f);
+        return isnan(line) ? line : fminf(fmaxf(act->b, 0.0f), 1.0f);
+    case MTS_FN_ELU:
+        return act->b * line;
+    case MTS_FN_IS_INF:
+        return line + act->b * 0.0f;
     case MTS_FN_EXP:
     case MTS_FN_COS:
     case MTS_FN_COSH:
@@ -168,7 +180,7 @@ mts_propagation mts_channels_kept_after(const mts_act *act)
 {
     const float zero = act_of_zero(act);
     return (mts_propagation){.pass = MTS_CHANNELS_KEPT,
-                             .dirty = zero < 0.0f || zero > 0.0f,
-                             .reason =
-                                 isinf(zero) ? "an element function that has no finite value at 0" : NULL};
+                             .dirty = !(zero >= 0.0f && zero <= 0.0f),
+                             .reason = !isfinite(zero) ? "an element function that has no finite value at 0"
+                                                       : NULL};
 }

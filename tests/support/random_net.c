@@ -82,9 +82,10 @@ bool random_add_node(random_builder *b, mts_op op, const uint32_t *inputs, uint3
 
 static mts_act draw_act(uint64_t *state)
 {
-    switch (random_draw(state, 0, 5)) {
+    const float bound = random_chance(state, 50) ? 0.3f : -0.05f;
+    switch (random_draw(state, 0, 8)) {
     case 0:
-        return (mts_act){.fn = MTS_FN_LEAKY_BOUND, .a = 0.1f, .b = -0.05f};
+        return (mts_act){.fn = MTS_FN_LEAKY_BOUND, .a = 0.1f, .b = bound};
     case 1:
         return (mts_act){.fn = MTS_FN_CLIP, .a = -0.5f, .b = 1.5f};
     case 2:
@@ -93,6 +94,12 @@ static mts_act draw_act(uint64_t *state)
         return (mts_act){.fn = MTS_FN_NONE};
     case 4:
         return (mts_act){.fn = MTS_FN_PRELU};
+    case 5:
+        return (mts_act){.fn = MTS_FN_LEAKY, .a = 0.1f};
+    case 6:
+        return (mts_act){.fn = MTS_FN_HARD_SWISH_LINE, .a = 0.7f, .b = bound};
+    case 7:
+        return (mts_act){.fn = MTS_FN_GELU};
     default:
         return (mts_act){.fn = MTS_FN_RELU};
     }
@@ -396,17 +403,18 @@ static void step_gather(random_builder *b)
     (void)random_add_node(b, MTS_OP_GATHER, inputs, 2, &attrs, &b->x);
 }
 
-/* The image's columns times a matrix, and a softmax along any dimension. */
+/* The image's columns times a matrix, with or without a summand, and a softmax along any dimension. */
 static void step_matmul(random_builder *b)
 {
     const mts_attrs attrs = {.matmul = {.alpha = 0.5f, .beta = 1.0f}};
     const uint32_t columns = random_draw(&b->family, 2, 12), layer = random_draw(&b->family, 0, 1u << 30);
     const mts_shape shape = mts_shape_make(2, (const int64_t[]){random_shape_of(b, b->x)->dims[3], columns});
     const mts_attrs soft = {.softmax = {.axis = random_draw(&b->family, 1, 3)}};
-    const uint32_t inputs[2] = {
-        b->x, random_add_weight(b, &shape, layer, random_chance(&b->family, 50) ? 1000 : 0)};
-    const bool with_softmax = random_chance(&b->family, 40);
-    if (random_add_node(b, MTS_OP_MATMUL, inputs, 2, &attrs, &b->x) && with_softmax) {
+    const uint32_t inputs[3] = {
+        b->x, random_add_weight(b, &shape, layer, random_chance(&b->family, 50) ? 1000 : 0),
+        random_add_vector(b, columns, 0.0f, layer + 1, random_chance(&b->family, 50))};
+    const bool with_softmax = random_chance(&b->family, 40), with_summand = random_chance(&b->family, 50);
+    if (random_add_node(b, MTS_OP_MATMUL, inputs, with_summand ? 3 : 2, &attrs, &b->x) && with_softmax) {
         (void)random_add_node(b, MTS_OP_SOFTMAX, &b->x, 1, &soft, &b->x);
     }
 }

@@ -12,7 +12,7 @@ include(CMakePackageConfigHelpers)
 
 set(MTS_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/mts)
 set(MTS_INSTALLED mts mts_static)
-install(FILES sdk/include/mts/mts.h sdk/include/mts/types.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mts COMPONENT development)
+install(FILES sdk/include/mts/mts.h sdk/include/mts/profile.h sdk/include/mts/types.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mts COMPONENT development)
 set(MTS_MORE_LIBRARIES mtskit)
 if(MTS_COMPILER)
   list(APPEND MTS_MORE_LIBRARIES mtsc)

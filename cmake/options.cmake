@@ -21,6 +21,7 @@ endif()
 if(MTS_SMALL)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     target_compile_options(mts_options INTERFACE -flto=auto -ffat-lto-objects)
+    target_link_options(mts_options INTERFACE -flto-partition=one)
   endif()
   target_compile_options(mts_options INTERFACE -ffunction-sections -fdata-sections -fno-unwind-tables
     -fno-asynchronous-unwind-tables)

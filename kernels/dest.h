@@ -504,10 +504,16 @@ INLINE mts_vec mts_vec_erf(mts_vec v) {
 #define MTS_FN_CASE(NAME, formula)                                                                           \
     case MTS_FN_##NAME: return formula;
 INLINE mts_vec mts_vec_element(mts_u32 fn, mts_vec v, float a, float b) {
+#ifdef MTS_CPU_FN_SHARED /* the smallest library: all kernels call one copy of the longer ones */
+    if (fn == MTS_FN_RELU) return mts_vec_max(mts_vec_of(0.0), v);
+    if (fn == MTS_FN_CLIP) return mts_vec_clip(v, a, b);
+    return fn == MTS_FN_NONE ? v : mts_vec_alone(fn, v, a, b);
+#else
     switch (fn) {
         MTS_FUNCTIONS_FUSED(MTS_FN_CASE)
     default: return v;
     }
+#endif
 }
 
 /*
@@ -551,7 +557,7 @@ INLINE void mts_block_store(GLOBAL mts_real *p, const mts_vec x[MTS_BLOCK], mts_
 
 /* mts_row_fn of each, in place. */
 INLINE void mts_block_fn(mts_u32 fn, mts_vec x[MTS_BLOCK], float a, float b) {
-#if VEC == 1 || FN
+#if VEC == 1 || FN || defined(MTS_CPU_FN_SHARED)
     UNROLL for (int k = 0; k < MTS_BLOCK; k++) x[k] = mts_row_fn(fn, x[k], a, b);
 #else
 #define MTS_FN_BLOCK(NAME, formula)                                                                          \

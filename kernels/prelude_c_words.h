@@ -36,9 +36,9 @@ INLINE mts_words mts_words_dot(mts_words sum, mts_words x, mts_words w) {
     return sum;
 }
 /* A float rounded to the nearest integer (halves to the even one), and `zero` added. What is far away is cut before it is
-   no int32. */
+   no int32; NaN becomes the least integer, so that its code is 0. */
 INLINE __m512i mts_words_round(mts_vec v, int32_t zero) {
-    return _mm512_add_epi32(_mm512_cvtps_epi32(mts_vec_min(v, mts_vec_splat(1.0e6f))), _mm512_set1_epi32(zero));
+    return _mm512_add_epi32(_mm512_cvtps_epi32(mts_vec_min(mts_vec_splat(1.0e6f), v)), _mm512_set1_epi32(zero));
 }
 /* Four floats of a pixel -> their codes; saturation to int16 and to bytes clamps them to 0..255. */
 INLINE mts_words mts_words_codes(mts_vec a, mts_vec b, mts_vec c, mts_vec d, int32_t zero) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "mts/kit.h"
+#include "mts/profile.h"
 #include "precision.h"
 
 size_t cli_not_finite(const cli_open *app, const mts_task_desc *task, size_t *all)

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mts/profile.h"
+
 #include "command.h"
 
 #define PROFILE_RUNS 5u

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mts/profile.h"
+
 #include "kit/args.h"
 #include "command.h"
 #include "kit/files.h"

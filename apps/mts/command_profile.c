@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mts/profile.h"
+
 #include "command.h"
 #include "inputs.h"
-#include "profile.h"
+#include "profile_report.h"
 #include "schedule_plot.h"
 
 typedef struct arguments {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "command.h"
-#include "profile.h"
+#include "profile_report.h"
 
 double cli_profile_gflops(uint64_t mul_adds, double ms)
 {

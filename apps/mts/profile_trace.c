@@ -4,7 +4,7 @@
  */
 
 #include "command.h"
-#include "profile.h"
+#include "profile_report.h"
 #include "schedule_plot.h"
 
 /* Names a process or a thread; thread 0 for the process itself. */

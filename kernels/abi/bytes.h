@@ -63,10 +63,10 @@ typedef struct mts_codes_dest {
 } mts_codes_dest;
 
 /* Planes of codes that an operator reads: pixel 0 of word plane (i, w) at src + (i * words + w) * pitch. Code c is the
- * number factor * c + add; words of the result that the operand has not are 0. */
+ * number factor * (c + least); words of the result that the operand has not are 0. */
 typedef struct mts_codes_source {
     mts_u32 src, pitch, row, words;
-    mts_f32 factor, add;
+    mts_f32 factor, least;
 } mts_codes_source;
 
 /*

@@ -1,8 +1,9 @@
 /*
- * map_bytes: element-wise operators on planes of codes (mts_map_params): sums, products and extremes of two operands, and
- * SCALE or rounding of one. Codes become the numbers that they stand for, and the result's nearest code is stored, four
- * channels of a pixel at a time, and the number itself where something reads floats. A work-item owns rows of one word, with the border beside them. Not responsible for
- * windows (pool_bytes).
+ * map_bytes: element-wise operators on planes of codes (mts_map_params): sums, products
+ * and extremes of two operands, and SCALE or rounding of one. Codes become the numbers
+ * that they stand for. The result's nearest code is stored, four channels of a pixel at a
+ * time, and the number itself where something reads floats. A work-item owns rows of one
+ * word, with the border beside them. Not responsible for windows (pool_bytes).
  */
 #ifndef MTS_WORDS_DOT
 #define MTS_WORDS_DOT 0 /* 1: kernels/prelude_c_words.h has vectors of words */
@@ -10,42 +11,13 @@
 
 #if HALF
 /* Elements of two bytes hold no words. */
-/* n numbers of channel c of the words from act offset `from` on. */
-INLINE void map_floats(GLOBAL mts_real *act, GLOBAL const mts_map_params *r, mts_u32 to, mts_u32 from, mts_u32 n, int c) {
-#if MTS_WORDS_DOT
-    for (mts_u32 i = 0; i < n; i += VEC) {
-        const mts_u32 count = mts_least(n - i, VEC);
-        const mts_words x = (mts_words)mts_words_load_some((const float *)act + from + i, count);
-        const mts_vec v = (mts_words_lane(x, c) + mts_vec_splat(r->dest.least)) * mts_vec_splat(r->step);
-        mts_words_put_some((mts_i32 *)act + to + i, (mts_words)v, count);
-    }
-#else
-    for (mts_u32 i = 0; i < n; i++) {
-        const mts_u32 code = ((GLOBAL const mts_u32 *)act)[from + i] >> (8 * c) & 255u;
-        mts_store(act + to + i, ((float)code + r->dest.least) * r->step);
-    }
-#endif
-}
-
-/* The numbers of n rows of word plane q, of which row y begins at act offset `from`, and the zeros beside them. */
-INLINE void map_store(GLOBAL mts_real *act, GLOBAL const mts_map_params *r, mts_u32 q, mts_u32 from, mts_u32 y, mts_u32 n) {
-    GLOBAL const mts_dest_params *f = &r->floats;
-    const mts_u32 channels = r->dest.channels, words = (channels + 3) / 4, planes = r->dest.images * channels;
-    for (mts_u32 c = 0; c < 4 && q % words * 4 + c < channels; c++) {
-        const mts_u32 plane = q / words * channels + q % words * 4 + c, to = f->base - f->gap + plane * f->pitch;
-        for (mts_u32 i = 0; i < n; i++)
-            map_floats(act, r, to + f->gap + (y + i) * f->row, from + i * r->dest.row, r->dest.width, (int)c);
-        mts_rows_zero(act, f, to, y, n);
-        if (plane + 1 == planes && y + n == r->dest.height) mts_zero(act + to + f->pitch, f->tail);
-    }
-}
-
 KERNEL void map_bytes__i32_words(MTS_ARGS) { (void)act; }
 #else
 
-/* The channels of a word: number = scale (factor code + add) + bias. */
+/* The channels of a word: number = scale (factor (code + least)) + bias, as the kernels
+   of floats compute it. */
 typedef struct map_word {
-    float factor[2], add[2]; /* of the operands; both 0 where one has no such word */
+    float factor[2], lows[2]; /* of the operands; factor 0 where one has no such word */
     float scale[4], bias[4];
     float inverse, least;
 } map_word;
@@ -57,7 +29,7 @@ INLINE float map_vector(GLOBAL const mts_real *pool, mts_u32 at, mts_u32 channel
 INLINE void map_open(map_word *to, GLOBAL const mts_real *pool, GLOBAL const mts_map_params *r, mts_u32 word) {
     for (int i = 0; i < 2; i++) {
         to->factor[i] = word < r->in[i].words ? r->in[i].factor : 0.0f;
-        to->add[i] = word < r->in[i].words ? r->in[i].add : 0.0f;
+        to->lows[i] = r->in[i].least;
     }
     for (mts_u32 c = 0; c < 4; c++) {
         to->scale[c] = map_vector(pool, r->scale, 4 * word + c, r->dest.channels, 1.0f);
@@ -68,8 +40,8 @@ INLINE void map_open(map_word *to, GLOBAL const mts_real *pool, GLOBAL const mts
 }
 
 INLINE float map_number(const map_word *w, mts_u32 kind, mts_u32 a, mts_u32 b, int c) {
-    const float x = (float)(a >> (8 * c) & 255u) * w->factor[0] + w->add[0];
-    const float y = (float)(b >> (8 * c) & 255u) * w->factor[1] + w->add[1];
+    const float x = ((float)(a >> (8 * c) & 255u) + w->lows[0]) * w->factor[0];
+    const float y = ((float)(b >> (8 * c) & 255u) + w->lows[1]) * w->factor[1];
     if (kind == MTS_BIN_ADD) return x + y;
     if (kind == MTS_BIN_MUL) return x * y;
     if (kind == MTS_BIN_MAX) return mts_most(x, y);
@@ -89,9 +61,9 @@ INLINE mts_u32 map_one(const map_word *w, mts_u32 kind, mts_u32 a, mts_u32 b) {
 #if MTS_WORDS_DOT
 /* The numbers of channel c of a vector of words. */
 INLINE mts_vec map_numbers(const map_word *w, mts_u32 kind, mts_words a, mts_words b, int c) {
-    const mts_vec x = mts_words_lane(a, c) * mts_vec_splat(w->factor[0]) + mts_vec_splat(w->add[0]);
+    const mts_vec x = (mts_words_lane(a, c) + mts_vec_splat(w->lows[0])) * mts_vec_splat(w->factor[0]);
     if (kind == MTS_MAP_ALONE) return x * mts_vec_splat(w->scale[c]) + mts_vec_splat(w->bias[c]);
-    const mts_vec y = mts_words_lane(b, c) * mts_vec_splat(w->factor[1]) + mts_vec_splat(w->add[1]);
+    const mts_vec y = (mts_words_lane(b, c) + mts_vec_splat(w->lows[1])) * mts_vec_splat(w->factor[1]);
     return kind == MTS_BIN_ADD   ? x + y
            : kind == MTS_BIN_MUL ? x * y
            : kind == MTS_BIN_MAX ? mts_vec_max(x, y)
@@ -151,7 +123,8 @@ INLINE void map_floats(GLOBAL mts_real *act, GLOBAL const mts_map_params *r, mts
 #endif
 }
 
-/* The numbers of n rows of word plane q, of which row y begins at act offset `from`, and the zeros beside them. */
+/* The numbers of n rows of word plane q, of which row y begins at act offset `from`, and
+   the zeros beside them. */
 INLINE void map_store(GLOBAL mts_real *act, GLOBAL const mts_map_params *r, mts_u32 q, mts_u32 from, mts_u32 y, mts_u32 n) {
     GLOBAL const mts_dest_params *f = &r->floats;
     const mts_u32 channels = r->dest.channels, words = (channels + 3) / 4, planes = r->dest.images * channels;

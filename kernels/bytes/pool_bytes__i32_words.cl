@@ -1,7 +1,8 @@
 /*
- * pool_bytes: the largest codes of windows of planes of codes (mts_pool_codes_params). Source and result have one grid, so
- * that the largest number has the largest code. A work-item owns rows of one word, with the border beside them. Not
- * responsible for averages, which floats compute (pool_any).
+ * pool_bytes: the largest codes of windows of planes of codes (mts_pool_codes_params).
+ * Source and result have one grid, so that the largest number has the largest code. A
+ * work-item owns rows of one word, with the border beside them. Not responsible for
+ * averages, which floats compute (pool_any).
  */
 #ifndef MTS_WORDS_DOT
 #define MTS_WORDS_DOT 0 /* 1: kernels/prelude_c_words.h has vectors of words */

@@ -9,7 +9,11 @@
  *
  *     weight[c][row][tap]  x  | v 0 | v 1 | v 2 | v 3 |  inputs of channel c  =  rows x MTS_BLOCK sums of one phase
  */
+#if VEC > 1
 #define DECONV_ROWS 4
+#else
+#define DECONV_ROWS 1 /* GPUs: a work-group for each plane */
+#endif
 #define DECONV_PHASES 2
 
 /* Vectors whose sums of all rows fit into registers. */

@@ -1,12 +1,15 @@
 /*
- * board.h: which launches of a run may start, and what of them is left: a bit and four words for each launch.
+ * board.h: which launches of a run may start, and what of them is left: a bit and four
+ * words for each launch.
  *
- * A launch opens when the last launch that it waits for has ended. Threads take chunks of open launches one by one; the
- * thread that ends a launch's last chunk opens what waited for it. All of that are single atomic steps, none of which
- * waits for another thread. Not responsible for threads (pool.c) nor for what a chunk computes.
+ * A launch opens when the last launch that it waits for has ended. Threads take chunks of
+ * open launches one by one; the thread that ends a launch's last chunk opens what waited
+ * for it. All of that are single atomic steps, none of which waits for another thread.
+ * Not responsible for threads (pool.c) nor for what a chunk computes.
  *
- * Thread-safety: mts_cpu_board_begin is called by one thread between runs. All threads may take at any time, also one that
- * is late from an earlier run: what it takes then is a chunk of the present one.
+ * Thread-safety: mts_cpu_board_begin is called by one thread between runs. All threads
+ * may take at any time, also one that is late from an earlier run: what it takes then is
+ * a chunk of the present one.
  */
 #ifndef MTS_CPU_BOARD_H
 #define MTS_CPU_BOARD_H
@@ -41,20 +44,21 @@ uint32_t mts_cpu_board_capacity(const mts_cpu_board *board);
 /* NULL is fine. */
 void mts_cpu_board_destroy(mts_cpu_board *board, const mts_allocator *allocator);
 
-/* Forgets a run that nothing will end: that of the parent in the child of a fork. No other thread uses the board. */
+/* Forgets a run that nothing will end: that of the parent in the child of a fork. No
+   other thread uses the board. */
 void mts_cpu_board_clear(mts_cpu_board *board);
 
 /* Begins a run of order->count launches, at least 1, on `threads`. The run before has ended. */
 void mts_cpu_board_begin(mts_cpu_board *board, const mts_cpu_order *order, const void *work,
                          mts_cpu_chunks_function *chunks_of, uint32_t threads);
 /*
- * Takes a chunk of the first open launch from number `from` on; behind the last one come those before it. False: all
- * chunks of open launches are taken.
+ * Takes a chunk of the first open launch from number `from` on; behind the last one come
+ * those before it. False: all chunks of open launches are taken.
  */
 bool mts_cpu_board_take(mts_cpu_board *board, uint32_t from, mts_cpu_chunk *out);
 /*
- * Says that a chunk has been computed. Returns how many chunks are to be had of the launches that this opened; it may be the
- * end of the run.
+ * Says that a chunk has been computed. Returns how many chunks are to be had of the
+ * launches that this opened; it may be the end of the run.
  */
 uint32_t mts_cpu_board_end(mts_cpu_board *board, const mts_cpu_chunk *chunk);
 /* Whether all launches of the run have ended. What they wrote is visible to the caller then. */

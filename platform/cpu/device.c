@@ -1,8 +1,10 @@
 /*
- * device.c: the "cpu" backend: one device, the processor that the program runs on, without a driver.
+ * device.c: the "cpu" backend: one device, the processor that the program runs on,
+ * without a driver.
  *
- * Kernels were compiled ahead of time for a few instruction sets (sets.h), buffers are host memory (platform/host), and
- * submitting a command list runs it. Not responsible for running launches (list.c) nor for checking a caller's arguments (device.c of
+ * Kernels were compiled ahead of time for a few instruction sets (sets.h), buffers are
+ * host memory (platform/host), and submitting a command list runs it. Not responsible for
+ * running launches (list.c) nor for checking a caller's arguments (device.c of
  * sdk/device).
  *
  * Thread-safety: a device and its objects belong to one thread at a time.
@@ -45,9 +47,9 @@ static const mts_device_ops ops = {
     .command_list_destroy = mts_cpu_list_destroy,
     .command_list_update = mts_cpu_list_update,
     .command_list_submit = mts_cpu_list_submit,
-    .wait = mts_host_wait,
-    .event_record = mts_host_event_record,
-    .event_query = mts_host_event_query,
+    .wait = mts_host_queue_wait,
+    .event_record = mts_host_queue_record,
+    .event_query = mts_host_queue_query,
     .command_list_profile = mts_cpu_list_profile,
 };
 

@@ -66,7 +66,8 @@ static mts_status reserve(mts_cpu_device *device, mts_error *error)
         return MTS_STATUS_OK;
     }
     void *aligned = NULL;
-    void *scratch = mts_host_alloc(device->base.allocator, size * device->base.info.compute_units, &aligned);
+    void *scratch =
+        mts_host_block_alloc(device->base.allocator, size * device->base.info.compute_units, &aligned);
     if (!scratch) {
         return mts_fail_memory(error);
     }

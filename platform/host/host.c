@@ -10,7 +10,7 @@
 #define ALIGNMENT 64u               /* the widest vector, and a line of the cache */
 #define LARGE ((size_t)4 * 1048576) /* two large pages, one of which lies inside in any case */
 
-void *mts_host_alloc(const mts_allocator *allocator, size_t size, void **aligned)
+void *mts_host_block_alloc(const mts_allocator *allocator, size_t size, void **aligned)
 {
     unsigned char *block =
         size <= SIZE_MAX - ALIGNMENT ? mts_alloc_raw(allocator, size + ALIGNMENT, 1) : NULL;
@@ -27,7 +27,7 @@ mts_status mts_host_buffer_create(mts_device *device, const mts_memory *memory, 
     mts_host_buffer *buffer = mts_alloc_zero(device->allocator, 1, sizeof *buffer);
     void *aligned = memory ? (void *)(uintptr_t)memory->host : NULL;
     if (buffer && !memory) {
-        buffer->own = mts_host_alloc(device->allocator, size, &aligned);
+        buffer->own = mts_host_block_alloc(device->allocator, size, &aligned);
     }
     if (!buffer || !aligned) {
         mts_alloc_free(device->allocator, buffer);
@@ -79,14 +79,14 @@ mts_status mts_host_buffer_fill(mts_device *device, mts_buffer *buffer, size_t o
     return MTS_STATUS_OK;
 }
 
-mts_status mts_host_wait(mts_device *device, mts_error *error)
+mts_status mts_host_queue_wait(mts_device *device, mts_error *error)
 {
     (void)device;
     (void)error;
     return MTS_STATUS_OK; /* a command has finished when it returns */
 }
 
-mts_status mts_host_event_record(mts_device *device, uint32_t index, mts_error *error)
+mts_status mts_host_queue_record(mts_device *device, uint32_t index, mts_error *error)
 {
     (void)device;
     (void)index;
@@ -94,7 +94,7 @@ mts_status mts_host_event_record(mts_device *device, uint32_t index, mts_error *
     return MTS_STATUS_OK;
 }
 
-mts_status mts_host_event_query(mts_device *device, uint32_t index, bool waits, bool *passed,
+mts_status mts_host_queue_query(mts_device *device, uint32_t index, bool waits, bool *passed,
                                 mts_error *error)
 {
     (void)device;

@@ -1,10 +1,12 @@
 /*
- * os.h: what the library asks of an operating system: files, shared libraries, pages of memory, a clock,
- * whether there may be a GPU; thread.h has threads.
+ * os.h: what the library asks of an operating system: files, shared libraries, pages of
+ * memory, a clock, whether there may be a GPU; thread.h has threads.
  *
- * One folder per system implements it (posix/ serves Linux and Android). Paths are UTF-8 and are used unchanged.
+ * One folder per system implements it (posix/ serves Linux and Android). Paths are UTF-8
+ * and are used unchanged.
  *
- * Thread-safety: all functions may be called from any thread; objects belong to one thread at a time.
+ * Thread-safety: all functions may be called from any thread; objects belong to one
+ * thread at a time.
  */
 #ifndef MTS_PLATFORM_OS_OS_H
 #define MTS_PLATFORM_OS_OS_H
@@ -65,14 +67,16 @@ void *mts_os_library_symbol(mts_os_library *library, const char *name);
 void mts_os_library_close(mts_os_library *library);
 
 /*
- * Asks the system to back memory with large pages where it has them: it then comes at its first touch 2 MB at once instead of
- * 4 KB. It is a hint: content and address stay what they are.
+ * Asks the system to back memory with large pages where it has them: it then comes at its
+ * first touch 2 MB at once instead of 4 KB. It is a hint: content and address stay what
+ * they are.
  */
 void mts_os_memory_prefer_large_pages(void *memory, size_t size);
 
 /*
- * Whether a folder of devices ("/dev") shows one by which programs reach a GPU: that of a driver for NVIDIA, AMD, Intel, Adreno,
- * Mali, PowerVR or Vivante, or of Windows beneath Linux. True also where that cannot be told, as on Android.
+ * Whether a folder of devices ("/dev") shows one by which programs reach a GPU: that of a
+ * driver for NVIDIA, AMD, Intel, Adreno, Mali, PowerVR or Vivante, or of Windows beneath
+ * Linux. True also where that cannot be told, as on Android.
  */
 bool mts_os_shows_gpu(const char *folder);
 

@@ -303,7 +303,7 @@ static float source_number(const mts_reference_call *call, const mts_codes_sourc
     }
     const uint64_t plane = s->src + ((uint64_t)image * s->words + channel / 4) * s->pitch;
     const uint32_t word = word_at(call->act, plane + (uint64_t)y * s->row + x);
-    return (float)(word >> 8 * (channel % 4) & 255u) * s->factor + s->add;
+    return ((float)(word >> 8 * (channel % 4) & 255u) + s->least) * s->factor;
 }
 
 static float vector_at(const mts_reference_call *call, uint32_t vector, uint32_t channel, uint32_t channels,

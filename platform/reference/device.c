@@ -1,9 +1,10 @@
 /*
  * device.c: the "reference" backend: one device that is the calling thread.
  *
- * Buffers are host memory (platform/host), a kernel is a C function found by name, and submitting a command list runs it. Options of
- * a kernel's build are ignored but for HALF (half.c): the functions take everything from the parameters. Not
- * responsible for the functions (the other files here) nor for checking a caller's arguments (device.c of
+ * Buffers are host memory (platform/host), a kernel is a C function found by name, and
+ * submitting a command list runs it. Options of a kernel's build are ignored but for HALF
+ * (half.c): the functions take everything from the parameters. Not responsible for the
+ * functions (the other files here) nor for checking a caller's arguments (device.c of
  * sdk/device).
  *
  * Thread-safety: a device and its objects belong to one thread at a time.
@@ -234,9 +235,9 @@ static const mts_device_ops ops = {
     .command_list_destroy = command_list_destroy,
     .command_list_update = command_list_update,
     .command_list_submit = command_list_submit,
-    .wait = mts_host_wait,
-    .event_record = mts_host_event_record,
-    .event_query = mts_host_event_query,
+    .wait = mts_host_queue_wait,
+    .event_record = mts_host_queue_record,
+    .event_query = mts_host_queue_query,
     .command_list_profile = command_list_profile,
 };
 

@@ -1,12 +1,14 @@
 /*
  * devices.c: the list of devices and the choice among them.
  *
- * An id is the backend's name and, where a machine can have several, a number: "opencl:0", "cpu", "reference".
- * Backends come from the generated registry, in order of preference; GPUs come before all others. The null backend
- * computes nothing, so it opens only by its name and stands in no list; so do devices that have a name instead of a
+ * An id is the backend's name and, where a machine can have several, a number:
+ * "opencl:0", "cpu", "reference". Backends come from the generated registry, in order of
+ * preference; GPUs come before all others. The null backend computes nothing, so it opens
+ * only by its name and stands in no list; so do devices that have a name instead of a
  * number: "cuda:sm_62".
  *
- * Choosing a device loads no OpenCL driver (which takes 20 ms and more) where a device is known and the system shows no GPU.
+ * Choosing a device loads no OpenCL driver (which takes 20 ms and more) where a device is
+ * known and the system shows no GPU.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -138,9 +140,10 @@ static void device_list_add(device_list *list, const target *found, bool is_gpu)
 }
 
 /*
- * GPUs first, then the others, both in the registry's order; with a context of the caller's only those that take one.
- * Drivers of later backends are not loaded where the first `wanted` devices are known before: where these are GPUs, or where
- * the system shows none. A driver that has one all the same does not bring it before the others.
+ * GPUs first, then the others, both in the registry's order; with a context of the
+ * caller's only those that take one. Drivers of later backends are not loaded where the
+ * first `wanted` devices are known before: where these are GPUs, or where the system
+ * shows none. A driver that has one all the same does not bring it before the others.
  */
 static void device_list_fill(device_list *list, const mts_device_options *options, uint32_t wanted)
 {

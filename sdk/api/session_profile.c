@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "mts/profile.h"
+
 #include "api/api.h"
 #include "engine/overflow.h"
 #include "engine/predict.h"

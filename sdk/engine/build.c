@@ -91,8 +91,9 @@ static mts_status make_program(mts_builder *b)
 }
 
 /*
- * With lanes or waves a session may take a tenth more memory than its tasks take one by one, where each has its own copy of every
- * weight: numbers that the arena may grow by. Weights count as they are stored; packed, they are more.
+ * With lanes or waves a session may take a tenth more memory than its tasks take one by
+ * one, where each has its own copy of every weight: numbers that the arena may grow by.
+ * Weights count as they are stored; packed, they are more.
  */
 static mts_status find_lane_floats(const mts_builder *b, uint64_t *out)
 {
@@ -415,9 +416,9 @@ static mts_status make_stand_in(const mts_builder *b, mts_buffer **out)
 }
 
 /*
- * Records the command list. Runs once on zeros where the device's kernels may not be complete: some drivers finish the build
- * of a kernel at its first launch (PoCL takes seconds), and a frame must not wait for that. The stand-in for zero-copy inputs
- * goes.
+ * Records the command list. Runs once on zeros where the device's kernels may not be
+ * complete: some drivers finish the build of a kernel at its first launch (PoCL takes
+ * seconds), and a frame must not wait for that. The stand-in for zero-copy inputs goes.
  */
 static mts_status run_once(const mts_builder *b)
 {

@@ -1,6 +1,6 @@
 /*
  * upload.c: the device memory of an engine, and filling it: arena, weights, kernel parameters. Not
- * responsible for packing weights (lower/weights.c).
+ * responsible for packing weights (lower/weights_pack.c).
  */
 #include "engine/builder.h"
 

@@ -39,7 +39,7 @@ static mts_codes_source source_of(const mts_encoding *encoding, uint32_t convers
         .row = storage->row,
         .words = ((mts_u32)encoding->stitched->values[c->value].shape.dims[1] + WORD - 1) / WORD,
         .factor = sign * grid->step,
-        .add = sign * (grid->step * grid->least)};
+        .least = grid->least};
 }
 
 static void fill_map(mts_encoding *encoding, uint32_t index, void *params)
@@ -101,7 +101,7 @@ mts_status mts_encode_codes(mts_encoding *encoding, const mts_layer *layer, cons
     uint32_t *masks = mts_arena_zero(encoding->arena, layer->count, sizeof *masks);
     uint32_t *heights = mts_encode_heights(encoding, layer->count);
     uint32_t count = 0, pitch = 0, planes = 0;
-    if (!params || !masks) {
+    if (!params || !masks || (encoding->masks && !heights)) {
         return mts_encode_memory(encoding);
     }
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {

@@ -240,7 +240,7 @@ static mts_status launch_pack(mts_encoding *encoding, const uint32_t *which, uin
             heights[i] = high;
         }
     }
-    if (!params) {
+    if (!params || (encoding->masks && !heights)) {
         return mts_encode_memory(encoding);
     }
     const extent most = {.pitch = pitch, .planes = planes, .heights = heights};

@@ -1,18 +1,20 @@
 /*
- * weights.h: the weight pool while it is built: packed weights, vectors, masks; each distinct thing once, in
- * the session's precision.
+ * weights.h: the weight pool while it is built: packed weights, vectors, masks; each
+ * distinct thing once, in the session's precision.
  *
- * While a plan is encoded the pool only gives out offsets and notes what lies there; mts_weights_pack then writes a section
- * where it is wanted, which may be the device's own memory. So a plan that is not used costs no packing.
+ * While a plan is encoded the pool only gives out offsets and notes what lies there;
+ * mts_weights_pack then writes a section where it is wanted, which may be the device's
+ * own memory. So a plan that is not used costs no packing.
  *
- * What is stored is found again by a key made of the block's identity and the way it is packed, so that a
- * block which several tasks refer to lies in the pool once. Owner MTS_NONE shares across tasks; a task's
- * number keeps it private (strategy sequential). After a failure every call returns 0; the caller checks
- * mts_weights.failed once, at the end.
+ * What is stored is found again by a key made of the block's identity and the way it is
+ * packed, so that a block which several tasks refer to lies in the pool once. Owner
+ * MTS_NONE shares across tasks; a task's number keeps it private (strategy sequential).
+ * After a failure every call returns 0; the caller checks mts_weights.failed once, at the
+ * end.
  *
- * The pool is one section, which is one buffer of the device, or several where a device's buffers are small.
- * Offsets count from the start of the section that was open. A section shares nothing with another: a launch
- * reads one only.
+ * The pool is one section, which is one buffer of the device, or several where a device's
+ * buffers are small. Offsets count from the start of the section that was open. A section
+ * shares nothing with another: a launch reads one only.
  */
 #ifndef MTS_LOWER_WEIGHTS_H
 #define MTS_LOWER_WEIGHTS_H
@@ -66,8 +68,8 @@ mts_weights_mark mts_weights_mark_get(const mts_weights *pool);
 /* Takes back what came after the mark, and opens a section unless the open one is empty then. */
 void mts_weights_restart(mts_weights *pool, const mts_weights_mark *mark);
 /*
- * Writes the elements of a section, whose memory may hold anything before. Values, and arrays of `order`, have to live until
- * then. False: no memory.
+ * Writes the elements of a section, whose memory may hold anything before. Values, and
+ * arrays of `order`, have to live until then. False: no memory.
  */
 bool mts_weights_pack(mts_weights *pool, uint32_t section, void *elements);
 
@@ -84,10 +86,12 @@ uint32_t mts_weights_winograd(mts_weights *pool, const mts_value *weight, uint32
 uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,
                            uint32_t rows, uint32_t lanes, uint32_t owner);
 /*
- * Part of a weight of steps (plan/bytes.h) for conv_bytes (kernels/abi/bytes.h): i32 sums of the rows [row, row + rows), then words of the channels
- * [channel, channel + count), both of the value. diagonal: a depthwise weight, of at most 4 rows whose first is a multiple
- * of 4; row r has its one channel's weights in byte r of the only word. Of a float16 weight, whose numbers are steps of
- * MTS_INT8_STEP, a byte holds what is within -128..127; `rest` packs what is left of the others.
+ * Part of a weight of steps (plan/bytes.h) for conv_bytes (kernels/abi/bytes.h): i32 sums
+ * of the rows [row, row + rows), then words of the channels [channel, channel + count),
+ * both of the value. diagonal: a depthwise weight, of at most 4 rows whose first is a
+ * multiple of 4; row r has its one channel's weights in byte r of the only word. Of a
+ * float16 weight, whose numbers are steps of MTS_INT8_STEP, a byte holds what is within
+ * -128..127; `rest` packs what is left of the others.
  */
 typedef struct mts_weights_part {
     uint32_t row, rows, channel, count;
@@ -98,7 +102,8 @@ uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t 
                            const mts_weights_part *part, uint32_t owner);
 /* Whether a part has weights that one byte does not hold. */
 bool mts_weights_has_rest(const mts_value *weight, uint32_t ref, const mts_weights_part *part);
-/* f32[count]: a vector, or ones where it is NULL, in the order of `order` (NULL: as it is), times a factor. */
+/* f32[count]: a vector, or ones where it is NULL, in the order of `order` (NULL: as it
+   is), times a factor. */
 uint32_t mts_weights_scaled(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
                             double factor, uint32_t owner);
 /* A whole constant, row-major. */

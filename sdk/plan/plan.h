@@ -1,14 +1,17 @@
 /*
  * plan.h: where every tensor of a stitched program lies, and the steps that run it.
  *
- * Decides the storage of each value (kernels/abi/params.h, "Storage of a tensor"), the conversions between layouts, the
- * order of steps and the arena offsets. Pure: no device calls; sdk/lower turns steps into launches.
+ * Decides the storage of each value (kernels/abi/params.h, "Storage of a tensor"), the
+ * conversions between layouts, the order of steps and the arena offsets. Pure: no device
+ * calls; sdk/lower turns steps into launches.
  *
- * Layout rules. A stitched convolution walks flattened pixels, so its input, output and residual share one
- * row length; values tied so form a class, whose row is the largest that a member needs (width + padding). A
- * strided convolution, or one whose input has to be dense, reads a space-to-depth copy instead
- * (mts_space_to_depth_params), but for depthwise ones on devices with `strided_rows`. Inputs, outputs, fully connected layers' results, and both sides of a RESHAPE
- * and of a GATHER are dense; a RESHAPE is an alias and costs nothing.
+ * Layout rules. A stitched convolution walks flattened pixels, so its input, output and
+ * residual share one row length; values tied so form a class, whose row is the largest
+ * that a member needs (width + padding). A strided convolution, or one whose input has to
+ * be dense, reads a space-to-depth copy instead (mts_space_to_depth_params), but for
+ * depthwise ones on devices with `strided_rows`. Inputs, outputs, fully connected layers'
+ * results, and both sides of a RESHAPE and of a GATHER are dense; a RESHAPE is an alias
+ * and costs nothing.
  */
 #ifndef MTS_PLAN_PLAN_H
 #define MTS_PLAN_PLAN_H
@@ -100,9 +103,10 @@ typedef enum mts_step_kind {
 } mts_step_kind;
 
 /*
- * LAYER: all members of layer `first`. INPUT: the caller's data of inputs imports[first .. first + count),
- * into their storages. Else conversions order[first .. first + count). `group`: of the layer that the step is or
- * serves, which need not have a step itself; MTS_NONE: it serves outputs of several groups.
+ * LAYER: all members of layer `first`. INPUT: the caller's data of inputs imports[first
+ * .. first + count), into their storages. Else conversions order[first .. first + count).
+ * `group`: of the layer that the step is or serves, which need not have a step itself;
+ * MTS_NONE: it serves outputs of several groups.
  */
 typedef struct mts_step {
     mts_step_kind kind;
@@ -139,8 +143,8 @@ typedef struct mts_plan {
 
 /* Waves (plan/waves.h), on a device whose launches cost time. */
 typedef struct mts_plan_waves {
-    /* Steps of equal numbers are computed by one program, so that they may share a launch; MTS_NONE: with no other. The
-       plan has layouts, and no offsets. */
+    /* Steps of equal numbers are computed by one program, so that they may share a
+       launch; MTS_NONE: with no other. The plan has layouts, and no offsets. */
     uint32_t (*program)(void *context, const mts_plan *plan, const mts_step *step);
     void *context;
     /* Multiply-adds that a compute unit does in the time of a launch. */
@@ -165,8 +169,9 @@ mts_status mts_plan_create(const mts_plan_request *request, mts_arena *arena, mt
                            mts_error *error);
 
 /*
- * Whether a depthwise convolution has a shape that depthwise_rows computes: 3 x 3 or 5 x 5 taps, stride 1 or 2, no
- * dilation. It reads rows of any length, so with stride 2 its input and output need not be of one class.
+ * Whether a depthwise convolution has a shape that depthwise_rows computes: 3 x 3 or 5 x
+ * 5 taps, stride 1 or 2, no dilation. It reads rows of any length, so with stride 2 its
+ * input and output need not be of one class.
  */
 bool mts_plan_by_rows(const mts_attrs_conv *conv);
 /* Whether an operator reads its input dense, by a copy if need be (RESHAPE, GATHER). */

@@ -4,7 +4,7 @@
  * A launch costs time of its own, and leaves units of the device idle while its last tiles end. So nodes that do not
  * depend on each other, and that one program can compute, go into one launch: a wave. List scheduling: a wave takes
  * all nodes of one program whose predecessors have run; rules choose the program, and the schedule of the rule with the
- * least time by the model is taken. See docs/design/runtime.md. Pure: knows nothing of layers and memory
+ * least time by the model is taken. See docs/design/waves.md. Pure: knows nothing of layers and memory
  * (plan/wave_steps.h).
  */
 #ifndef MTS_PLAN_WAVES_H

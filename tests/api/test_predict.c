@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "api/api.h"
+#include "mts/profile.h"
 #include "support/api_fixture.h"
 
 #define LAUNCHES 256u

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "api/api.h"
+#include "mts/profile.h"
 #include "tests/support/fault.h"
 #include "support/api_fixture.h"
 

@@ -324,7 +324,7 @@ static mts_codes_source source(kernel_pair *pair, const mts_codes_dest *d, uint3
     mts_codes_source s = {.row = width + kernel_pair_pick(pair, 0, 2), .words = (d->channels + 3) / 4};
     s.pitch = height * s.row + kernel_pair_pick(pair, 0, 5);
     s.factor = kernel_pair_float(pair, -0.05f, 0.05f);
-    s.add = -(float)kernel_pair_pick(pair, 0, 255) * s.factor;
+    s.least = -(float)kernel_pair_pick(pair, 0, 255);
     s.src = kernel_pair_act(pair, d->images * s.words * s.pitch);
     fill_words(pair, pair->act + s.src, d->images * s.words * s.pitch, false, 0);
     return s;

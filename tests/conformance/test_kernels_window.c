@@ -92,6 +92,33 @@ static void pool_agrees_with_padding_dilation_and_ceil_windows(void **state)
     }
 }
 
+/* Windows of 2 x 2 side by side have a way of their own where all of them lie in the image. */
+static void pool_of_windows_of_2x2_agrees(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 2 * CASES; n++) {
+        mts_pool_params params[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            mts_pool_params *r = &params[m];
+            uint32_t dims[MTS_PARAM_RANK];
+            image_dims(pair, dims, n % 2 ? 12 : 70);
+            r->src = kernel_pair_operand(pair, dims, false, NULL);
+            r->in_h = dims[4];
+            r->in_w = dims[5];
+            r->kind = (n + m) % 4 == 3; /* MAX, and some that are not */
+            r->window[0] = r->window[1] = r->stride[0] = r->stride[1] = 2;
+            r->dilation[0] = r->dilation[1] = 1;
+            r->pad[0] = r->pad[1] = 0;
+            const uint32_t ceil = kernel_pair_pick(pair, 0, 3) == 0;
+            dims[4] = pool_size(r, 0, r->in_h, ceil);
+            dims[5] = pool_size(r, 1, r->in_w, ceil);
+            r->dest = kernel_pair_output(pair, dims);
+        }
+        kernel_pair_run_dest(pair, "pool_any__f32_planar", params, MEMBERS, sizeof params[0]);
+    }
+}
+
 static void lrn_agrees_for_odd_and_even_windows(void **state)
 {
     kernel_pair *pair = *state;
@@ -118,13 +145,15 @@ static void deconv_params(kernel_pair *pair, mts_deconv_params *r)
 {
     uint32_t dims[MTS_PARAM_RANK];
     image_dims(pair, dims, 16);
+    dims[5] = kernel_pair_pick(pair, 0, 3) ? dims[5]
+                                           : kernel_pair_pick(pair, 40, 150); /* several vectors of a phase */
     r->group = kernel_pair_pick(pair, 1, 2);
     dims[3] = r->group * kernel_pair_pick(pair, 1, 4);
     r->in_channels = dims[3];
     r->in_h = dims[4];
     r->in_w = dims[5];
     r->src = kernel_pair_operand(pair, dims, false, NULL);
-    const uint32_t outs = kernel_pair_pick(pair, 1, 3);
+    const uint32_t outs = kernel_pair_pick(pair, 1, 10); /* some kernels compute four together */
     for (int i = 0; i < 2; i++) {
         r->window[i] = kernel_pair_pick(pair, 1, 4);
         r->stride[i] = kernel_pair_pick(pair, 1, 3);
@@ -160,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pool_of_whole_planes_agrees),
         cmocka_unit_test(pool_agrees_with_padding_dilation_and_ceil_windows),
+        cmocka_unit_test(pool_of_windows_of_2x2_agrees),
         cmocka_unit_test(lrn_agrees_for_odd_and_even_windows),
         cmocka_unit_test(deconv_agrees_with_groups_strides_and_dilation),
     };

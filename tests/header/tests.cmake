@@ -9,7 +9,7 @@ endif()
 add_test(NAME header/compiles_alone
   COMMAND ${header_folder}/compiles_alone.sh ${include_folder} ${CMAKE_C_COMPILER} ${cxx})
 add_test(NAME header/exports_of_libmts
-  COMMAND ${header_folder}/exports.sh ${include_folder}/mts/mts.h $<TARGET_FILE:mts> ${CMAKE_C_COMPILER}
+  COMMAND ${header_folder}/exports.sh "${include_folder}/mts/mts.h ${include_folder}/mts/profile.h" $<TARGET_FILE:mts> ${CMAKE_C_COMPILER}
           ${include_folder})
 add_test(NAME header/exports_of_libmtskit
   COMMAND ${header_folder}/exports.sh ${include_folder}/mts/kit.h $<TARGET_FILE:mtskit> ${CMAKE_C_COMPILER}

@@ -1,9 +1,9 @@
 /*
- * profile.h: what mts profile finds out, between the file that measures (command_profile.c) and those that
+ * profile_report.h: what mts profile finds out, between the file that measures (command_profile.c) and those that
  * print (profile_print.c) and draw (profile_trace.c).
  */
-#ifndef MTS_APPS_PROFILE_H
-#define MTS_APPS_PROFILE_H
+#ifndef MTS_APPS_PROFILE_REPORT_H
+#define MTS_APPS_PROFILE_REPORT_H
 
 #include "kit/measure.h"
 #include "kit/open.h"

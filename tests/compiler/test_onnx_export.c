@@ -421,6 +421,32 @@ static void an_input_may_be_an_output_of_its_name_but_no_other_value_may(void **
     assert_null(data);
 }
 
+/* Names that the export gives to values of its own. */
+static void ports_may_have_any_name(void **state)
+{
+    (void)state;
+    mts_attrs attrs = plain_conv;
+    attrs.conv.act.fn = MTS_FN_SILU;
+    uint32_t w = constant(SHAPE(4, 2, 3, 3)), v = constant(SHAPE(4));
+    const uint32_t y = NODE(MTS_OP_CONV, attrs, x, w, v, v);
+    const mts_attrs relu = {.unary = {.act = {.fn = MTS_FN_RELU}}};
+    static char names[24][16];
+    for (uint32_t i = 0; i < 24; i++) {
+        (void)snprintf(names[i], sizeof names[i], "mts.%c%u", i % 2 ? 't' : 'v', i / 2);
+        output(names[i], i == 0 ? y : NODE(MTS_OP_UNARY, relu, y), MTS_TYPE_FLOAT32);
+    }
+    const mts_graph *back = there_and_back();
+    assert_int_equal(back->output_count, 24);
+    for (uint32_t i = 0; i < 24; i++) {
+        assert_string_equal(back->outputs[i].name, names[i]);
+        const mts_value *value = &back->values[back->outputs[i].value];
+        assert_int_equal(back->nodes[value->producer].op, i == 0 ? MTS_OP_CONV : MTS_OP_UNARY);
+        for (uint32_t k = 0; k < i; k++) {
+            assert_true(back->outputs[k].value != back->outputs[i].value);
+        }
+    }
+}
+
 static void exporting_without_memory_fails_cleanly(void **state)
 {
     (void)state;
@@ -463,6 +489,7 @@ int main(void)
         TEST(products_with_factors_return_the_same_values),
         TEST(types_shapes_and_names_of_the_border_stay),
         TEST(an_input_may_be_an_output_of_its_name_but_no_other_value_may),
+        TEST(ports_may_have_any_name),
         TEST(exporting_without_memory_fails_cleanly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,6 +131,9 @@ static void blocks_in_any_arrangement_are_stored_once(void **state)
         weight_check(back, t, wanted, 9);
     }
     assert_int_equal(count_bytes(bytes, size, numbers, 2 * sizeof *numbers), 1);
+    /* what the export itself names belongs to a task too */
+    assert_true(count_bytes(bytes, size, "mts.t", 5) > 0);
+    assert_int_equal(count_bytes(bytes, size, "mts.t", 5), count_bytes(bytes, size, "/mts.t", 6));
     mts_alloc_free(mts_allocator_default(), bytes);
 }
 

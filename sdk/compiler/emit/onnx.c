@@ -11,29 +11,13 @@
 #define OPSET 13
 #define IR_VERSION 7 /* the one that came with opset 12 and 13 */
 
-static bool names_port(const mts_port *ports, uint32_t count, const char *name)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(ports[i].name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_port_name(const mts_graph *graph, const char *name)
-{
-    return names_port(graph->inputs, graph->input_count, name) ||
-           names_port(graph->outputs, graph->output_count, name);
-}
-
 /* An output that is the node's value itself needs no node of its own. */
 static bool is_direct(const mts_graph *graph, const mts_port *port)
 {
     const mts_value *value = &graph->values[port->value];
     return value->kind == MTS_VALUE_NODE && port->dtype == MTS_TYPE_FLOAT32 &&
            mts_shape_equal(&port->shape, &value->shape) &&
-           !names_port(graph->inputs, graph->input_count, port->name);
+           !mts_onnx_names_port(graph->inputs, graph->input_count, port->name);
 }
 
 /* Names of inputs and outputs are the ports'; a value that only happens to have such a name gets another. */
@@ -42,12 +26,15 @@ static void name_values(mts_onnx *onnx)
     const mts_graph *graph = onnx->graph;
     for (uint32_t i = 0; i < graph->value_count; i++) {
         const char *name = graph->values[i].name;
-        if (*name && strncmp(name, "mts.", 4) != 0 && !is_port_name(graph, name)) {
+        if (*name && strncmp(name, "mts.", 4) != 0 && !mts_onnx_is_port_name(graph, name)) {
             onnx->names[i] = mts_onnx_prefixed(onnx, name);
             continue;
         }
-        char made[32];
-        snprintf(made, sizeof(made), "mts.v%u", i);
+        char made[48];
+        (void)snprintf(made, sizeof made, "mts.v%u", i);
+        for (uint32_t k = 0; mts_onnx_is_port_name(graph, made); k++) {
+            (void)snprintf(made, sizeof made, "mts.v%u.%u", i, k);
+        }
         onnx->names[i] = onnx->failed ? NULL : mts_arena_string(onnx->arena, made);
         onnx->failed = onnx->failed || !onnx->names[i];
         onnx->names[i] = onnx->failed ? NULL : mts_onnx_prefixed(onnx, onnx->names[i]);

@@ -28,8 +28,8 @@ typedef struct mts_onnx_task {
 } mts_onnx_task;
 
 /*
- * Serialises valid graphs as one model in which every block of weights is stored once, in its own type. Names begin
- * with the task's and a slash. Blocks are numbered below block_count. Otherwise as mts_onnx_export.
+ * Serialises valid graphs as one model in which every block of weights is stored once, in its own type. Names of
+ * inputs, outputs and nodes begin with the task's and a slash. Blocks are numbered below block_count. Otherwise as mts_onnx_export.
  */
 mts_status mts_onnx_export_stitched(const mts_onnx_task *tasks, uint32_t count, uint32_t block_count,
                                     const mts_allocator *allocator, void **data, size_t *size,

@@ -20,11 +20,30 @@ static char *text_of(mts_onnx *onnx, const char *text)
     return copy;
 }
 
+bool mts_onnx_names_port(const mts_port *ports, uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(ports[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool mts_onnx_is_port_name(const mts_graph *graph, const char *name)
+{
+    return mts_onnx_names_port(graph->inputs, graph->input_count, name) ||
+           mts_onnx_names_port(graph->outputs, graph->output_count, name);
+}
+
 const char *mts_onnx_temporary(mts_onnx *onnx)
 {
     char text[32];
-    snprintf(text, sizeof(text), "mts.t%u", onnx->temporaries++);
-    return text_of(onnx, text);
+    do {
+        (void)snprintf(text, sizeof text, "mts.t%u", onnx->temporaries++);
+    } while (mts_onnx_is_port_name(onnx->graph, text));
+    const char *name = text_of(onnx, text);
+    return name ? mts_onnx_prefixed(onnx, name) : NULL;
 }
 
 const char *mts_onnx_prefixed(mts_onnx *onnx, const char *name)

@@ -51,7 +51,10 @@ typedef struct mts_onnx {
 } mts_onnx;
 
 void *mts_onnx_alloc(mts_onnx *onnx, size_t count, size_t size);
-/* A name that no value has. */
+/* Whether a port, or any port of a graph, has this name. */
+bool mts_onnx_names_port(const mts_port *ports, uint32_t count, const char *name);
+bool mts_onnx_is_port_name(const mts_graph *graph, const char *name);
+/* A name that no value and no port has, as the model has it (mts_onnx_prefixed). */
 const char *mts_onnx_temporary(mts_onnx *onnx);
 /* A name of the graph as the model has it. */
 const char *mts_onnx_prefixed(mts_onnx *onnx, const char *name);

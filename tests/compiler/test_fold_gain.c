@@ -82,6 +82,55 @@ static void lines_that_have_no_place_stay(void **state)
     assert_equal_results();
 }
 
+static void assert_finite_numbers(void)
+{
+    for (uint32_t v = 0; v < after->value_count; v++) {
+        const mts_value *value = &after->values[v];
+        if (value->kind != MTS_VALUE_CONST || value->dtype != MTS_TYPE_FLOAT32) {
+            continue;
+        }
+        float *data = mts_arena_zero(&arena, mts_shape_count(&value->shape), sizeof *data);
+        assert_non_null(data);
+        mts_value_read_f32(value, data);
+        for (size_t i = 0; i < mts_shape_count(&value->shape); i++) {
+            assert_true(isfinite(data[i]));
+        }
+    }
+}
+
+/* A factor, a bias or a bound would be infinite, which it was not before. */
+static void lines_whose_joined_numbers_would_be_infinite_stay(void **state)
+{
+    static const float scales[2] = {3e30f, 3e38f}, biases[2] = {3e38f, 0.0f};
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        (void)close_model(state);
+        (void)open_fold(state);
+        conv("x,w,b", "a");
+        number("low", -0.25f);
+        number("high", 0.5f);
+        const bool swish = i / 2 == 1;
+        onnx_model_node(&model,
+                        i < 2   ? "Relu"
+                        : swish ? "HardSigmoid"
+                                : "Clip",
+                        i < 4 ? "a" : "a,low,high", swish ? "g" : "h");
+        if (swish) {
+            onnx_model_attr_float(&model, "alpha", 1.0f / 6.0f);
+            onnx_model_node(&model, "Mul", "a,g", "h");
+        }
+        line("h", scales[i % 2], biases[i % 2], "l");
+        number("more", 3e38f);
+        onnx_model_node(&model, "Mul", "l,more", "y");
+        onnx_model_output(&model, "y");
+        fold();
+        OPS(MTS_OP_CONV, MTS_OP_SCALE);
+        const mts_act *act = &after->nodes[0].attrs.conv.act;
+        assert_true(isfinite(act->a) && (isfinite(act->b) || i < 2));
+        assert_finite_numbers();
+    }
+}
+
 /* Squeeze and excite beside the value itself. */
 static void gated(const char *sum)
 {
@@ -143,6 +192,7 @@ static void a_sum_behind_a_product_is_its_third_operand(void **state)
     fold();
     OPS(MTS_OP_MATMUL, MTS_OP_MATMUL, MTS_OP_BINARY);
     assert_true(after->nodes[0].attrs.matmul.beta > 0.0f && after->nodes[0].input_count == 3);
+    assert_equal_results();
 }
 
 static void folding_without_memory_fails_cleanly(void **state)
@@ -172,6 +222,7 @@ int main(void)
         TEST(a_line_behind_hard_swish_is_part_of_it),
         TEST(lines_behind_cuts_move_before_them),
         TEST(lines_that_have_no_place_stay),
+        TEST(lines_whose_joined_numbers_would_be_infinite_stay),
         TEST(a_value_and_its_gated_self_are_one_product),
         TEST(other_sums_of_products_stay),
         TEST(a_sum_behind_a_product_is_its_third_operand),

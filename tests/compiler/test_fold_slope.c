@@ -242,6 +242,43 @@ static void a_bound_behind_a_leaky_rectifier_joins_it(void **state)
     assert_true(fabsf(act.a - 0.25f) < 1e-6f && fabsf(act.b + 0.1f) < 1e-6f);
 }
 
+static void a_bound_that_is_not_a_number_stays(void **state)
+{
+    (void)state;
+    onnx_model_floats(&model, "nan", 0, NULL, (const float[]){NAN});
+    conv("x,w,b", "a", 1);
+    node("Max", "a,nan", "m");
+    node("Min", "m,nan", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    assert_int_equal(after->node_count, 3);
+    assert_int_equal(after->nodes[0].attrs.conv.act.fn, MTS_FN_NONE);
+    assert_int_equal(after->nodes[2].op, MTS_OP_BINARY);
+}
+
+/* The product of the two factors is infinite: 0 times it is no number, but 0 times one and then the other is 0. */
+static void factors_whose_product_is_infinite_stay_apart(void **state)
+{
+    (void)state;
+    onnx_model_floats(&model, "large", 0, NULL, (const float[]){3e30f});
+    conv("x,w,b", "a", 1);
+    node("Relu", "a", "above");
+    node("Neg", "a", "n");
+    node("Relu", "n", "r");
+    node("Mul", "r,large", "s");
+    node("Mul", "s,large", "t");
+    node("Sub", "above,t", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    const mts_node *last = &after->nodes[after->node_count - 1];
+    assert_int_equal(last->op, MTS_OP_BINARY);
+    assert_int_equal(last->attrs.binary.kind, MTS_BIN_SUB);
+    for (uint32_t n = 0, scales = 0; n < after->node_count; n++) {
+        scales += after->nodes[n].op == MTS_OP_SCALE;
+        assert_true(n + 1 < after->node_count || scales == 2);
+    }
+}
+
 static void a_bound_above_a_leaky_rectifier_stays(void **state)
 {
     (void)state;
@@ -340,6 +377,8 @@ int main(void)
         CASE(a_bound_behind_a_rectifier_joins_it),
         CASE(a_maximum_with_zero_is_a_rectifier),
         CASE(a_bound_behind_a_leaky_rectifier_joins_it),
+        CASE(a_bound_that_is_not_a_number_stays),
+        CASE(factors_whose_product_is_infinite_stay_apart),
         CASE(a_bound_above_a_leaky_rectifier_stays),
         CASE(taps_over_one_pixel_are_one_tap),
         CASE(one_tap_of_each_channel_is_a_scale),

@@ -17,9 +17,14 @@ static const mts_shape *shape_of(const eval *e, uint32_t value)
     return &e->graph->values[value].shape;
 }
 
+/* NaN: a function that is not known here. */
 static float activate(const mts_act *act, float x, const float *slope, int64_t channel)
 {
     switch (act->fn) {
+    case MTS_FN_NONE:
+        return x;
+    case MTS_FN_TANH:
+        return tanhf(x);
     case MTS_FN_RELU:
         return x > 0 ? x : 0;
     case MTS_FN_LEAKY:
@@ -41,7 +46,7 @@ static float activate(const mts_act *act, float x, const float *slope, int64_t c
     case MTS_FN_PRELU:
         return x > 0 ? x : slope[channel] * x;
     default:
-        return x;
+        return NAN;
     }
 }
 
@@ -118,13 +123,16 @@ static float broadcast(const eval *e, uint32_t value, const mts_shape *out, int6
     return e->values[value][at];
 }
 
-static void eval_binary(const eval *e, const mts_node *node, float *out)
+static bool eval_binary(const eval *e, const mts_node *node, float *out)
 {
     const mts_shape *s = shape_of(e, node->output);
     for (int64_t i = 0; i < (int64_t)mts_shape_count(s); i++) {
         const float a = broadcast(e, node->inputs[0], s, i), b = broadcast(e, node->inputs[1], s, i);
-        float value = a + b;
+        float value = 0;
         switch (node->attrs.binary.kind) {
+        case MTS_BIN_ADD:
+            value = a + b;
+            break;
         case MTS_BIN_SUB:
             value = a - b;
             break;
@@ -144,10 +152,32 @@ static void eval_binary(const eval *e, const mts_node *node, float *out)
             value = a > 0 ? a : a * b;
             break;
         default:
-            break;
+            return false;
         }
         out[i] = activate(&node->attrs.binary.act, value, NULL, 0);
     }
+    return true;
+}
+
+/* alpha a b + beta c, where b is one matrix. */
+static bool eval_matmul(const eval *e, const mts_node *node, float *out)
+{
+    const mts_attrs_matmul *m = &node->attrs.matmul;
+    const mts_shape *s = shape_of(e, node->output), *b = shape_of(e, node->inputs[1]);
+    const float *x = input_of(e, node, 0), *y = input_of(e, node, 1);
+    const bool summand = input_of(e, node, 2) != NULL;
+    if (b->rank != 2) {
+        return false;
+    }
+    for (int64_t i = 0; i < (int64_t)mts_shape_count(s); i++) {
+        const int64_t row = i / b->dims[1], column = i % b->dims[1];
+        double sum = 0;
+        for (int64_t k = 0; k < b->dims[0]; k++) {
+            sum += (double)x[row * b->dims[0] + k] * (double)y[k * b->dims[1] + column];
+        }
+        out[i] = m->alpha * (float)sum + (summand ? m->beta * broadcast(e, node->inputs[2], s, i) : 0);
+    }
+    return true;
 }
 
 static void eval_pool(const eval *e, const mts_node *node, float *out)
@@ -200,7 +230,9 @@ static bool eval_node(eval *e, const mts_node *node)
     const size_t count = mts_shape_count(shape_of(e, node->output));
     float *out = mts_arena_zero(e->arena, count, sizeof(*out));
     e->values[node->output] = out;
-    if (!out) {
+    const mts_act *act = mts_node_act(node);
+    const float slope = 1;
+    if (!out || (act && isnan(activate(act, 0.5f, &slope, 0)))) {
         return false;
     }
     switch (node->op) {
@@ -216,8 +248,9 @@ static bool eval_node(eval *e, const mts_node *node)
         }
         return true;
     case MTS_OP_BINARY:
-        eval_binary(e, node, out);
-        return true;
+        return eval_binary(e, node, out);
+    case MTS_OP_MATMUL:
+        return eval_matmul(e, node, out);
     case MTS_OP_POOL:
         eval_pool(e, node, out);
         return true;

@@ -6,11 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool near(float a, float b)
-{
-    return fabsf(a - b) < 1e-6f;
-}
-
 /* x * sigmoid(x) and x * hard_sigmoid(x) are functions of x alone. */
 static bool product_to_unary(mts_fold_work *work, mts_node *node)
 {
@@ -23,7 +18,8 @@ static bool product_to_unary(mts_fold_work *work, mts_node *node)
         }
         const mts_act *act = &gate->attrs.unary.act;
         uint32_t fn = act->fn == MTS_FN_SIGMOID ? MTS_FN_SILU
-                      : act->fn == MTS_FN_HARD_SIGMOID && near(act->a, 1.0f / 6.0f) && near(act->b, 0.5f)
+                      : act->fn == MTS_FN_HARD_SIGMOID && mts_fold_near(act->a, 1.0f / 6.0f) &&
+                              mts_fold_near(act->b, 0.5f)
                           ? MTS_FN_HARD_SWISH
                           : MTS_FN_NONE;
         if (fn == MTS_FN_NONE) {

@@ -24,15 +24,20 @@ static bool as_cut(const mts_act *act, cut *out)
     return act->fn == MTS_FN_CLIP || act->fn == MTS_FN_RELU || gate;
 }
 
-static bool replace_vector(mts_fold_work *work, mts_node *node, uint32_t index, const mts_fold_line *line,
-                           uint32_t count)
+/* The scale or the bias of a node with the line behind it; MTS_NONE: it has no vector of one finite number a
+   channel, or memory is short. */
+static uint32_t joined_vector(mts_fold_work *work, const mts_node *node, uint32_t index,
+                              const mts_fold_line *line, uint32_t count)
 {
     const uint32_t old = mts_fold_input(work, node, index);
     const bool is_scale = node->op == MTS_OP_CONV ? index == 2 : index == 1;
+    if (old != MTS_NONE && mts_fold_value(work, old)->shape.rank != 1) {
+        return MTS_NONE;
+    }
     float *numbers = mts_arena_zero(work->graph->arena, count, sizeof *numbers);
     if (!numbers) {
         work->failed = true;
-        return false;
+        return MTS_NONE;
     }
     if (old != MTS_NONE) {
         mts_value_read_f32(mts_fold_value(work, old), numbers);
@@ -40,17 +45,28 @@ static bool replace_vector(mts_fold_work *work, mts_node *node, uint32_t index, 
     for (uint32_t i = 0; i < count; i++) {
         const double number = old == MTS_NONE && is_scale ? 1.0 : (double)numbers[i];
         numbers[i] = (float)((double)line->scale * number + (is_scale ? 0.0 : (double)line->bias));
+        if (!isfinite(numbers[i])) {
+            return MTS_NONE;
+        }
     }
-    const uint32_t made = mts_fold_vector(work, numbers, count);
-    if (made == MTS_NONE) {
-        return false;
-    }
+    return mts_fold_vector(work, numbers, count);
+}
+
+static void set_vector(mts_fold_work *work, mts_node *node, uint32_t index, uint32_t made)
+{
+    const uint32_t old = mts_fold_input(work, node, index);
     if (old != MTS_NONE) {
         work->uses[old]--;
     }
     node->inputs[index] = made;
     work->uses[made]++;
-    return true;
+}
+
+/* s bound + b, which may be infinite only where the bound was. */
+static bool move_bound(const mts_fold_line *line, float bound, float *out)
+{
+    *out = line->scale * bound + line->bias;
+    return isfinite(*out) || isinf(bound);
 }
 
 /* s clip(v, low, high) + b = clip(s v + b, s low + b, s high + b), for the convolution or scale that computes v. */
@@ -60,18 +76,23 @@ static bool join_cut(mts_fold_work *work, mts_node *before, mts_act *act, const 
     const bool conv = before->op == MTS_OP_CONV;
     const uint32_t at = conv ? 2 : 1;
     if ((!conv && before->op != MTS_OP_SCALE) || !as_cut(act, &c) || !(line->scale * line->scale > 0.0f) ||
-        (conv && (before->scatter || mts_fold_input(work, before, 4) != MTS_NONE)) ||
-        !mts_fold_widen(work, before, at + 2)) {
+        (conv && (before->scatter || mts_fold_input(work, before, 4) != MTS_NONE))) {
         return false;
     }
     const mts_fold_line all = {.scale = line->scale * c.inner.scale,
                                .bias = line->scale * c.inner.bias + line->bias};
     const uint32_t count = (uint32_t)mts_fold_value(work, before->output)->shape.dims[1];
-    if (!replace_vector(work, before, at, &all, count) ||
-        !replace_vector(work, before, at + 1, &all, count)) {
+    float low, high;
+    if (!move_bound(line, c.low, &low) || !move_bound(line, c.high, &high)) {
         return false;
     }
-    const float low = line->scale * c.low + line->bias, high = line->scale * c.high + line->bias;
+    const uint32_t scale = joined_vector(work, before, at, &all, count);
+    const uint32_t bias = scale == MTS_NONE ? MTS_NONE : joined_vector(work, before, at + 1, &all, count);
+    if (bias == MTS_NONE || !mts_fold_widen(work, before, at + 2)) {
+        return false;
+    }
+    set_vector(work, before, at, scale);
+    set_vector(work, before, at + 1, bias);
     *act = (mts_act){.fn = MTS_FN_CLIP, .a = fminf(low, high), .b = fmaxf(low, high)};
     return true;
 }
@@ -84,8 +105,11 @@ static bool join_hard_swish(mts_act *act, const mts_fold_line *line)
         return false;
     }
     const mts_fold_line own = {.scale = bare ? 1.0f : act->a, .bias = bare ? 0.0f : act->b};
-    *act = (mts_act){
-        .fn = MTS_FN_HARD_SWISH_LINE, .a = line->scale * own.scale, .b = line->scale * own.bias + line->bias};
+    const mts_fold_line all = {.scale = line->scale * own.scale, .bias = line->scale * own.bias + line->bias};
+    if (!isfinite(all.scale) || !isfinite(all.bias)) {
+        return false;
+    }
+    *act = (mts_act){.fn = MTS_FN_HARD_SWISH_LINE, .a = all.scale, .b = all.bias};
     return true;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "compiler/passes/fold_work.h"
 
+#include <math.h>
+
 /* Vectors of a node's epilogue; NULL: all ones (scale) or zeros (bias). */
 typedef struct vectors {
     float *scale, *bias;
@@ -24,6 +26,16 @@ static float *read_vector(mts_fold_work *work, uint32_t value, uint32_t count, f
         mts_value_read_f32(mts_fold_value(work, value), out);
     }
     return out;
+}
+
+static bool all_finite(const float *numbers, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!isfinite(numbers[i])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool all_ones(const float *numbers, uint32_t count)
@@ -97,6 +109,9 @@ static bool as_affine(uint32_t kind, bool swapped, const float *numbers, uint32_
                 return false;
             }
             scale[i] = 1.0f / numbers[i];
+            if (!isfinite(scale[i])) {
+                return false;
+            }
             break;
         default:
             return false;
@@ -189,12 +204,13 @@ static bool absorb_scale(mts_fold_work *work, mts_node *node)
     float *b = read_vector(work, mts_fold_input(work, node, 2), count, 0.0f);
     float *scale = read_vector(work, mts_fold_input(work, before, at), count, 1.0f);
     float *bias = read_vector(work, mts_fold_input(work, before, at + 1), count, 0.0f);
-    if (work->failed || !mts_fold_widen(work, before, slope != MTS_NONE ? slope_at + 1 : at + 2)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && !work->failed; i++) {
         scale[i] = (float)((double)s[i] * (double)scale[i]);
         bias[i] = (float)((double)s[i] * (double)bias[i] + (double)b[i]);
+    }
+    if (work->failed || !all_finite(scale, count) || !all_finite(bias, count) ||
+        !mts_fold_widen(work, before, slope != MTS_NONE ? slope_at + 1 : at + 2)) {
+        return false;
     }
     if (!bare || !all_ones(scale, count)) {
         set_operand(work, before, at, scale, count);

@@ -27,6 +27,16 @@ static bool alloc_lines(mts_fold_work *work, size_t channels, lines *out)
     return !work->failed;
 }
 
+static bool all_finite(const lines *l)
+{
+    for (size_t i = 0; i < l->channels; i++) {
+        if (!isfinite(l->above[i]) || !isfinite(l->below[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool is_const(mts_fold_work *work, const mts_node *node, uint32_t index)
 {
     return mts_fold_value(work, mts_fold_input(work, node, index))->kind == MTS_VALUE_CONST;
@@ -107,7 +117,7 @@ static bool multiply(mts_fold_work *work, uint32_t factors, bool vector, bool di
         l->above[i] *= by;
         l->below[i] *= by;
     }
-    return true;
+    return all_finite(l);
 }
 
 /* kind of two functions of one value: below 0 the larger factor gives the smaller product. */
@@ -135,7 +145,7 @@ static bool combine(uint32_t kind, lines *a, const lines *b)
             return false;
         }
     }
-    return true;
+    return all_finite(a);
 }
 
 static bool is_zero(mts_fold_work *work, uint32_t bias)
@@ -258,7 +268,7 @@ static bool bound_by_number(mts_fold_work *work, mts_node *node)
     float number = 0.0f;
     if (!is_const(work, node, at) || mts_fold_value(work, x)->kind == MTS_VALUE_CONST ||
         !mts_shape_equal(&mts_fold_value(work, x)->shape, &mts_fold_value(work, node->output)->shape) ||
-        !mts_fold_uniform(work, mts_fold_input(work, node, at), &number)) {
+        !mts_fold_uniform(work, mts_fold_input(work, node, at), &number) || isnan(number)) {
         return false;
     }
     uint32_t *inputs = mts_arena_zero(work->graph->arena, 1, sizeof *inputs);

@@ -107,10 +107,17 @@ static bool is_one_tap(mts_fold_work *work, const mts_node *node)
            weight->dtype == MTS_TYPE_FLOAT32;
 }
 
+static bool is_vector(mts_fold_work *work, uint32_t value)
+{
+    return value == MTS_NONE || mts_fold_value(work, value)->shape.rank == 1;
+}
+
 static bool tap_to_scale(mts_fold_work *work, mts_node *node)
 {
-    const uint32_t scale = mts_fold_input(work, node, 2);
-    if (!is_one_tap(work, node) || (scale != MTS_NONE && mts_fold_value(work, scale)->shape.rank != 1)) {
+    const uint32_t scale = mts_fold_input(work, node, 2), bias = mts_fold_input(work, node, 3),
+                   slope = mts_fold_input(work, node, 5);
+    if (!is_one_tap(work, node) || !is_vector(work, scale) || !is_vector(work, bias) ||
+        !is_vector(work, slope)) {
         return false;
     }
     const uint32_t count = node->attrs.conv.group;
@@ -129,7 +136,6 @@ static bool tap_to_scale(mts_fold_work *work, mts_node *node)
         weights[i] *= scale == MTS_NONE ? 1.0f : scales[i];
         scales[i] = 0.0f;
     }
-    const uint32_t bias = mts_fold_input(work, node, 3), slope = mts_fold_input(work, node, 5);
     inputs[0] = mts_fold_input(work, node, 0);
     inputs[1] = mts_fold_vector(work, weights, count);
     inputs[2] = bias != MTS_NONE ? bias : mts_fold_vector(work, scales, count);

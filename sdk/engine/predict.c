@@ -10,9 +10,8 @@
  * 0.4 of a copy's bytes on device cpu (mts profile of MobileNetV2, DeepLabV3 and pruned ResNet18s). */
 #define WORK_PART 0.65
 #define BYTES_PART 0.3
-/* Milliseconds between two launches. */
-#define GPU_GAP_MS 0.004
-#define CPU_GAP_MS 0.001
+/* Milliseconds to begin a launch on a device that does not tell them. */
+#define LEAST_GAP_MS 0.001
 /* Chunks of a launch for each unit that takes part; more only make the prediction slower. */
 #define CHUNKS_PER_UNIT 4u
 
@@ -74,6 +73,12 @@ typedef struct simulation {
     uint32_t ready_count;
 } simulation;
 
+static uint32_t chunks_of(const simulation *s, uint32_t launch)
+{
+    const uint32_t most = s->units * CHUNKS_PER_UNIT;
+    return s->out[launch].tiles < most ? s->out[launch].tiles : most;
+}
+
 static uint32_t first_free(const simulation *s)
 {
     uint32_t unit = 0;
@@ -116,15 +121,18 @@ static void finish(simulation *s, uint32_t launch)
     }
 }
 
+/* The gap before the first chunk of a launch delays the other chunks too. */
 static void take_chunk(simulation *s, double gap)
 {
     const uint32_t unit = first_free(s);
     const uint32_t position = choose(s, unit);
     const uint32_t launch = s->ready[position];
-    const bool begins = s->end[launch] <= 0.0;
+    const bool begins = s->chunks_left[launch] == chunks_of(s, launch);
     const double now = s->free_at[unit] > s->ready_at[launch] ? s->free_at[unit] : s->ready_at[launch];
     const double begin = begins ? now + gap : now;
-    s->out[launch].start_ms = begins ? begin : s->out[launch].start_ms;
+    if (begins) {
+        s->out[launch].start_ms = s->ready_at[launch] = begin;
+    }
     s->free_at[unit] = begin + s->chunk_ms[launch];
     s->end[launch] = s->free_at[unit] > s->end[launch] ? s->free_at[unit] : s->end[launch];
     s->at[unit] = launch;
@@ -137,8 +145,7 @@ static void take_chunk(simulation *s, double gap)
 static void begin(simulation *s, const mts_ceilings *ceilings)
 {
     for (uint32_t i = 0; i < s->after->count; i++) {
-        const uint32_t most = s->units * CHUNKS_PER_UNIT;
-        s->chunks_left[i] = s->out[i].tiles < most ? s->out[i].tiles : most;
+        s->chunks_left[i] = chunks_of(s, i);
         s->chunk_ms[i] = work_of(&s->out[i], ceilings, s->units) / s->chunks_left[i];
         s->waits[i] = s->after->waits[i];
         if (s->waits[i] == 0) {
@@ -187,7 +194,7 @@ mts_status mts_engine_predict(const mts_engine *engine, const mts_ceilings *ceil
                               mts_error *error)
 {
     const mts_device_info *info = &engine->device->info;
-    const double gap = info->is_gpu ? GPU_GAP_MS : CPU_GAP_MS;
+    const double gap = info->launch_ns > 0 ? 1e-6 * info->launch_ns : LEAST_GAP_MS;
     const uint32_t units = info->compute_units > 0 ? info->compute_units : 1;
     for (uint32_t i = 0; i < engine->launches.count; i++) {
         out[i] = mts_engine_launch_describe(engine, i);

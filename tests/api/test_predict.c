@@ -14,6 +14,8 @@
 #include <math.h>
 
 #include "api/api.h"
+#include "device/dependencies.h"
+#include "engine/state.h"
 #include "mts/profile.h"
 #include "support/api_fixture.h"
 
@@ -91,6 +93,31 @@ static void launches_of_a_device_without_overlap_follow_one_another(void **state
     assert_true(end_of() < clock && end_of() > clock / 10.0);
 }
 
+/* A launch that runs occupies a unit at least, and ends before those begin that wait for it. */
+static void assert_units_and_order(uint32_t units)
+{
+    mts_error error = {0};
+    mts_dependencies after;
+    const mts_engine *engine = w.session->engine;
+    assert_int_equal(w.count, engine->launches.count);
+    assert_int_equal(
+        mts_dependencies_find(engine->launches.items, w.count, mts_allocator_default(), &after, &error),
+        MTS_STATUS_OK);
+    for (uint32_t i = 0; i < w.count; i++) {
+        const mts_launch_profile *l = &w.launches[i];
+        uint32_t running = 0;
+        for (uint32_t k = 0; k < w.count; k++) {
+            running += w.launches[k].start_ms <= l->start_ms &&
+                       l->start_ms < w.launches[k].start_ms + w.launches[k].duration_ms;
+        }
+        assert_in_range(running, 1, units);
+        for (uint32_t k = after.next_first[i]; k < after.next_first[i + 1]; k++) {
+            assert_true(w.launches[after.next[k]].start_ms > l->start_ms + l->duration_ms - 1e-9);
+        }
+    }
+    mts_dependencies_release(&after, mts_allocator_default());
+}
+
 /* Tasks that share nothing but the frame overlap, and the whole is no shorter than its work on all units. */
 static void launches_of_a_device_with_overlap_keep_its_units_and_their_order(void **state)
 {
@@ -115,6 +142,7 @@ static void launches_of_a_device_with_overlap_keep_its_units_and_their_order(voi
         assert_true(w.launches[i].start_ms > 0.0 && w.launches[i].duration_ms > 0.0);
         bound += 2e-6 * (double)w.launches[i].mul_adds / 100.0;
     }
+    assert_units_and_order(device.compute_units);
     assert_true(end_of() > bound && end_of() < 1000.0);
     mts_session_destroy(&w.session);
     mts_bundle_destroy(&w.bundle);

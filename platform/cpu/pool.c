@@ -43,7 +43,7 @@ struct mts_cpu_pool {
     worker *workers;
     _Atomic(mts_cpu_board *) board;
     retired *boards;
-    _Atomic(uint32_t) caller_at; /* the processor that the caller's thread was on */
+    uint32_t caller_at; /* the processor that the caller's thread was on, which the workers avoid */
     char before_opened[LINE];
     _Atomic(uint32_t) opened;
     char before_sleep[LINE];
@@ -76,17 +76,18 @@ static void announce(mts_cpu_pool *pool, uint32_t chunks, bool over)
 }
 
 /*
- * A system whose other processors are busy too wakes a worker where its waker runs, or moves it there, and leaves it: it
- * would take its time from the very thread that it is to help.
+ * Keeps the workers off the processor that the caller's thread runs on, which calls this. A system may wake a worker there
+ * though others are idle (a Linux guest does that whose idle processors the host has taken away), and then lets it wait for
+ * the end of the caller's slice of time, which is a frame long.
  */
-static void stand_apart(mts_cpu_pool *pool, uint32_t thread)
+static void stand_apart(mts_cpu_pool *pool)
 {
     const uint32_t processor = mts_os_processor();
-    const bool same = processor == atomic_load_explicit(&pool->caller_at, memory_order_relaxed);
-    if (thread == 0 && !same) {
-        atomic_store_explicit(&pool->caller_at, processor, memory_order_relaxed);
-    } else if (thread != 0 && same) {
-        mts_os_processor_leave(processor);
+    if (processor != pool->caller_at) {
+        pool->caller_at = processor;
+        for (uint32_t i = 0; i < pool->started; i++) {
+            mts_os_thread_avoid(&pool->workers[i].thread, processor);
+        }
     }
 }
 
@@ -97,7 +98,9 @@ static void stand_apart(mts_cpu_pool *pool, uint32_t thread)
 static uint32_t work_on(mts_cpu_pool *pool, uint32_t thread, uint32_t *at)
 {
     for (;;) {
-        stand_apart(pool, thread);
+        if (thread == 0) {
+            stand_apart(pool);
+        }
         const uint32_t opened = atomic_load(&pool->opened);
         mts_cpu_board *board = atomic_load(&pool->board);
         mts_cpu_chunk chunk;
@@ -172,6 +175,7 @@ void mts_cpu_pool_start(mts_cpu_pool *pool)
             started++;
         }
         pool->started = started;
+        pool->caller_at = UINT32_MAX;
     }
 }
 
@@ -185,7 +189,6 @@ mts_cpu_pool *mts_cpu_pool_make(const mts_allocator *allocator, uint32_t threads
     pool->allocator = allocator;
     pool->calls = *calls;
     pool->threads = threads < 1 ? 1 : threads > MTS_THREADS_MOST ? MTS_THREADS_MOST : threads;
-    atomic_init(&pool->caller_at, UINT32_MAX);
     pool->workers = mts_alloc_zero(allocator, pool->threads, sizeof *pool->workers);
     atomic_init(&pool->board, mts_cpu_board_make(allocator, LAUNCHES_FIRST));
     if (!pool->workers || !atomic_load(&pool->board)) {
@@ -261,6 +264,7 @@ void mts_cpu_pool_run(mts_cpu_pool *pool, const mts_cpu_order *order, const void
         return;
     }
     mts_cpu_board_begin(board, order, work, pool->calls.chunks, pool->started + 1);
+    stand_apart(pool);
     announce(pool, UINT32_MAX, false);
     for (;;) {
         const uint32_t opened = work_on(pool, 0, &at);

@@ -9,11 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define MTS_OS_SET_BYTES 128 /* of a set of processors: 1,024 of them, a bit each */
+
 /* A thread that runs, of the caller's memory. */
 typedef struct mts_os_thread {
     uintptr_t handle;
     void (*run)(void *context);
     void *context;
+    /* Processors: that the thread may use, and that mts_os_thread_avoid left to it. */
+    unsigned char all[MTS_OS_SET_BYTES], left[MTS_OS_SET_BYTES];
 } mts_os_thread;
 
 /*
@@ -30,9 +34,12 @@ uint64_t mts_os_process(void);
 uint32_t mts_os_processors(void);
 /* The processor that the calling thread runs on now; UINT32_MAX: the system does not say. */
 uint32_t mts_os_processor(void);
-/* Moves the calling thread to another processor than this one, if it may run on another, and leaves it free to be moved
- * again. */
-void mts_os_processor_leave(uint32_t processor);
+/*
+ * From now on the thread, which was started and not joined, runs on all processors that it may use but this one; on all if
+ * it may use no other, or for UINT32_MAX. A set that somebody else gives the thread becomes what it may use. One thread at a
+ * time calls this for a thread.
+ */
+void mts_os_thread_avoid(mts_os_thread *thread, uint32_t processor);
 
 /* Sleeps while *word is `value`; may also return for no reason. */
 void mts_os_word_wait(const _Atomic(uint32_t) *word, uint32_t value);

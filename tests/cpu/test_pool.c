@@ -2,6 +2,8 @@
  * test_pool.c: threads of the cpu backend: every chunk once, launches behind those that they wait for, by all threads, also
  * after a fork.
  */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -146,6 +148,53 @@ static void a_caller_that_sleeps_is_woken_for_the_next_launch(void **state)
     assert_non_null(pool);
     run_chain(pool, &work, 2);
     assert_false(both.missed);
+    mts_cpu_pool_destroy(pool);
+}
+
+/* A chunk for each thread, which none leaves before all are there, and the processor that it ran on. */
+typedef struct places {
+    _Atomic(uint32_t) arrived;
+    uint32_t processor[2];
+} places;
+
+static void stand(const void *work, const mts_cpu_chunk *chunk, uint32_t thread)
+{
+    places *at = *(places *const *)work;
+    (void)chunk;
+    at->processor[thread] = mts_os_processor();
+    atomic_fetch_add(&at->arrived, 1);
+    while (atomic_load(&at->arrived) < 2) {
+        mts_os_pause();
+    }
+}
+
+static void workers_avoid_the_processor_of_the_caller_wherever_it_goes(void **state)
+{
+    (void)state;
+    const mts_cpu_pool_calls stand_calls = {enter, two_chunks, stand};
+    cpu_set_t all;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) < 2) {
+        skip();
+    }
+    mts_cpu_pool *pool = mts_cpu_pool_make(mts_allocator_default(), 2, &stand_calls);
+    assert_non_null(pool);
+    places at = {0};
+    places *const work = &at;
+    run_chain(pool, &work, 1); /* the worker starts with all processors */
+    for (uint32_t processor = 0; processor < CPU_SETSIZE; processor++) {
+        if (CPU_ISSET(processor, &all)) {
+            cpu_set_t one;
+            CPU_ZERO(&one);
+            CPU_SET(processor, &one);
+            assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+            atomic_store(&at.arrived, 0);
+            run_chain(pool, &work, 1);
+            assert_int_equal(at.processor[0], processor);
+            assert_int_not_equal(at.processor[1], processor);
+        }
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
     mts_cpu_pool_destroy(pool);
 }
 
@@ -316,6 +365,7 @@ int main(void)
         cmocka_unit_test(every_chunk_runs_once_and_after_the_launch_before),
         cmocka_unit_test(a_pool_that_never_ran_and_none_are_destroyed),
         cmocka_unit_test(a_caller_that_sleeps_is_woken_for_the_next_launch),
+        cmocka_unit_test(workers_avoid_the_processor_of_the_caller_wherever_it_goes),
         cmocka_unit_test(launches_of_a_graph_run_behind_those_that_they_wait_for),
         cmocka_unit_test(a_child_of_a_fork_has_threads_of_its_own),
         cmocka_unit_test(a_child_of_a_fork_within_a_run_begins_its_own),

@@ -1,6 +1,7 @@
 /*
  * The operating system module: files, maps, directories, libraries, the clock, processors.
  */
+#define _GNU_SOURCE /* sched_getaffinity, pthread_setaffinity_np */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <dirent.h>
@@ -302,15 +306,64 @@ static void a_folder_of_devices_shows_whether_there_may_be_a_gpu(void **state)
     assert_true(mts_os_shows_gpu(in_folder("missing")));
 }
 
-static void a_thread_leaves_a_processor_and_keeps_all_that_it_may_use(void **state)
+/* A thread that tells how many processors it may use, each time that it is asked. */
+typedef struct teller {
+    _Atomic(uint32_t) asked, told, processors;
+    int finds; /* `without` among them */
+    uint32_t without;
+} teller;
+
+static void tell(void *context)
+{
+    teller *t = context;
+    for (uint32_t n = 1; n <= 5; n++) {
+        while (atomic_load(&t->asked) < n) {
+            mts_os_sleep_ns(100000);
+        }
+        cpu_set_t set;
+        assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+        t->finds = t->without < CPU_SETSIZE && CPU_ISSET(t->without, &set);
+        atomic_store(&t->processors, mts_os_processors());
+        atomic_store(&t->told, n);
+    }
+}
+
+static uint32_t processors_of(teller *t, uint32_t without)
+{
+    t->without = without;
+    const uint32_t n = atomic_fetch_add(&t->asked, 1) + 1;
+    while (atomic_load(&t->told) < n) {
+        mts_os_sleep_ns(100000);
+    }
+    return atomic_load(&t->processors);
+}
+
+static void a_thread_avoids_one_processor_and_keeps_the_others(void **state)
 {
     (void)state;
-    const uint32_t processors = mts_os_processors(), processor = mts_os_processor();
-    mts_os_processor_leave(processor);
-    assert_int_equal(mts_os_processors(), processors);
-    mts_os_processor_leave(UINT32_MAX); /* where the system does not say, and of a number that none has */
-    mts_os_processor_leave(1000000);
-    assert_int_equal(mts_os_processors(), processors);
+    const uint32_t all = mts_os_processors(), processor = mts_os_processor();
+    const uint32_t left = all > 1 ? all - 1 : 1; /* an only one is kept */
+    mts_os_thread thread;
+    teller t = {0};
+    assert_true(mts_os_thread_start(&thread, tell, &t));
+    assert_int_equal(processors_of(&t, processor), all);
+    mts_os_thread_avoid(&thread, processor);
+    mts_os_thread_avoid(&thread, processor);
+    assert_int_equal(processors_of(&t, processor), left);
+    assert_int_equal(t.finds, all == 1);
+    mts_os_thread_avoid(&thread, 1000000); /* a number that none has */
+    assert_int_equal(processors_of(&t, processor), all);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    pthread_t handle;
+    memcpy(&handle, &thread.handle, sizeof handle);
+    assert_int_equal(pthread_setaffinity_np(handle, sizeof one, &one), 0);
+    mts_os_thread_avoid(&thread, UINT32_MAX); /* the set that somebody gave it is what it may use now */
+    assert_int_equal(processors_of(&t, processor), 1);
+    mts_os_thread_avoid(&thread, processor);
+    assert_int_equal(processors_of(&t, processor), 1);
+    mts_os_thread_join(&thread);
 }
 
 int main(void)
@@ -330,7 +383,7 @@ int main(void)
         cmocka_unit_test(the_clock_goes_forward),
         cmocka_unit_test(pages_keep_their_content),
         cmocka_unit_test(a_folder_of_devices_shows_whether_there_may_be_a_gpu),
-        cmocka_unit_test(a_thread_leaves_a_processor_and_keeps_all_that_it_may_use),
+        cmocka_unit_test(a_thread_avoids_one_processor_and_keeps_the_others),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 _Static_assert(sizeof(pthread_t) == sizeof(uintptr_t), "a thread is a number or an address");
+_Static_assert(sizeof(cpu_set_t) <= MTS_OS_SET_BYTES, "a set of processors fits into a thread");
 
 static void *enter(void *argument)
 {
@@ -26,8 +27,7 @@ bool mts_os_thread_start(mts_os_thread *thread, void (*run)(void *context), void
 {
     sigset_t all, before;
     pthread_t handle;
-    thread->run = run;
-    thread->context = context;
+    *thread = (mts_os_thread){.run = run, .context = context};
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread takes over this mask */
     const bool started = pthread_create(&handle, NULL, enter, thread) == 0;
@@ -67,22 +67,48 @@ uint32_t mts_os_processor(void)
     return processor < 0 ? UINT32_MAX : (uint32_t)processor;
 }
 
-void mts_os_processor_leave(uint32_t processor)
+static int set_of(uintptr_t number, cpu_set_t *set)
 {
-    cpu_set_t all;
-    CPU_ZERO(&all);
-    if (processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof all, &all) != 0 ||
-        !CPU_ISSET(processor, &all) || CPU_COUNT(&all) < 2) {
-        return;
+    pthread_t handle;
+    memcpy(&handle, &number, sizeof handle);
+    CPU_ZERO(set);
+#ifdef __ANDROID__
+    return sched_getaffinity(pthread_gettid_np(handle), sizeof *set, set);
+#else
+    return pthread_getaffinity_np(handle, sizeof *set, set);
+#endif
+}
+
+static int give_set(uintptr_t number, const cpu_set_t *set)
+{
+    pthread_t handle;
+    memcpy(&handle, &number, sizeof handle);
+#ifdef __ANDROID__
+    return sched_setaffinity(pthread_gettid_np(handle), sizeof *set, set);
+#else
+    return pthread_setaffinity_np(handle, sizeof *set, set);
+#endif
+}
+
+void mts_os_thread_avoid(mts_os_thread *thread, uint32_t processor)
+{
+    cpu_set_t all, left;
+    if (set_of(thread->handle, &all) != 0) {
+        return; /* more processors than a set holds */
     }
-    cpu_set_t others = all;
-    CPU_CLR(processor, &others);
-    cpu_set_t now;
-    CPU_ZERO(&now);
-    /* A set that another program gave meanwhile stays. */
-    if (sched_setaffinity(0, sizeof others, &others) == 0 && sched_getaffinity(0, sizeof now, &now) == 0 &&
-        CPU_EQUAL(&now, &others)) {
-        (void)sched_setaffinity(0, sizeof all, &all);
+    if (memcmp(thread->left, &all, sizeof all) == 0) {
+        memcpy(&all, thread->all, sizeof all);
+    }
+    left = all;
+    if (processor < CPU_SETSIZE) {
+        CPU_CLR(processor, &left);
+    }
+    if (CPU_COUNT(&left) == 0) {
+        left = all;
+    }
+    if (give_set(thread->handle, &left) == 0) {
+        memcpy(thread->all, &all, sizeof all);
+        memcpy(thread->left, &left, sizeof left);
     }
 }
 

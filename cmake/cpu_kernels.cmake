@@ -56,7 +56,10 @@ foreach(row ${rows})
     string(REPLACE "#DEFINE" "#define" cases "${cases}\n")
   endif()
   if(name MATCHES "_bytes__")
-    set(cases "#include \"kernels/abi/bytes.h\"\n#include \"kernels/prelude_c_words.h\"\n")
+    set(cases "")
+    foreach(header abi/bytes prelude_c_words codes)
+      string(APPEND cases "#include \"kernels/${header}.h\"\n")
+    endforeach()
   endif()
   file(CONFIGURE OUTPUT ${file} CONTENT
 "/* Generated from kernels/manifest.def. */

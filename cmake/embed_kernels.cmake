@@ -70,7 +70,7 @@ endfunction()
 
 file(STRINGS ${ROOT}/kernels/manifest.def rows REGEX "^KERNEL\\(")
 read_text(head kernels/prelude.h kernels/prelude_cuda.h kernels/prelude_opencl.h kernels/prelude_operators.h kernels/abi/kinds.h kernels/abi/functions.h
-          kernels/abi/params.h kernels/abi/bytes.h kernels/dest.h)
+          kernels/abi/params.h kernels/abi/bytes.h kernels/dest.h kernels/codes.h)
 set(all "${head}")
 string(LENGTH "${head}" head_length)
 set(entries "")

@@ -64,6 +64,12 @@ INLINE mts_words mts_words_even(mts_words a, mts_words b) {
 INLINE mts_vec mts_words_load_some(const float *p, mts_u32 n) {
     return (mts_vec)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
 }
+/* n words, `step` apart: 1 or 2. */
+INLINE mts_words mts_words_load_apart(const float *p, mts_u32 n, mts_u32 step) {
+    if (step == 1) return (mts_words)mts_words_load_some(p, n);
+    const mts_u32 read = 2 * n - 1, low = read < VEC ? read : VEC;
+    return mts_words_even((mts_words)mts_words_load_some(p, low), (mts_words)mts_words_load_some(p + VEC, read - low));
+}
 INLINE void mts_words_put_some(int32_t *p, mts_words v, mts_u32 n) {
     _mm512_mask_storeu_epi32(p, (__mmask16)((1u << n) - 1u), (__m512i)v);
 }

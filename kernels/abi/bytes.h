@@ -5,7 +5,7 @@
  * Planes of codes: a number x of 8 bits is held as a code of 0 to 255, x = step * (code + least), where `least` is
  * between -255 and 0, so that -least is the code of 0. Codes of four channels are one word of the arena, channel 4 w + i
  * in its bits 8 i to 8 i + 7. A plane of words has the geometry of a plane of floats, and a tensor of C channels has
- * (C + 3) / 4 of them. Only programs for float32 storage have such planes.
+ * MTS_CODE_WORDS(C) of them. Only programs for float32 storage have such planes.
  *
  * conv_bytes takes mts_conv_params over such planes. The sums are integers: sum over w * (code - zero); the border of
  * the input holds codes `zero`. What differs from conv_tile:
@@ -19,6 +19,11 @@
 #define MTS_KERNELS_ABI_BYTES_H
 
 #include "kernels/abi/params.h"
+
+/* Codes of a word, the words of n codes, and a word of one code alone. */
+#define MTS_WORD_CODES 4
+#define MTS_CODE_WORDS(n) (((n) + MTS_WORD_CODES - 1) / MTS_WORD_CODES)
+#define MTS_CODE_WORD(code) ((code) * 0x01010101u)
 
 /*
  * Where an epilogue that ends with QUANT8 stores its codes: pixel 0 of word 0 at `out`, words `pitch` apart. Its rows
@@ -35,8 +40,8 @@ typedef struct mts_codes_params {
  * Channels that the last word has and the tensor has not are 0.
  * With `coded` the source is planes of codes of the same grid itself: src, src_pitch and src_row are those of words.
  * Channel c of image i lies at src + (i * channels + c) * src_pitch; word plane (i, w, phase) at out + ((i * words + w)
- * * phases + phase) * pitch, words = (channels + 3) / 4. Grid: (n, images * words, members): a work-item owns rows of
- * one word in all phases.
+ * * phases + phase) * pitch, words = MTS_CODE_WORDS(channels). Grid: (n, images * words, members): a work-item
+ * owns rows of one word in all phases.
  */
 typedef struct mts_pack_params {
     mts_u32 out, pitch, rows, row;

@@ -102,10 +102,6 @@ INLINE void map_words(GLOBAL mts_real *act, const map_word *w, mts_u32 to, mts_u
 }
 #endif
 
-INLINE void map_fill(GLOBAL mts_real *act, mts_u32 from, mts_u32 until, mts_u32 word) {
-    for (mts_u32 i = from; i < until; i++) ((GLOBAL mts_u32 *)act)[i] = word;
-}
-
 /* n numbers of channel c of the words from act offset `from` on. */
 INLINE void map_floats(GLOBAL mts_real *act, GLOBAL const mts_map_params *r, mts_u32 to, mts_u32 from, mts_u32 n, int c) {
 #if MTS_WORDS_DOT
@@ -127,7 +123,7 @@ INLINE void map_floats(GLOBAL mts_real *act, GLOBAL const mts_map_params *r, mts
    the zeros beside them. */
 INLINE void map_store(GLOBAL mts_real *act, GLOBAL const mts_map_params *r, mts_u32 q, mts_u32 from, mts_u32 y, mts_u32 n) {
     GLOBAL const mts_dest_params *f = &r->floats;
-    const mts_u32 channels = r->dest.channels, words = (channels + 3) / 4, planes = r->dest.images * channels;
+    const mts_u32 channels = r->dest.channels, words = MTS_CODE_WORDS(channels), planes = r->dest.images * channels;
     for (mts_u32 c = 0; c < 4 && q % words * 4 + c < channels; c++) {
         const mts_u32 plane = q / words * channels + q % words * 4 + c, to = f->base - f->gap + plane * f->pitch;
         for (mts_u32 i = 0; i < n; i++)
@@ -140,31 +136,26 @@ INLINE void map_store(GLOBAL mts_real *act, GLOBAL const mts_map_params *r, mts_
 KERNEL void map_bytes__i32_words(MTS_ARGS) {
     GLOBAL const mts_map_params *r = MTS_MEMBER(mts_map_params);
     GLOBAL const mts_codes_dest *d = &r->dest;
-    const mts_u32 words = (d->channels + 3) / 4, q = mts_global_id(1), word = q % words;
-    const mts_u32 each = (d->rows + mts_global_size(0) - 1) / mts_global_size(0);
-    const mts_u32 start = mts_global_id(0) * each, end = mts_least(start + each, d->rows);
-    const mts_u32 zero = (mts_u32)(mts_i32)(0.0f - d->least) * 0x01010101u, plane = d->out + q * d->pitch;
+    const mts_u32 words = MTS_CODE_WORDS(d->channels), q = mts_global_id(1), word = q % words;
+    mts_codes_rows s = mts_codes_open(d, mts_global_id(0), mts_global_size(0), q);
     map_word w;
-    if (q >= d->images * words || start >= end) return;
+    if (s.start == s.end) return;
     map_open(&w, pool, r, word);
     mts_u32 from[2];
     for (int i = 0; i < 2; i++) { /* an operand without this word counts 0, wherever it is read */
         const mts_u32 has = mts_least(word, r->in[i].words ? r->in[i].words - 1 : 0);
         from[i] = r->in[i].src + (q / words * r->in[i].words + has) * r->in[i].pitch;
     }
-    const mts_u32 top = mts_most(start, d->top), bottom = mts_least(end, d->top + d->height);
     const int flat = d->row == d->width && r->in[0].row == d->width && r->in[1].row == d->width;
-    mts_u32 done = plane + start * d->row;
-    for (mts_u32 y = top; y < bottom; y++) {
-        const mts_u32 to = plane + y * d->row + d->left, n = flat ? (bottom - top) * d->width : d->width;
-        map_fill(act, done, to, zero);
+    for (mts_u32 y = s.top; y < s.bottom; y++) {
+        const mts_u32 n = flat ? (s.bottom - s.top) * d->width : d->width;
+        const mts_u32 to = mts_codes_until(act, d, &s, y, n);
         map_words(act, &w, to, from[0] + (y - d->top) * r->in[0].row, from[1] + (y - d->top) * r->in[1].row, n, r->kind);
-        done = to + n;
         if (flat) break;
     }
-    map_fill(act, done, end == d->rows ? plane + d->pitch : plane + end * d->row, zero);
-    if (r->floats.base != MTS_PARAM_NONE && top < bottom)
-        map_store(act, r, q, plane + top * d->row + d->left, top - d->top, bottom - top);
+    mts_codes_close(act, d, &s);
+    if (r->floats.base != MTS_PARAM_NONE && s.top < s.bottom)
+        map_store(act, r, q, s.plane + s.top * d->row + d->left, s.top - d->top, s.bottom - s.top);
 }
 
 #endif

@@ -45,13 +45,6 @@ INLINE mts_u32 pool_one(GLOBAL const mts_real *act, GLOBAL const mts_pool_codes_
 }
 
 #if MTS_WORDS_DOT
-/* n words, `step` apart. */
-INLINE mts_words pool_load(const mts_real *p, mts_u32 n, mts_u32 step) {
-    if (step == 1) return (mts_words)mts_words_load_some(p, n);
-    const mts_u32 read = 2 * n - 1, low = read < VEC ? read : VEC;
-    return mts_words_even((mts_words)mts_words_load_some(p, low), (mts_words)mts_words_load_some(p + VEC, read - low));
-}
-
 /* Columns `from` to `until` of a row, whose windows lie in the image. */
 INLINE mts_u32 pool_vectors(mts_real *act, const mts_pool_codes_params *r, mts_u32 plane, mts_i32 y, pool_taps rows,
                             mts_u32 to, mts_u32 from, mts_u32 until) {
@@ -61,7 +54,7 @@ INLINE mts_u32 pool_vectors(mts_real *act, const mts_pool_codes_params *r, mts_u
         const mts_real *p = act + plane + (mts_u32)(y + (mts_i32)rows.first) * r->in.row + (x * r->stride[1] - (mts_u32)r->pad[1]);
         mts_words v = mts_words_splat(0);
         for (mts_u32 ky = rows.first; ky < rows.end; ky++, p += r->in.row)
-            for (mts_u32 kx = 0; kx < r->window[1]; kx++) v = mts_words_larger(v, pool_load(p + kx, n, r->stride[1]));
+            for (mts_u32 kx = 0; kx < r->window[1]; kx++) v = mts_words_larger(v, mts_words_load_apart(p + kx, n, r->stride[1]));
         mts_words_put_some((mts_i32 *)act + to + x, v, n);
     }
     return until;
@@ -85,27 +78,15 @@ INLINE void pool_row(GLOBAL mts_real *act, GLOBAL const mts_pool_codes_params *r
         words[to + x] = pool_one(act, r, plane, y, rows, x);
 }
 
-INLINE void pool_fill(GLOBAL mts_real *act, mts_u32 from, mts_u32 until, mts_u32 word) {
-    for (mts_u32 i = from; i < until; i++) ((GLOBAL mts_u32 *)act)[i] = word;
-}
-
 KERNEL void pool_bytes__i32_words(MTS_ARGS) {
     GLOBAL const mts_pool_codes_params *r = MTS_MEMBER(mts_pool_codes_params);
     GLOBAL const mts_codes_dest *d = &r->dest;
-    const mts_u32 words = (d->channels + 3) / 4, q = mts_global_id(1);
-    const mts_u32 each = (d->rows + mts_global_size(0) - 1) / mts_global_size(0);
-    const mts_u32 start = mts_global_id(0) * each, end = mts_least(start + each, d->rows);
-    const mts_u32 zero = (mts_u32)(mts_i32)(0.0f - d->least) * 0x01010101u, plane = d->out + q * d->pitch;
-    if (q >= d->images * words || start >= end) return;
-    const mts_u32 bottom = mts_least(end, d->top + d->height);
-    mts_u32 done = plane + start * d->row;
-    for (mts_u32 y = mts_most(start, d->top); y < bottom; y++) {
-        const mts_u32 to = plane + y * d->row + d->left;
-        pool_fill(act, done, to, zero);
-        pool_row(act, r, r->in.src + q * r->in.pitch, to, y - d->top);
-        done = to + d->width;
-    }
-    pool_fill(act, done, end == d->rows ? plane + d->pitch : plane + end * d->row, zero);
+    const mts_u32 q = mts_global_id(1);
+    mts_codes_rows s = mts_codes_open(d, mts_global_id(0), mts_global_size(0), q);
+    if (s.start == s.end) return;
+    for (mts_u32 y = s.top; y < s.bottom; y++)
+        pool_row(act, r, r->in.src + q * r->in.pitch, mts_codes_until(act, d, &s, y, d->width), y - d->top);
+    mts_codes_close(act, d, &s);
 }
 
 #endif

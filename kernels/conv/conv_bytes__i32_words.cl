@@ -75,7 +75,7 @@ INLINE void bytes_open(bytes_ending *to, GLOBAL const mts_real *pool, GLOBAL con
     to->codes = codes.out == MTS_PARAM_NONE ? MTS_PARAM_NONE : codes.out + index[0] / 4 * codes.pitch;
     to->codes_pitch = codes.pitch;
     to->add = (mts_i32)(0.0f - to->least);
-    to->zero = (mts_u32)to->add * 0x01010101u;
+    to->zero = MTS_CODE_WORD((mts_u32)to->add);
 }
 
 /* Where the sums of the rows begin: what the codes of 0 add to them is taken away. */
@@ -189,7 +189,7 @@ INLINE void bytes_case(mts_real *act, const mts_real *pool, const mts_u32 *param
 
 INLINE void bytes_tile(mts_real *act, const mts_real *pool, const mts_u32 *params, const mts_conv_params *job,
                        bytes_place at, mts_u32 item, mts_u32 items) {
-    switch ((job->rows_a + 3) / 4) {
+    switch (MTS_CODE_WORDS(job->rows_a)) {
     case 1: bytes_case(act, pool, params, job, at, 4); break;
     case 2: bytes_case(act, pool, params, job, at, 8); break;
     default: bytes_case(act, pool, params, job, at, 12); break;
@@ -217,7 +217,7 @@ INLINE mts_i32 bytes_sum(GLOBAL const mts_real *act, GLOBAL const mts_real *pool
                          GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 r, mts_i32 sum) {
     GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
     GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(params + job->tap);
-    const mts_u32 rows = (job->rows_a + 3) / 4 * 4;
+    const mts_u32 rows = MTS_CODE_WORDS(job->rows_a) * MTS_WORD_CODES;
     for (mts_u32 s = 0; s < job->segments; s++, segment++) {
         GLOBAL const mts_u32 *x = (GLOBAL const mts_u32 *)act + (job->in + segment->channel * job->in_pitch + pixel);
         GLOBAL const mts_u32 *w = (GLOBAL const mts_u32 *)pool + (segment->weight_a + rows + r);
@@ -231,13 +231,13 @@ INLINE void bytes_tile(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
                        GLOBAL const mts_conv_params *job, bytes_place at, mts_u32 item, mts_u32 items) {
     mts_i32 start[BYTES_ROWS];
     bytes_ending e;
-    bytes_start(start, pool, params, job, (job->rows_a + 3) / 4 * 4);
+    bytes_start(start, pool, params, job, MTS_CODE_WORDS(job->rows_a) * MTS_WORD_CODES);
     for (mts_u32 i = 0; i < job->epilogues; i++) {
         bytes_open(&e, pool, params, job, (GLOBAL const mts_epilogue_params *)(params + job->epilogue) + i);
         for (mts_u32 p = at.pixel + item; p < at.end; p += items) {
             const int inside = job->mask == MTS_PARAM_NONE || mts_load(pool + (job->mask + p)) > 0.0f;
             mts_u32 word = 0;
-            for (mts_u32 r = 0; r < (e.rows + 3) / 4 * 4; r++) {
+            for (mts_u32 r = 0; r < MTS_CODE_WORDS(e.rows) * MTS_WORD_CODES; r++) {
                 const mts_i32 sum = bytes_sum(act, pool, params, job, p, r, start[r]);
                 float v = (float)sum * e.scale[r] + e.bias[r];
                 if (e.coded) v = mts_least(mts_most(mts_rint(mts_least(v, BYTES_FAR)), e.least), e.least + 255.0f);
@@ -279,7 +279,7 @@ INLINE void bytes_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLO
             }
         }
         const mts_codes_params codes = bytes_codes(params, e);
-        const mts_u32 zero = codes.out == MTS_PARAM_NONE ? 0 : (mts_u32)(mts_i32)(0.0f - e->b) * 0x01010101u;
+        const mts_u32 zero = codes.out == MTS_PARAM_NONE ? 0 : mts_codes_zero(e->b);
         for (mts_u32 r = 0; r < job->rows_a && codes.out != MTS_PARAM_NONE; r += 4) {
             GLOBAL mts_real *plane = act + codes.out + (params[e->index] + r) / 4 * codes.pitch;
             if (at.pixel == 0) bytes_fill(plane - codes.before, codes.before, zero, item, items);

@@ -45,16 +45,7 @@ INLINE mts_vec pack_load(const mts_real *act, const mts_pack_params *r, const pa
     const mts_real *p = act + s->src + c * r->src_pitch + column;
     if (c >= s->channels) return mts_vec_zero();
     if (s->step == 1) return (n < VEC ? mts_words_load_some(p, n) : mts_vec_load(p)) * mts_vec_splat(r->inverse);
-    if (n == VEC) return mts_vec_two(p) * mts_vec_splat(r->inverse);
-    const mts_u32 read = 2 * n - 1, low = read < VEC ? read : VEC;
-    return mts_vec_even(mts_words_load_some(p, low), mts_words_load_some(p + low, read - low)) * mts_vec_splat(r->inverse);
-}
-
-/* n words of a source of codes. */
-INLINE mts_words pack_copy(const mts_real *p, mts_u32 n, mts_i32 step) {
-    if (step == 1) return (mts_words)mts_words_load_some(p, n);
-    const mts_u32 read = 2 * n - 1, low = read < VEC ? read : VEC;
-    return mts_words_even((mts_words)mts_words_load_some(p, low), (mts_words)mts_words_load_some(p + VEC, read - low));
+    return (n == VEC ? mts_vec_two(p) : (mts_vec)mts_words_load_apart(p, n, 2)) * mts_vec_splat(r->inverse);
 }
 
 /* All positions that the image has, where vectors can: the first position that is left. */
@@ -64,7 +55,7 @@ INLINE mts_i32 pack_vectors(mts_real *act, const mts_pack_params *r, const pack_
     for (; s->step <= 2 && i < s->until; i += VEC) {
         const mts_u32 n = (mts_u32)mts_least(s->until - i, VEC), column = (mts_u32)(s->x + i * s->step);
         if (r->coded) {
-            mts_words_put_some((mts_i32 *)act + s->to + i, pack_copy(act + s->src + column, n, s->step), n);
+            mts_words_put_some((mts_i32 *)act + s->to + i, mts_words_load_apart(act + s->src + column, n, (mts_u32)s->step), n);
             continue;
         }
         const mts_vec a = pack_load(act, r, s, 0, column, n), b = pack_load(act, r, s, 1, column, n);
@@ -78,10 +69,10 @@ INLINE mts_i32 pack_vectors(mts_real *act, const mts_pack_params *r, const pack_
 #endif
 
 INLINE void pack_row(GLOBAL mts_real *act, GLOBAL const mts_pack_params *r, const pack_span *s, mts_u32 zero) {
-    GLOBAL mts_u32 *to = (GLOBAL mts_u32 *)act + s->to;
-    for (mts_i32 i = 0; i < s->from; i++) to[i] = zero;
-    for (mts_i32 i = pack_vectors(act, r, s); i < s->until; i++) to[i] = pack_word(act, r, s, i);
-    for (mts_i32 i = s->until; i < (mts_i32)s->n; i++) to[i] = zero;
+    mts_codes_fill(act, s->to, s->to + (mts_u32)s->from, zero);
+    for (mts_i32 i = pack_vectors(act, r, s); i < s->until; i++)
+        ((GLOBAL mts_u32 *)act)[s->to + (mts_u32)i] = pack_word(act, r, s, i);
+    mts_codes_fill(act, s->to + (mts_u32)s->until, s->to + s->n, zero);
 }
 
 /* First position whose column is at least `column`. */
@@ -92,11 +83,11 @@ INLINE mts_i32 pack_position(const pack_span *s, mts_i32 column) {
 
 KERNEL void pack_bytes__i32_words(MTS_ARGS) {
     GLOBAL const mts_pack_params *r = MTS_MEMBER(mts_pack_params);
-    const mts_u32 words = (r->channels + 3) / 4, q = mts_global_id(1);
+    const mts_u32 words = MTS_CODE_WORDS(r->channels), q = mts_global_id(1);
     const mts_u32 image = q / words, w = q % words, phases = r->phases;
     const mts_u32 each = (r->rows + mts_global_size(0) - 1) / mts_global_size(0);
     const mts_u32 end = mts_least((mts_global_id(0) + 1) * each, r->rows);
-    const mts_u32 zero = (mts_u32)(mts_i32)(0.0f - r->least) * 0x01010101u;
+    const mts_u32 zero = mts_codes_zero(r->least);
     if (image >= r->images) return;
     for (mts_u32 phase = 0; phase < phases; phase++) {
         const mts_u32 plane = r->out + (q * phases + phase) * r->pitch;
@@ -114,7 +105,7 @@ KERNEL void pack_bytes__i32_words(MTS_ARGS) {
             pack_row(act, r, &s, zero);
         }
         if (end == r->rows && mts_global_id(0) * each < end)
-            for (mts_u32 i = r->rows * r->row; i < r->pitch; i++) ((GLOBAL mts_u32 *)act)[plane + i] = zero;
+            mts_codes_fill(act, plane + r->rows * r->row, plane + r->pitch, zero);
     }
 }
 

@@ -43,7 +43,7 @@ static uint32_t code_of(float x, float least)
 
 static uint32_t zero_word(float least)
 {
-    return (uint32_t)(int32_t)-least * 0x01010101u;
+    return MTS_CODE_WORD((uint32_t)(int32_t)-least);
 }
 
 /* ---- conv_bytes ---- */
@@ -63,7 +63,7 @@ static int32_t sum_of(const mts_reference_call *call, const mts_conv_params *job
     const int32_t *tap = (const int32_t *)(const void *)(call->params + job->tap);
     const mts_segment_params *segment =
         (const mts_segment_params *)(const void *)(call->params + job->segment);
-    const uint32_t rows = (job->rows_a + 3) / 4 * 4;
+    const uint32_t rows = MTS_CODE_WORDS(job->rows_a) * MTS_WORD_CODES;
     int32_t sum = 0;
     for (uint32_t s = 0; s < job->segments; s++, segment++) {
         uint64_t weight = (uint64_t)segment->weight_a + rows + row;
@@ -163,7 +163,7 @@ static const char *check_job(const mts_reference_call *call, const mts_conv_para
     const int32_t *tap = mts_reference_params(call, job->tap, job->taps);
     const mts_segment_params *segment = mts_reference_params(
         call, job->segment, (uint64_t)job->segments * MTS_PARAM_WORDS(mts_segment_params));
-    const uint64_t rows = (job->rows_a + 3) / 4 * 4;
+    const uint64_t rows = MTS_CODE_WORDS(job->rows_a) * MTS_WORD_CODES;
     if (!tap || !segment || job->rows_a == 0 || job->rows_a > ROWS_MOST || job->rows_b != 0 ||
         (job->mask != MTS_PARAM_NONE && !mts_reference_in_pool(call, job->mask, job->pixels))) {
         return "a job's taps, segments, rows or mask do not fit";
@@ -222,7 +222,7 @@ static uint32_t word_of(const mts_reference_call *call, const mts_pack_params *r
 {
     uint32_t packed = 0;
     if (r->coded) {
-        const uint64_t plane = r->src + ((uint64_t)image * ((r->channels + 3) / 4) + word) * r->src_pitch;
+        const uint64_t plane = r->src + ((uint64_t)image * MTS_CODE_WORDS(r->channels) + word) * r->src_pitch;
         return word_at(call->act, plane + (uint64_t)y * r->src_row + (uint64_t)x);
     }
     for (uint32_t c = 4 * word; c < 4 * word + 4; c++) {
@@ -236,7 +236,7 @@ static uint32_t word_of(const mts_reference_call *call, const mts_pack_params *r
 
 static void pack_plane(const mts_reference_call *call, const mts_pack_params *r, uint32_t plane)
 {
-    const uint32_t words = (r->channels + 3) / 4, phases = r->phases, phase = plane % phases;
+    const uint32_t words = MTS_CODE_WORDS(r->channels), phases = r->phases, phase = plane % phases;
     const uint32_t image = plane / phases / words, word = plane / phases % words;
     const uint64_t out = r->out + (uint64_t)plane * r->pitch;
     fill(call->act, out, r->pitch, zero_word(r->least));
@@ -255,8 +255,8 @@ static void pack_plane(const mts_reference_call *call, const mts_pack_params *r,
 static const char *pack_member(const mts_reference_call *call, const void *params)
 {
     const mts_pack_params *r = params;
-    const uint64_t planes = (uint64_t)r->images * ((r->channels + 3) / 4) * r->phases;
-    const uint64_t sources = (uint64_t)r->images * (r->coded ? (r->channels + 3) / 4 : r->channels);
+    const uint64_t planes = (uint64_t)r->images * MTS_CODE_WORDS(r->channels) * r->phases;
+    const uint64_t sources = (uint64_t)r->images * (r->coded ? MTS_CODE_WORDS(r->channels) : r->channels);
     const uint64_t source = (sources - 1) * r->src_pitch + ((uint64_t)r->in_h - 1) * r->src_row + r->in_w;
     if ((uint64_t)r->rows * r->row > r->pitch || !mts_reference_in_act(call, r->out, planes * r->pitch) ||
         !mts_reference_in_act(call, r->src, source)) {
@@ -277,7 +277,7 @@ const char *mts_reference_pack_bytes__i32_words(const mts_reference_call *call)
 
 static const char *check_dest(const mts_reference_call *call, const mts_codes_dest *d)
 {
-    const uint64_t planes = (uint64_t)d->images * ((d->channels + 3) / 4);
+    const uint64_t planes = (uint64_t)d->images * MTS_CODE_WORDS(d->channels);
     const bool inside = (uint64_t)d->top + d->height <= d->rows && (uint64_t)d->left + d->width <= d->row &&
                         (uint64_t)d->rows * d->row <= d->pitch;
     return inside && mts_reference_in_act(call, d->out, planes * d->pitch) ? NULL
@@ -328,7 +328,7 @@ static float stored_number(const mts_reference_call *call, const void *params, c
 {
     const mts_map_params *r = params;
     const mts_codes_dest *d = &r->dest;
-    const uint64_t plane = d->out + ((uint64_t)at[2] * ((d->channels + 3) / 4) + at[3] / 4) * d->pitch;
+    const uint64_t plane = d->out + ((uint64_t)at[2] * MTS_CODE_WORDS(d->channels) + at[3] / 4) * d->pitch;
     const uint32_t word = word_at(call->act, plane + (uint64_t)(d->top + at[4]) * d->row + d->left + at[5]);
     return ((float)(word >> 8 * (at[3] % 4) & 255u) + d->least) * r->step;
 }
@@ -347,7 +347,7 @@ static const char *map_member(const mts_reference_call *call, const void *params
                   ? NULL
                   : "a vector leaves the pool";
     }
-    const uint32_t words = (d->channels + 3) / 4;
+    const uint32_t words = MTS_CODE_WORDS(d->channels);
     for (uint32_t q = 0; !why && q < d->images * words; q++) {
         const uint64_t plane = d->out + (uint64_t)q * d->pitch;
         fill(call->act, plane, d->pitch, zero_word(d->least));
@@ -400,7 +400,7 @@ static const char *pool_member(const mts_reference_call *call, const void *param
     const mts_codes_dest *d = &r->dest;
     const char *why = check_dest(call, d);
     why = why ? why : check_source(call, &r->in, d->images, r->in_h, r->in_w);
-    for (uint32_t q = 0; !why && q < d->images * ((d->channels + 3) / 4); q++) {
+    for (uint32_t q = 0; !why && q < d->images * MTS_CODE_WORDS(d->channels); q++) {
         const uint64_t plane = d->out + (uint64_t)q * d->pitch, from = r->in.src + (uint64_t)q * r->in.pitch;
         fill(call->act, plane, d->pitch, zero_word(d->least));
         for (uint32_t p = 0; p < d->height * d->width; p++) {

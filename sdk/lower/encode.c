@@ -188,14 +188,44 @@ mts_status mts_encode_entries(mts_encoding *encoding, mts_entry_kind kind, uint3
     return MTS_STATUS_OK;
 }
 
-uint32_t *mts_encode_heights(mts_encoding *encoding, uint32_t count)
-{
-    return encoding->masks ? mts_arena_zero(encoding->strings, count, sizeof(uint32_t)) : NULL;
-}
-
 uint32_t mts_encode_task_mask(const mts_encoding *encoding, uint32_t member)
 {
     return encoding->masks ? encoding->masks->members[member] : MTS_TASKS_ALL;
+}
+
+bool mts_extent_open(mts_encoding *encoding, mts_extent *extent, uint32_t most)
+{
+    *extent = (mts_extent){0};
+    if (encoding->masks) {
+        extent->heights = mts_arena_zero(encoding->strings, most, sizeof *extent->heights);
+    }
+    return !encoding->masks || extent->heights;
+}
+
+void mts_extent_add(mts_extent *extent, uint32_t pitch, uint32_t planes)
+{
+    extent->pitch = pitch > extent->pitch ? pitch : extent->pitch;
+    extent->planes = planes > extent->planes ? planes : extent->planes;
+    if (extent->heights) {
+        extent->heights[extent->count] = planes;
+    }
+    extent->count++;
+}
+
+mts_status mts_extent_launch(mts_encoding *encoding, const mts_extent *extent, mts_encoded_launch *launch,
+                             const void *params, uint32_t words)
+{
+    launch->defines = mts_launch_defines(encoding->device, encoding->precision);
+    launch->members = extent->count;
+    launch->first = mts_param_buffer_add(&encoding->params, params, (size_t)words * extent->count);
+    launch->global[1] = extent->planes;
+    launch->global[2] = extent->count;
+    launch->entries = (mts_entries){.kind = MTS_ENTRY_PARAMS,
+                                    .first = launch->first,
+                                    .words = words,
+                                    .count = extent->count,
+                                    .heights = extent->heights};
+    return mts_encode_launch(encoding, launch);
 }
 
 mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *params,
@@ -207,39 +237,25 @@ mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const ch
 mts_status mts_encode_dests_over(mts_encoding *encoding, const char *kernel, const char *label,
                                  const void *params, uint32_t words, uint32_t count, uint32_t items)
 {
-    uint32_t pitch = 0;
-    uint32_t planes = 0;
-    uint32_t *heights = mts_encode_heights(encoding, count);
-    if (!params || (encoding->masks && !heights)) {
+    mts_encoded_launch launch = {.kernel = kernel, .label = label};
+    mts_extent extent;
+    if (!params || !mts_extent_open(encoding, &extent, count)) {
         return mts_encode_memory(encoding);
     }
     for (uint32_t i = 0; i < count; i++) {
         const mts_dest_params *dest =
             (const void *)((const char *)params + (size_t)i * words * sizeof(mts_u32));
-        const uint32_t own = dest->dims[0] * dest->dims[1] * dest->dims[2] * dest->dims[3];
-        pitch = dest->pitch > pitch ? dest->pitch : pitch;
-        planes = own > planes ? own : planes;
-        if (heights) {
-            heights[i] = own + 1;
-        }
+        const uint32_t planes = dest->dims[0] * dest->dims[1] * dest->dims[2] * dest->dims[3];
+        mts_extent_add(&extent, dest->pitch, planes + 1);
     }
-    mts_encoded_launch launch = {.kernel = kernel,
-                                 .defines = mts_launch_defines(encoding->device, encoding->precision),
-                                 .label = label,
-                                 .members = count};
-    launch.first = mts_param_buffer_add(&encoding->params, params, (size_t)words * count);
     if (items) {
         mts_launch_over_plane(encoding->device, items, launch.global, launch.local);
         launch.global[0] = encoding->device->is_gpu ? launch.global[0] : items;
     } else {
-        mts_launch_over_planes(encoding->device, pitch, (uint64_t)planes * count, launch.global,
-                               launch.local);
+        mts_launch_over_planes(encoding->device, extent.pitch, (uint64_t)(extent.planes - 1) * count,
+                               launch.global, launch.local);
     }
-    launch.global[1] = planes + 1;
-    launch.global[2] = count;
-    launch.entries = (mts_entries){
-        .kind = MTS_ENTRY_PARAMS, .first = launch.first, .words = words, .count = count, .heights = heights};
-    return mts_encode_launch(encoding, &launch);
+    return mts_extent_launch(encoding, &extent, &launch, params, words);
 }
 
 /* ---- kernel parameters of one launch ---- */

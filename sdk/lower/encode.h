@@ -48,10 +48,23 @@ mts_status mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *l
  */
 mts_status mts_encode_entries(mts_encoding *encoding, mts_entry_kind kind, uint32_t words,
                               const uint32_t *masks, size_t count);
-/* Memory for mts_entries.heights of a launch; NULL if they are not kept, or memory is short. */
-uint32_t *mts_encode_heights(mts_encoding *encoding, uint32_t count);
 /* Number of a member's task mask. */
 uint32_t mts_encode_task_mask(const mts_encoding *encoding, uint32_t member);
+/* Planes that a launch goes over while the kernel parameters of its entries are made. */
+typedef struct mts_extent {
+    /* Elements of the longest plane, planes of the entry with most of them, and entries. */
+    uint32_t pitch, planes, count;
+    /* mts_entries.heights; NULL where they are not kept. */
+    uint32_t *heights;
+} mts_extent;
+
+/* An extent of up to `most` entries, which has none; false: memory is short. */
+bool mts_extent_open(mts_encoding *encoding, mts_extent *extent, uint32_t most);
+/* The next entry. */
+void mts_extent_add(mts_extent *extent, uint32_t pitch, uint32_t planes);
+/* Appends `launch`, whose grid has a first dimension, over the entries' kernel parameters of `words` words each. */
+mts_status mts_extent_launch(mts_encoding *encoding, const mts_extent *extent, mts_encoded_launch *launch,
+                             const void *params, uint32_t words);
 /* Launch over `count` kernel parameters of `words` words that each begin with a mts_dest_params. NULL params:
  * memory was short when they were made, which is what the function then returns. */
 mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *params,

@@ -9,7 +9,7 @@
 #include "lower/launch_shape.h"
 #include "stitch/tiles.h"
 
-enum { ROWS_MOST = 12, WORD = 4 };
+enum { ROWS_MOST = 12, WORD = MTS_WORD_CODES };
 
 /* A member while its jobs are made. */
 typedef struct bytes_site {
@@ -63,7 +63,7 @@ static mts_epilogue_params epilogue_of(mts_encoding *encoding, bytes_site *site,
     if (site->how->codes_conversion != MTS_NONE) {
         const mts_conversion *c = &encoding->plan->conversions[site->how->codes_conversion];
         const mts_storage *storage = &encoding->plan->storages[c->storage];
-        const uint32_t words = (site->conv.channels + WORD - 1) / WORD;
+        const uint32_t words = MTS_CODE_WORDS(site->conv.channels);
         mts_codes_params codes = {.pitch = storage->pitch, .before = c->top * storage->row + c->left};
         codes.out = (mts_u32)storage->offset + image * words * storage->pitch + codes.before;
         codes.after = storage->pitch - codes.before - site->conv.pixels;
@@ -84,7 +84,7 @@ static void add_segment(mts_tiler *t, const bytes_site *site, uint32_t ref, cons
     if (list->segments) {
         list->segments[list->count] = (mts_segment_params){
             .channel = part->channel / WORD,
-            .count = (part->channel % WORD + part->count + WORD - 1) / WORD,
+            .count = MTS_CODE_WORDS(part->channel % WORD + part->count),
             .weight_a = mts_weights_words(&t->encoding->pool, site->weight, ref, part, site->owner),
             .weight_b = (mts_u32)(mts_i32)-site->grid.least};
     }
@@ -135,7 +135,7 @@ static void add_rows(mts_tiler *t, bytes_site *site, const mts_row_blocks *rows,
                      uint32_t row, uint32_t count)
 {
     const mts_conv_site *conv = &site->conv;
-    const uint32_t words = (conv->in_channels + WORD - 1) / WORD;
+    const uint32_t words = MTS_CODE_WORDS(conv->in_channels);
     const uint32_t depth = site->depthwise ? 1 : conv->in_channels;
     const mts_weights_part part = {.row = row, .rows = count, .diagonal = site->depthwise};
     mts_tile_job fresh = {.order = row, .task_mask = site->task_mask};
@@ -177,7 +177,7 @@ static void add_member(mts_tiler *t, uint32_t index)
     const uint32_t most = site.depthwise ? 1 : ROWS_MOST / WORD;
     for (uint32_t b = 0; t->status == MTS_STATUS_OK && b < runs.count; b++) {
         const mts_row_block *run = &runs.blocks[b];
-        const uint32_t words = (run->rows_a + WORD - 1) / WORD, jobs = (words + most - 1) / most;
+        const uint32_t words = MTS_CODE_WORDS(run->rows_a), jobs = (words + most - 1) / most;
         for (uint32_t j = 0; j < jobs && t->status == MTS_STATUS_OK; j++) {
             const uint32_t first = words * j / jobs * WORD, end = words * (j + 1) / jobs * WORD;
             add_rows(t, &site, &runs, run, run->row_a + first,

@@ -5,8 +5,6 @@
 #include "lower/encoders.h"
 #include "lower/launch_shape.h"
 
-enum { WORD = 4 };
-
 static mts_codes_dest dest_of(const mts_encoding *encoding, uint32_t member)
 {
     const mts_plan *plan = encoding->plan;
@@ -33,13 +31,13 @@ static mts_codes_source source_of(const mts_encoding *encoding, uint32_t convers
     const mts_conversion *c = &plan->conversions[conversion];
     const mts_storage *storage = &plan->storages[c->storage];
     const mts_grid *grid = &plan->grids[c->value];
-    return (mts_codes_source){
-        .src = (mts_u32)storage->offset + c->top * storage->row + c->left,
-        .pitch = storage->pitch,
-        .row = storage->row,
-        .words = ((mts_u32)encoding->stitched->values[c->value].shape.dims[1] + WORD - 1) / WORD,
-        .factor = sign * grid->step,
-        .least = grid->least};
+    return (mts_codes_source){.src = (mts_u32)storage->offset + c->top * storage->row + c->left,
+                              .pitch = storage->pitch,
+                              .row = storage->row,
+                              .words =
+                                  MTS_CODE_WORDS((mts_u32)encoding->stitched->values[c->value].shape.dims[1]),
+                              .factor = sign * grid->step,
+                              .least = grid->least};
 }
 
 static void fill_map(mts_encoding *encoding, uint32_t index, void *params)
@@ -86,7 +84,7 @@ static void fill_pool(mts_encoding *encoding, uint32_t index, void *params)
 /* A kernel, and how a member's parameters are made, which begin with a mts_codes_dest. */
 typedef struct codes_kernel {
     const char *name;
-    size_t words;
+    uint32_t words;
     void (*fill)(mts_encoding *encoding, uint32_t member, void *params);
 } codes_kernel;
 
@@ -97,37 +95,24 @@ mts_status mts_encode_codes(mts_encoding *encoding, const mts_layer *layer, cons
 {
     const codes_kernel *kernel = layer->op == MTS_OP_POOL ? &pool : &map;
     const size_t size = kernel->words * sizeof(mts_u32);
+    mts_encoded_launch launch = {.kernel = kernel->name, .label = label};
     char *params = mts_arena_zero(encoding->arena, layer->count, size);
     uint32_t *masks = mts_arena_zero(encoding->arena, layer->count, sizeof *masks);
-    uint32_t *heights = mts_encode_heights(encoding, layer->count);
-    uint32_t count = 0, pitch = 0, planes = 0;
-    if (!params || !masks || (encoding->masks && !heights)) {
+    mts_extent extent;
+    if (!params || !masks || !mts_extent_open(encoding, &extent, layer->count)) {
         return mts_encode_memory(encoding);
     }
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        if (encoding->plan->members[m].variant != MTS_VARIANT_CODES) {
-            continue;
+        if (encoding->plan->members[m].variant == MTS_VARIANT_CODES) {
+            mts_codes_dest *dest = (void *)(params + extent.count * size);
+            kernel->fill(encoding, m, dest);
+            masks[extent.count] = mts_encode_task_mask(encoding, m);
+            mts_extent_add(&extent, dest->pitch, dest->images * MTS_CODE_WORDS(dest->channels));
         }
-        mts_codes_dest *dest = (void *)(params + count * size);
-        kernel->fill(encoding, m, dest);
-        const uint32_t high = dest->images * ((dest->channels + WORD - 1) / WORD);
-        pitch = dest->pitch > pitch ? dest->pitch : pitch;
-        planes = high > planes ? high : planes;
-        if (heights) {
-            heights[count] = high;
-        }
-        masks[count++] = mts_encode_task_mask(encoding, m);
     }
-    mts_encoded_launch launch = {.kernel = kernel->name,
-                                 .defines = mts_launch_defines(encoding->device, encoding->precision),
-                                 .label = label,
-                                 .members = count};
-    launch.first = mts_param_buffer_add(&encoding->params, params, kernel->words * count);
-    mts_launch_over_planes(encoding->device, pitch, (uint64_t)planes * count, launch.global, launch.local);
-    launch.global[1] = planes;
-    launch.global[2] = count;
-    launch.entries.heights = heights;
-    mts_status status = mts_encode_launch(encoding, &launch);
-    MTS_TRY(status, mts_encode_entries(encoding, MTS_ENTRY_PARAMS, (uint32_t)kernel->words, masks, count));
+    mts_launch_over_planes(encoding->device, extent.pitch, (uint64_t)extent.planes * extent.count,
+                           launch.global, launch.local);
+    mts_status status = mts_extent_launch(encoding, &extent, &launch, params, kernel->words);
+    MTS_TRY(status, mts_encode_entries(encoding, MTS_ENTRY_PARAMS, kernel->words, masks, extent.count));
     return status;
 }

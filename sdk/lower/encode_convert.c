@@ -128,23 +128,13 @@ static mts_space_to_depth_params params_of(const mts_encoding *encoding, const m
                                        .src_pool = c->zero_copy ? CALLERS_POOL : 0};
 }
 
-/* What the grid of a launch over conversions covers: the longest plane, the most planes, and those of each. */
-typedef struct extent {
-    uint32_t pitch, planes;
-    uint32_t *heights;
-} extent;
-
-/* `launch` over its members, the conversions `which`, whose kernel parameters have `words` each. */
+/* `launch` over the conversions `which`, whose kernel parameters have `words` each. */
 static mts_status launch_conversions(mts_encoding *encoding, mts_encoded_launch *launch, const void *params,
-                                     uint32_t words, const uint32_t *which, const extent *most)
+                                     uint32_t words, const uint32_t *which, const mts_extent *extent)
 {
-    launch->first = mts_param_buffer_add(&encoding->params, params, words * launch->members);
-    mts_launch_over_plane(encoding->device, most->pitch, launch->global, launch->local);
-    launch->global[1] = most->planes;
-    launch->global[2] = launch->members;
-    launch->entries.heights = most->heights;
-    mts_status status = mts_encode_launch(encoding, launch);
-    MTS_TRY(status, mark_conversions(encoding, which, launch->members, words));
+    mts_launch_over_plane(encoding->device, extent->pitch, launch->global, launch->local);
+    mts_status status = mts_extent_launch(encoding, extent, launch, params, words);
+    MTS_TRY(status, mark_conversions(encoding, which, extent->count, words));
     return status;
 }
 
@@ -152,31 +142,19 @@ static mts_status launch_conversions(mts_encoding *encoding, mts_encoded_launch 
 static mts_status launch_space_to_depth(mts_encoding *encoding, const uint32_t *which, uint32_t count,
                                         uint32_t source)
 {
-    const mts_plan *plan = encoding->plan;
-    uint32_t pitch = 1;
-    uint32_t planes = 1;
+    mts_encoded_launch launch = {
+        .kernel = "space_to_depth_any__f32_planar", .label = "space to depth", .source = source};
     mts_space_to_depth_params *params = mts_arena_zero(encoding->arena, count, sizeof *params);
-    uint32_t *heights = mts_encode_heights(encoding, count);
-    if (!params || (encoding->masks && !heights)) {
+    mts_extent extent;
+    if (!params || !mts_extent_open(encoding, &extent, count)) {
         return mts_encode_memory(encoding);
     }
     for (uint32_t i = 0; i < count; i++) {
-        params[i] = params_of(encoding, &plan->conversions[which[i]]);
-        const uint32_t own = params[i].channels;
-        pitch = params[i].pitch > pitch ? params[i].pitch : pitch;
-        planes = own > planes ? own : planes;
-        if (heights) {
-            heights[i] = own;
-        }
+        params[i] = params_of(encoding, &encoding->plan->conversions[which[i]]);
+        mts_extent_add(&extent, params[i].pitch, params[i].channels);
     }
-    mts_encoded_launch launch = {.kernel = "space_to_depth_any__f32_planar",
-                                 .defines = mts_launch_defines(encoding->device, encoding->precision),
-                                 .label = "space to depth",
-                                 .source = source,
-                                 .members = count};
-    const extent most = {.pitch = pitch, .planes = planes, .heights = heights};
     return launch_conversions(encoding, &launch, params, MTS_PARAM_WORDS(mts_space_to_depth_params), which,
-                              &most);
+                              &extent);
 }
 
 /* A copy of each second (or stride-th) row and column, for 1x1 convolutions. */
@@ -222,29 +200,19 @@ static mts_pack_params pack_of(const mts_encoding *encoding, const mts_conversio
 
 static mts_status launch_pack(mts_encoding *encoding, const uint32_t *which, uint32_t count)
 {
-    mts_pack_params *params = mts_arena_zero(encoding->arena, count, sizeof *params);
-    uint32_t *heights = mts_encode_heights(encoding, count);
+    const bool coded = encoding->plan->conversions[which[0]].from != MTS_NONE;
     mts_encoded_launch launch = {.kernel = "pack_bytes__i32_words",
-                                 .defines = mts_launch_defines(encoding->device, encoding->precision),
-                                 .label = encoding->plan->conversions[which[0]].from != MTS_NONE
-                                              ? "codes to phases"
-                                              : "floats to codes",
-                                 .members = count};
-    uint32_t pitch = 0, planes = 0;
-    for (uint32_t i = 0; params && i < count; i++) {
-        params[i] = pack_of(encoding, &encoding->plan->conversions[which[i]]);
-        const uint32_t high = params[i].images * ((params[i].channels + 3) / 4);
-        pitch = params[i].pitch > pitch ? params[i].pitch : pitch;
-        planes = high > planes ? high : planes;
-        if (heights) {
-            heights[i] = high;
-        }
-    }
-    if (!params || (encoding->masks && !heights)) {
+                                 .label = coded ? "codes to phases" : "floats to codes"};
+    mts_pack_params *params = mts_arena_zero(encoding->arena, count, sizeof *params);
+    mts_extent extent;
+    if (!params || !mts_extent_open(encoding, &extent, count)) {
         return mts_encode_memory(encoding);
     }
-    const extent most = {.pitch = pitch, .planes = planes, .heights = heights};
-    return launch_conversions(encoding, &launch, params, MTS_PARAM_WORDS(mts_pack_params), which, &most);
+    for (uint32_t i = 0; i < count; i++) {
+        params[i] = pack_of(encoding, &encoding->plan->conversions[which[i]]);
+        mts_extent_add(&extent, params[i].pitch, params[i].images * MTS_CODE_WORDS(params[i].channels));
+    }
+    return launch_conversions(encoding, &launch, params, MTS_PARAM_WORDS(mts_pack_params), which, &extent);
 }
 
 /* Conversions of zero-copy inputs each read a buffer of their own; the others are a launch of each kind. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "device/kernel.h"
 #include "lower/weights_entry.h"
 
 enum { POOL_ALIGN = 16 }; /* floats: vector loads of lanes and masks */
@@ -173,9 +174,10 @@ uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t 
     const mts_weights_source source = {.value = weight, .ref = ref_index, .part = *part};
     uint32_t out = 0, in = 0, inner = 0;
     mts_value_matrix(weight, &out, &in, &inner);
-    const uint32_t skip = part->diagonal ? 0 : part->channel - ref->in_first, phase = part->channel % 4;
-    const uint32_t words = (phase + part->count + 3) / 4;
-    const size_t aligned = ((size_t)part->rows + 3) / 4 * 4;
+    const uint32_t skip = part->diagonal ? 0 : part->channel - ref->in_first,
+                   phase = part->channel % MTS_WORD_CODES;
+    const uint32_t words = MTS_CODE_WORDS(phase + part->count);
+    const size_t aligned = MTS_CODE_WORDS((size_t)part->rows) * MTS_WORD_CODES;
     mts_weights_key key = key_of(MTS_WEIGHTS_WORDS, ref, owner, part->row - ref->out_first, part->rows);
     const uint32_t form = weight->dtype == MTS_TYPE_INT8 ? 0 : part->rest ? 2 : 1;
     key.lanes = part->count << 5 | form << 3 | phase << 1 | (part->diagonal ? 1 : 0);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "device/kernel.h"
 #include "lower/weights_entry.h"
 
 /* Rows and cells that are read before they are written in another order: both sides stay in the nearest cache. */
@@ -164,7 +165,8 @@ static void pack_words(const mts_weights_entry *entry, int32_t *to)
 {
     const mts_weights_part *part = &entry->source.part;
     const mts_value *weight = entry->source.value;
-    const uint32_t rows = (part->rows + 3) / 4 * 4, phase = part->channel % 4;
+    const uint32_t rows = MTS_CODE_WORDS(part->rows) * MTS_WORD_CODES;
+    const uint32_t phase = part->channel % MTS_WORD_CODES;
     uint32_t out = 0, in = 0, inner = 0;
     mts_value_matrix(weight, &out, &in, &inner);
     memset(to, 0, entry->count * sizeof *to);
@@ -172,8 +174,8 @@ static void pack_words(const mts_weights_entry *entry, int32_t *to)
         uint32_t channels = 0;
         const size_t first = first_of(weight, block_of(entry), part, r, &channels);
         for (uint32_t c = 0; c < channels; c++) {
-            const uint32_t lane = part->diagonal ? r % 4 : (phase + c) % 4;
-            const uint32_t word = part->diagonal ? 0 : (phase + c) / 4;
+            const uint32_t lane = part->diagonal ? r % MTS_WORD_CODES : (phase + c) % MTS_WORD_CODES;
+            const uint32_t word = part->diagonal ? 0 : (phase + c) / MTS_WORD_CODES;
             int32_t *words = &to[rows + (size_t)word * inner * rows + r];
             for (uint32_t k = 0; k < inner; k++) {
                 const int32_t steps =

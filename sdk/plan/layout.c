@@ -3,6 +3,7 @@
  */
 #include "plan/layout.h"
 
+#include "device/kernel.h"
 #include "plan/codes.h"
 #include "plan/conversion.h"
 #include "plan/places.h"
@@ -393,7 +394,7 @@ static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
                      .row = l->cells[find_root(l->cells, conversion_cell(l, conversion))].row};
     mts_shape_pad(shape, s.dims);
     const uint64_t image = (uint64_t)s.dims[4] * s.row;
-    s.dims[3] = (c->codes ? (s.dims[3] + 3) / 4 : s.dims[3]) * c->phases;
+    s.dims[3] = (c->codes ? MTS_CODE_WORDS(s.dims[3]) : s.dims[3]) * c->phases;
     s.dims[4] = c->rows;
     s.dims[5] = c->columns;
     c->zero_copy = input_kind(l, c->value) == MTS_INPUT_ZERO_COPY;

@@ -51,7 +51,7 @@ static mts_epilogue_params epilogue(kernel_pair *pair, const conv_image *i, uint
     static const uint32_t functions[] = {MTS_FN_NONE, MTS_FN_RELU, MTS_FN_HARD_SWISH};
     uint32_t index[ROWS_MOST];
     const uint32_t first = 4 * kernel_pair_pick(pair, 0, 1), stores = kernel_pair_pick(pair, 0, 3);
-    const uint32_t planes = first + rows, words = (planes + 3) / 4;
+    const uint32_t planes = first + rows, words = MTS_CODE_WORDS(planes);
     mts_epilogue_params e = {.out_pitch = i->pitch, .gap = i->gap, .tail = i->tail, .last = planes - 1};
     for (uint32_t r = 0; r < rows; r++) {
         index[r] = first + r;
@@ -83,7 +83,8 @@ static mts_epilogue_params epilogue(kernel_pair *pair, const conv_image *i, uint
 static mts_conv_params conv_job(kernel_pair *pair, bool most)
 {
     const conv_image i = conv_image_random(pair);
-    const uint32_t rows = kernel_pair_pick(pair, 1, ROWS_MOST), padded = (rows + 3) / 4 * 4;
+    const uint32_t rows = kernel_pair_pick(pair, 1, ROWS_MOST),
+                   padded = MTS_CODE_WORDS(rows) * MTS_WORD_CODES;
     const uint32_t words = kernel_pair_pick(pair, 1, most ? 30 : 6);
     mts_segment_params list[2];
     mts_epilogue_params epilogues[2];
@@ -274,10 +275,10 @@ static mts_pack_params pack(kernel_pair *pair)
     for (uint32_t n = 0; n < r.images * r.channels * r.src_pitch; n++) {
         pair->act[r.src + n] = ((float)kernel_pair_pick(pair, 0, 300) + r.least - 20.0f) / r.inverse;
     }
-    r.out = kernel_pair_act(pair, r.images * ((r.channels + 3) / 4) * r.phases * r.pitch);
+    r.out = kernel_pair_act(pair, r.images * MTS_CODE_WORDS(r.channels) * r.phases * r.pitch);
     r.coded = kernel_pair_pick(pair, 0, 1);
     if (r.coded) { /* fewer planes than there are of floats, of any bytes */
-        fill_words(pair, pair->act + r.src, r.images * ((r.channels + 3) / 4) * r.src_pitch, false, 0);
+        fill_words(pair, pair->act + r.src, r.images * MTS_CODE_WORDS(r.channels) * r.src_pitch, false, 0);
     }
     return r;
 }
@@ -291,7 +292,7 @@ static void pack_bytes_agrees_for_borders_phases_channels_and_images(void **stat
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {
             list[m] = pack(pair);
-            const uint32_t high = list[m].images * ((list[m].channels + 3) / 4);
+            const uint32_t high = list[m].images * MTS_CODE_WORDS(list[m].channels);
             planes = high > planes ? high : planes;
         }
         const uint32_t first = kernel_pair_words(pair, list, MEMBERS * MTS_PARAM_WORDS(mts_pack_params));
@@ -315,13 +316,13 @@ static mts_codes_dest dest(kernel_pair *pair, uint32_t height, uint32_t width)
     d.pitch = conv_align(d.rows * d.row) + CONV_VECTOR * kernel_pair_pick(pair, 0, 1);
     d.inverse = 1.0f / kernel_pair_float(pair, 0.01f, 0.05f);
     d.least = -(float)kernel_pair_pick(pair, 0, 255);
-    d.out = kernel_pair_act(pair, d.images * ((d.channels + 3) / 4) * d.pitch);
+    d.out = kernel_pair_act(pair, d.images * MTS_CODE_WORDS(d.channels) * d.pitch);
     return d;
 }
 
 static mts_codes_source source(kernel_pair *pair, const mts_codes_dest *d, uint32_t height, uint32_t width)
 {
-    mts_codes_source s = {.row = width + kernel_pair_pick(pair, 0, 2), .words = (d->channels + 3) / 4};
+    mts_codes_source s = {.row = width + kernel_pair_pick(pair, 0, 2), .words = MTS_CODE_WORDS(d->channels)};
     s.pitch = height * s.row + kernel_pair_pick(pair, 0, 5);
     s.factor = kernel_pair_float(pair, -0.05f, 0.05f);
     s.least = -(float)kernel_pair_pick(pair, 0, 255);

@@ -15,7 +15,7 @@
 #include "bundle/format.h"
 #include "compiler/models/bundle.h"
 #include "compiler/passes/discover.h"
-#include "support/fault_allocator.h"
+#include "support/fault_each.h"
 #include "support/graph_print.h"
 #include "support/sample_archive.h"
 
@@ -256,6 +256,17 @@ static void only_a_crop_needs_the_second_version(void **state)
     mts_bundle_bytes_release(&bytes);
 }
 
+static mts_status read_with(const mts_allocator *allocator, void *data)
+{
+    const mts_bundle_bytes *bytes = data;
+    mts_archive *archive = NULL;
+    mts_error error = {0};
+    const mts_status status =
+        mts_archive_read(bytes->data, bytes->size, "sample", NULL, allocator, &archive, &error);
+    mts_archive_destroy(&archive);
+    return status;
+}
+
 static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 {
     (void)state;
@@ -263,49 +274,28 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
     mts_bundle_bytes bytes;
     encode(made, &bytes);
     mts_archive_destroy(&made);
-    for (size_t fail_at = 1;; fail_at++) {
-        mts_fault_allocator fault;
-        mts_archive *archive = NULL;
-        mts_error error = {0};
-        mts_fault_allocator_init(&fault, fail_at);
-        const mts_status status =
-            mts_archive_read(bytes.data, bytes.size, "sample", NULL, &fault.allocator, &archive, &error);
-        mts_archive_destroy(&archive);
-        assert_int_equal(fault.alive, 0);
-        if (fault.calls < fail_at) {
-            assert_int_equal(status, MTS_STATUS_OK);
-            break;
-        }
-        assert_int_equal(status, MTS_STATUS_OUT_OF_MEMORY);
-    }
+    mts_fault_each(read_with, &bytes);
     mts_bundle_bytes_release(&bytes);
+}
+
+static mts_status discover_and_write_with(const mts_allocator *allocator, void *unused)
+{
+    const mts_discover_options options = {.tolerance = 0.01f};
+    mts_discover_report report;
+    mts_bundle_bytes bytes = {.allocator = allocator};
+    mts_archive *archive = mts_sample_archive(allocator);
+    mts_status status = archive ? mts_discover(archive, &options, &report, NULL) : MTS_STATUS_OUT_OF_MEMORY;
+    (void)unused;
+    MTS_TRY(status, mts_bundle_encode(archive, allocator, &bytes, NULL));
+    mts_bundle_bytes_release(&bytes);
+    mts_archive_destroy(&archive);
+    return status;
 }
 
 static void discovering_and_writing_survive_every_failing_allocation(void **state)
 {
     (void)state;
-    for (size_t fail_at = 1;; fail_at++) {
-        mts_fault_allocator fault;
-        mts_bundle_bytes bytes = {0};
-        mts_discover_options options = {.tolerance = 0.01f};
-        mts_discover_report report;
-        mts_fault_allocator_init(&fault, fail_at);
-        bytes.allocator = &fault.allocator;
-        mts_archive *archive = mts_sample_archive(&fault.allocator);
-        mts_status status =
-            archive ? mts_discover(archive, &options, &report, NULL) : MTS_STATUS_OUT_OF_MEMORY;
-        if (status == MTS_STATUS_OK) {
-            status = mts_bundle_encode(archive, &fault.allocator, &bytes, NULL);
-        }
-        mts_bundle_bytes_release(&bytes);
-        mts_archive_destroy(&archive);
-        assert_int_equal(fault.alive, 0);
-        if (fault.calls < fail_at) {
-            assert_int_equal(status, MTS_STATUS_OK);
-            break;
-        }
-        assert_int_equal(status, MTS_STATUS_OUT_OF_MEMORY);
-    }
+    mts_fault_each(discover_and_write_with, NULL);
 }
 
 int main(void)

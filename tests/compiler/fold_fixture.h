@@ -10,21 +10,22 @@
 #include "compiler/passes/fold.h"
 #include "model_fixture.h"
 #include "support/eval.h"
+#include "support/fault_each.h"
 
 static mts_graph *before, *after;
 static float noise[4096]; /* -1 to 1 */
 
-/* A model with the image x and constants: weights w and one, a number a channel (b, s, m, v; c of the image's rank), two. */
-static inline int open_fold(void **state)
+/* A model with the image x and constants: weights w and one, a number a channel (b, s, m, v; c of
+   the image's rank), two. */
+static inline void begin_fold(int64_t height, int64_t width)
 {
     uint32_t random = 1;
-    (void)open_model(state);
     for (size_t i = 0; i < 4096; i++) {
         random = random * 1664525u + 1013904223u;
         noise[i] = (float)(random >> 8) / 8388608.0f - 1.0f;
     }
     onnx_model_begin(&model, 11);
-    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2, 4, 6, 6));
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2, 4, height, width));
     onnx_model_floats(&model, "w", INTS(4, 4, 3, 3), noise);
     onnx_model_floats(&model, "one", INTS(4, 4, 1, 1), noise + 200);
     onnx_model_floats(&model, "b", INTS(4), noise + 300);
@@ -33,15 +34,24 @@ static inline int open_fold(void **state)
     onnx_model_floats(&model, "v", INTS(4), (const float[]){1, 2, 3, 4});
     onnx_model_floats(&model, "c", INTS(4, 1, 1), noise + 330);
     onnx_model_floats(&model, "two", 0, NULL, (const float[]){2});
+}
+
+static inline int open_fold(void **state)
+{
+    (void)open_model(state);
+    begin_fold(6, 6);
     return 0;
+}
+
+static inline void conv_padded(const char *inputs, const char *output, int64_t pad)
+{
+    onnx_model_node(&model, "Conv", inputs, output);
+    onnx_model_attr_ints(&model, "pads", INTS(pad, pad, pad, pad));
 }
 
 static inline void conv(const char *inputs, const char *output)
 {
-    onnx_model_node(&model, "Conv", inputs, output);
-    if (strchr(inputs, 'w')) {
-        onnx_model_attr_ints(&model, "pads", INTS(1, 1, 1, 1));
-    }
+    conv_padded(inputs, output, strchr(inputs, 'w') ? 1 : 0);
 }
 
 static inline void number(const char *name, float value)
@@ -63,6 +73,18 @@ static inline void fold(void)
 {
     const onnx_bytes *file = onnx_model_file(&model);
     fold_file(file->data, file->size);
+}
+
+static inline mts_status fold_with(const mts_allocator *allocator, void *unused)
+{
+    mts_arena small;
+    mts_graph *out = NULL;
+    (void)unused;
+    mts_arena_init(&small, allocator);
+    const mts_status status = mts_fold(before, &small, &out, &error);
+    assert_int_equal(out != NULL, status == MTS_STATUS_OK);
+    mts_arena_release(&small);
+    return status;
 }
 
 /* Both graphs give the same numbers for some input. */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "model_fixture.h"
-#include "support/fault_allocator.h"
+#include "support/fault_each.h"
 
 #define COUNT 4
 static const int64_t dims[] = {COUNT};
@@ -311,6 +311,17 @@ static void files_count_towards_the_limit(void **state)
     refuse_with(&options, MTS_STATUS_LIMIT, "large.bin: 65536 bytes");
 }
 
+static mts_status import_with(const mts_allocator *allocator, void *unused)
+{
+    mts_arena small;
+    mts_graph *graph = NULL;
+    (void)unused;
+    mts_arena_init(&small, allocator);
+    const mts_status status = mts_import_file(path, NULL, &small, &graph, &error);
+    mts_arena_release(&small);
+    return status;
+}
+
 static void each_failing_allocation_is_reported_and_leaks_nothing(void **state)
 {
     (void)state;
@@ -319,19 +330,7 @@ static void each_failing_allocation_is_reported_and_leaks_nothing(void **state)
     external_tensor("b", 16, (entry[]){{"location", "sub/w.bin"}, {"offset", "16"}}, 2);
     const onnx_bytes *file = onnx_model_file(&model);
     put_file(path, file->data, file->size);
-    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
-    for (size_t n = 1; status != MTS_STATUS_OK; n++) {
-        mts_fault_allocator fault;
-        mts_arena small;
-        mts_graph *graph = NULL;
-        mts_fault_allocator_init(&fault, n);
-        mts_arena_init(&small, &fault.allocator);
-        status = mts_import_file(path, NULL, &small, &graph, &error);
-        assert_true(status == MTS_STATUS_OK || status == MTS_STATUS_OUT_OF_MEMORY);
-        mts_arena_release(&small);
-        assert_int_equal(fault.alive, 0);
-        assert_true(n < 1000);
-    }
+    mts_fault_each(import_with, NULL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_model, close_model)

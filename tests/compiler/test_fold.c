@@ -2,7 +2,6 @@
  * The fold pass on hand-made models: what is fused, what must not be, and that the numbers stay the same.
  */
 #include "fold_fixture.h"
-#include "support/fault_allocator.h"
 
 static void a_convolution_takes_up_normalisation_arithmetic_and_activation(void **state)
 {
@@ -365,18 +364,7 @@ static void folding_without_memory_fails_cleanly(void **state)
     onnx_model_node(&model, "Relu", "u", "y");
     onnx_model_output(&model, "y");
     fold();
-    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
-    for (size_t n = 1; status != MTS_STATUS_OK; n++) {
-        mts_fault_allocator fault;
-        mts_arena small;
-        mts_graph *out = NULL;
-        mts_fault_allocator_init(&fault, n);
-        mts_arena_init(&small, &fault.allocator);
-        status = mts_fold(before, &small, &out, &error);
-        assert_true(status == MTS_STATUS_OK ? out != NULL : status == MTS_STATUS_OUT_OF_MEMORY && !out);
-        mts_arena_release(&small);
-        assert_int_equal(fault.alive, 0);
-    }
+    mts_fault_each(fold_with, NULL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fold, close_model)

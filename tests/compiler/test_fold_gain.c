@@ -5,7 +5,6 @@
 
 #include "compiler/passes/fold_work.h"
 #include "fold_fixture.h"
-#include "support/fault_allocator.h"
 
 /* scale x + bias of two nodes. */
 static void line(const char *x, float scale, float bias, const char *output)
@@ -200,18 +199,7 @@ static void folding_without_memory_fails_cleanly(void **state)
     (void)state;
     gated("a,q");
     fold();
-    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
-    for (size_t n = 1; status != MTS_STATUS_OK; n++) {
-        mts_fault_allocator fault;
-        mts_arena small;
-        mts_graph *out = NULL;
-        mts_fault_allocator_init(&fault, n);
-        mts_arena_init(&small, &fault.allocator);
-        status = mts_fold(before, &small, &out, &error);
-        assert_true(status == MTS_STATUS_OK ? out != NULL : status == MTS_STATUS_OUT_OF_MEMORY && !out);
-        mts_arena_release(&small);
-        assert_int_equal(fault.alive, 0);
-    }
+    mts_fault_each(fold_with, NULL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fold, close_model)

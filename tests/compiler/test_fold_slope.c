@@ -2,71 +2,36 @@
  * test_fold_slope.c: PReLU and bounds that exporters write as several nodes join the convolution before them; taps that
  * never meet the image go. The numbers stay the same.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "fold_fixture.h"
 
-#include <cmocka.h>
-
-#include "compiler/import/import.h"
-#include "compiler/passes/fold.h"
-#include "support/eval.h"
-#include "support/fault_allocator.h"
-#include "support/onnx_model.h"
-
-#define DIMS(...)                                                                                            \
-    (const int64_t[])                                                                                        \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
-#define INTS(...) (int)(sizeof(DIMS(__VA_ARGS__)) / sizeof(int64_t)), DIMS(__VA_ARGS__)
-
-static mts_arena arena;
-static mts_error error;
-static onnx_model model;
-static mts_graph *before, *after;
-static float noise[4096];
-
+/* The constants of fold_fixture.h and those of this file. */
 static void begin(int64_t height, int64_t width)
 {
-    uint32_t random = 1;
-    mts_arena_init(&arena, mts_allocator_default());
-    for (size_t i = 0; i < 4096; i++) {
-        random = random * 1664525u + 1013904223u;
-        noise[i] = (float)(random >> 8) / 8388608.0f - 1.0f;
-    }
-    onnx_model_begin(&model, 11);
-    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2, 4, height, width));
-    onnx_model_floats(&model, "w", INTS(4, 4, 3, 3), noise);
-    onnx_model_floats(&model, "one", INTS(4, 4, 1, 1), noise + 200);
+    begin_fold(height, width);
     onnx_model_floats(&model, "wide", INTS(4, 4, 5, 5), noise + 400);
     onnx_model_floats(&model, "each", INTS(4, 1, 3, 3), noise + 900);
-    onnx_model_floats(&model, "b", INTS(4), noise + 300);
     onnx_model_floats(&model, "slope", INTS(4, 1, 1), (const float[]){0.25f, -0.5f, 0.1f, 0.75f});
     onnx_model_floats(&model, "minus", INTS(4, 1, 1), (const float[]){-0.25f, 0.5f, -0.1f, -0.75f});
-    onnx_model_floats(&model, "fifth", 0, NULL, (const float[]){0.2f});
-    onnx_model_floats(&model, "half", 0, NULL, (const float[]){0.5f});
-    onnx_model_floats(&model, "low", 0, NULL, (const float[]){-0.1f});
-    onnx_model_floats(&model, "high", 0, NULL, (const float[]){0.6f});
-    onnx_model_floats(&model, "zero", 0, NULL, (const float[]){0.0f});
+    number("fifth", 0.2f);
+    number("half", 0.5f);
+    number("low", -0.1f);
+    number("high", 0.6f);
+    number("zero", 0.0f);
 }
 
 static int set_up(void **state)
 {
-    (void)state;
+    (void)open_model(state);
     begin(6, 6);
     return 0;
 }
 
-static int tear_down(void **state)
+/* Another image in place of that of set_up. */
+static void begin_again(void **state, int64_t height, int64_t width)
 {
-    (void)state;
-    onnx_model_end(&model);
-    mts_arena_release(&arena);
-    return 0;
+    (void)close_model(state);
+    (void)open_model(state);
+    begin(height, width);
 }
 
 static void node(const char *op, const char *inputs, const char *output)
@@ -74,39 +39,13 @@ static void node(const char *op, const char *inputs, const char *output)
     onnx_model_node(&model, op, inputs, output);
 }
 
-static void conv(const char *inputs, const char *output, int64_t pad)
-{
-    node("Conv", inputs, output);
-    onnx_model_attr_ints(&model, "pads", INTS(pad, pad, pad, pad));
-}
-
-static void fold(void)
-{
-    const onnx_bytes *file = onnx_model_file(&model);
-    if (mts_import_memory(file->data, file->size, "m", NULL, &arena, &before, &error) != MTS_STATUS_OK ||
-        mts_fold(before, &arena, &after, &error) != MTS_STATUS_OK) {
-        fail_msg("%s", error.text);
-    }
-    assert_int_equal(mts_graph_verify(after, &error), MTS_STATUS_OK);
-}
-
-/* Folds; the result has `nodes` nodes, the first of them a convolution unless there is none, and equal numbers. */
+/* Folds; the result has `nodes` nodes and equal numbers. The first of them. */
 static const mts_node *folded_to(uint32_t nodes)
 {
     onnx_model_output(&model, "y");
     fold();
     assert_int_equal(after->node_count, nodes);
-    float **a = mts_arena_zero(&arena, before->value_count, sizeof(*a));
-    float **b = mts_arena_zero(&arena, after->value_count, sizeof(*b));
-    const float *inputs[1] = {noise + 1000};
-    assert_true(mts_eval(before, inputs, &arena, a));
-    assert_true(mts_eval(after, inputs, &arena, b));
-    const float *x = a[before->outputs[0].value], *y = b[after->outputs[0].value];
-    for (size_t i = 0; i < mts_shape_count(&before->outputs[0].shape); i++) {
-        if (!(fabsf(x[i] - y[i]) <= 1e-5f + 1e-5f * fabsf(x[i]))) {
-            fail_msg("element %zu: %g became %g", i, (double)x[i], (double)y[i]);
-        }
-    }
+    assert_equal_results();
     return &after->nodes[0];
 }
 
@@ -115,37 +54,37 @@ static const mts_node *folded_to(uint32_t nodes)
 static void two_rectifiers_and_a_slope_are_prelu(void **state)
 {
     (void)state;
-    conv("x,w,b", "a", 1);
+    conv("x,w,b", "a");
     node("Relu", "a", "above");
     node("Neg", "a", "n");
     node("Relu", "n", "r");
     node("Neg", "r", "below");
-    node("Mul", "below,slope", "s");
-    node("Add", "above,s", "y");
+    node("Mul", "below,slope", "scaled");
+    node("Add", "above,scaled", "y");
     assert_int_equal(folded_to(1)->attrs.conv.act.fn, MTS_FN_PRELU);
 }
 
 static void the_slope_may_carry_the_sign(void **state)
 {
     (void)state;
-    conv("x,w,b", "a", 1);
+    conv("x,w,b", "a");
     node("Neg", "a", "n");
     node("Relu", "n", "r");
-    node("Mul", "minus,r", "s");
+    node("Mul", "minus,r", "scaled");
     node("Relu", "a", "above");
-    node("Add", "s,above", "y");
+    node("Add", "scaled,above", "y");
     assert_int_equal(folded_to(1)->attrs.conv.act.fn, MTS_FN_PRELU);
 }
 
 static void prelu_by_the_absolute_value(void **state)
 {
     (void)state;
-    conv("x,w,b", "a", 1);
+    conv("x,w,b", "a");
     node("Relu", "a", "above");
-    node("Abs", "a", "m");
-    node("Sub", "a,m", "d");
-    node("Mul", "d,slope", "s");
-    node("Mul", "s,half", "h");
+    node("Abs", "a", "size");
+    node("Sub", "a,size", "d");
+    node("Mul", "d,slope", "scaled");
+    node("Mul", "scaled,half", "h");
     node("Add", "above,h", "y");
     assert_int_equal(folded_to(1)->attrs.conv.act.fn, MTS_FN_PRELU);
 }
@@ -153,9 +92,9 @@ static void prelu_by_the_absolute_value(void **state)
 static void the_larger_of_two_products_is_leaky(void **state)
 {
     (void)state;
-    conv("x,w,b", "a", 1);
-    node("Mul", "a,fifth", "s");
-    node("Max", "s,a", "y");
+    conv("x,w,b", "a");
+    node("Mul", "a,fifth", "scaled");
+    node("Max", "scaled,a", "y");
     const mts_act act = folded_to(1)->attrs.conv.act;
     assert_int_equal(act.fn, MTS_FN_LEAKY);
     assert_true(fabsf(act.a - 0.2f) < 1e-6f);
@@ -164,22 +103,22 @@ static void the_larger_of_two_products_is_leaky(void **state)
 static void another_factor_above_zero_stays_as_it_is(void **state)
 {
     (void)state;
-    conv("x,w,b", "a", 1);
+    conv("x,w,b", "a");
     node("Relu", "a", "above");
-    node("Mul", "a,slope", "s");
-    node("Add", "above,s", "y"); /* 1.25 x, 0.5 x, .. above 0 */
+    node("Mul", "a,slope", "scaled");
+    node("Add", "above,scaled", "y"); /* 1.25 x, 0.5 x, .. above 0 */
     (void)folded_to(4);
 }
 
 static void a_sum_with_a_bias_stays_as_it_is(void **state)
 {
     (void)state;
-    conv("x,w,b", "a", 1);
+    conv("x,w,b", "a");
     node("Relu", "a", "above");
     node("Neg", "a", "n");
     node("Relu", "n", "r");
-    node("Mul", "r,minus", "s");
-    node("Add", "s,low", "t");
+    node("Mul", "r,minus", "scaled");
+    node("Add", "scaled,low", "t");
     node("Add", "above,t", "y");
     assert_true(folded_to(6)->attrs.conv.act.fn == MTS_FN_NONE);
 }
@@ -187,11 +126,11 @@ static void a_sum_with_a_bias_stays_as_it_is(void **state)
 static void a_value_that_is_read_elsewhere_keeps_its_convolution(void **state)
 {
     (void)state;
-    conv("x,w,b", "a", 1);
-    node("Mul", "a,fifth", "s");
-    node("Max", "a,s", "m");
-    conv("a,one", "c", 0);
-    node("Add", "m,c", "y");
+    conv("x,w,b", "a");
+    node("Mul", "a,fifth", "scaled");
+    node("Max", "a,scaled", "bound");
+    conv("a,one", "other");
+    node("Add", "bound,other", "y");
     (void)folded_to(3);
 }
 
@@ -200,9 +139,9 @@ static void a_value_that_is_read_elsewhere_keeps_its_convolution(void **state)
 static void bounds_by_a_number_join_the_convolution(void **state)
 {
     (void)state;
-    conv("x,w,b", "a", 1);
-    node("Max", "a,low", "m");
-    node("Min", "m,high", "y");
+    conv("x,w,b", "a");
+    node("Max", "a,low", "bound");
+    node("Min", "bound,high", "y");
     const mts_act act = folded_to(1)->attrs.conv.act;
     assert_int_equal(act.fn, MTS_FN_CLIP);
     assert_true(fabsf(act.a + 0.1f) < 1e-6f && fabsf(act.b - 0.6f) < 1e-6f);
@@ -211,10 +150,10 @@ static void bounds_by_a_number_join_the_convolution(void **state)
 static void a_bound_behind_a_rectifier_joins_it(void **state)
 {
     (void)state;
-    conv("x,w,b", "a", 1);
+    conv("x,w,b", "a");
     node("Relu", "a", "r");
-    node("Min", "high,r", "m");
-    node("Max", "m,low", "y"); /* without effect */
+    node("Min", "high,r", "bound");
+    node("Max", "bound,low", "y"); /* without effect */
     const mts_act act = folded_to(1)->attrs.conv.act;
     assert_int_equal(act.fn, MTS_FN_CLIP);
     assert_true(fabsf(act.a) <= 0.0f && fabsf(act.b - 0.6f) < 1e-6f);
@@ -223,9 +162,9 @@ static void a_bound_behind_a_rectifier_joins_it(void **state)
 static void a_maximum_with_zero_is_a_rectifier(void **state)
 {
     (void)state;
-    conv("x,w,b", "a", 1);
-    node("Max", "a,low", "m");
-    node("Max", "m,zero", "n");
+    conv("x,w,b", "a");
+    node("Max", "a,low", "bound");
+    node("Max", "bound,zero", "n");
     node("Relu", "n", "y");
     assert_int_equal(folded_to(1)->attrs.conv.act.fn, MTS_FN_RELU);
 }
@@ -233,7 +172,7 @@ static void a_maximum_with_zero_is_a_rectifier(void **state)
 static void a_bound_behind_a_leaky_rectifier_joins_it(void **state)
 {
     (void)state;
-    conv("x,w,b", "a", 1);
+    conv("x,w,b", "a");
     node("LeakyRelu", "a", "l");
     onnx_model_attr_float(&model, "alpha", 0.25f);
     node("Max", "l,low", "y");
@@ -246,9 +185,9 @@ static void a_bound_that_is_not_a_number_stays(void **state)
 {
     (void)state;
     onnx_model_floats(&model, "nan", 0, NULL, (const float[]){NAN});
-    conv("x,w,b", "a", 1);
-    node("Max", "a,nan", "m");
-    node("Min", "m,nan", "y");
+    conv("x,w,b", "a");
+    node("Max", "a,nan", "bound");
+    node("Min", "bound,nan", "y");
     onnx_model_output(&model, "y");
     fold();
     assert_int_equal(after->node_count, 3);
@@ -261,12 +200,12 @@ static void factors_whose_product_is_infinite_stay_apart(void **state)
 {
     (void)state;
     onnx_model_floats(&model, "large", 0, NULL, (const float[]){3e30f});
-    conv("x,w,b", "a", 1);
+    conv("x,w,b", "a");
     node("Relu", "a", "above");
     node("Neg", "a", "n");
     node("Relu", "n", "r");
-    node("Mul", "r,large", "s");
-    node("Mul", "s,large", "t");
+    node("Mul", "r,large", "scaled");
+    node("Mul", "scaled,large", "t");
     node("Sub", "above,t", "y");
     onnx_model_output(&model, "y");
     fold();
@@ -282,7 +221,7 @@ static void factors_whose_product_is_infinite_stay_apart(void **state)
 static void a_bound_above_a_leaky_rectifier_stays(void **state)
 {
     (void)state;
-    conv("x,w,b", "a", 1);
+    conv("x,w,b", "a");
     node("LeakyRelu", "a", "l");
     node("Min", "l,high", "y");
     assert_int_equal(folded_to(2)->attrs.conv.act.fn, MTS_FN_LEAKY);
@@ -292,9 +231,8 @@ static void a_bound_above_a_leaky_rectifier_stays(void **state)
 
 static void taps_over_one_pixel_are_one_tap(void **state)
 {
-    tear_down(state);
-    begin(1, 1);
-    conv("x,w,b", "y", 1);
+    begin_again(state, 1, 1);
+    conv("x,w,b", "y");
     const mts_attrs_conv *attrs = &folded_to(1)->attrs.conv;
     assert_int_equal(attrs->kernel[0] * attrs->kernel[1], 1);
     assert_int_equal(attrs->pad[0] + attrs->pad[1] + attrs->pad[2] + attrs->pad[3], 0);
@@ -302,8 +240,7 @@ static void taps_over_one_pixel_are_one_tap(void **state)
 
 static void one_tap_of_each_channel_is_a_scale(void **state)
 {
-    tear_down(state);
-    begin(1, 1);
+    begin_again(state, 1, 1);
     node("Conv", "x,each,b", "a");
     onnx_model_attr_int(&model, "group", 4);
     onnx_model_attr_ints(&model, "pads", INTS(1, 1, 1, 1));
@@ -313,9 +250,8 @@ static void one_tap_of_each_channel_is_a_scale(void **state)
 
 static void only_taps_outside_of_the_image_go(void **state)
 {
-    tear_down(state);
-    begin(2, 6);
-    conv("x,wide,b", "y", 2);
+    begin_again(state, 2, 6);
+    conv_padded("x,wide,b", "y", 2);
     const mts_attrs_conv *attrs = &folded_to(1)->attrs.conv;
     assert_int_equal(attrs->kernel[0], 3);
     assert_int_equal(attrs->kernel[1], 5);
@@ -325,8 +261,7 @@ static void only_taps_outside_of_the_image_go(void **state)
 
 static void strides_and_uneven_borders_keep_their_pixels(void **state)
 {
-    tear_down(state);
-    begin(2, 2);
+    begin_again(state, 2, 2);
     node("Conv", "x,wide,b", "y");
     onnx_model_attr_ints(&model, "pads", INTS(0, 3, 3, 2));
     onnx_model_attr_ints(&model, "strides", INTS(2, 2));
@@ -336,32 +271,18 @@ static void strides_and_uneven_borders_keep_their_pixels(void **state)
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
-    conv("x,w,b", "a", 1);
+    conv("x,w,b", "a");
     node("Relu", "a", "above");
     node("Neg", "a", "n");
     node("Relu", "n", "r");
-    node("Mul", "minus,r", "s");
-    node("Add", "s,above", "p");
+    node("Mul", "minus,r", "scaled");
+    node("Add", "scaled,above", "p");
     node("Max", "p,low", "y");
     (void)folded_to(2);
-    for (size_t fail = 1;; fail++) {
-        mts_fault_allocator fault;
-        mts_arena faulty;
-        mts_graph *result = NULL;
-        mts_fault_allocator_init(&fault, fail);
-        mts_arena_init(&faulty, &fault.allocator);
-        const mts_status status = mts_fold(before, &faulty, &result, &error);
-        mts_arena_release(&faulty);
-        assert_int_equal(fault.alive, 0);
-        if (status == MTS_STATUS_OK) {
-            return;
-        }
-        assert_int_equal(status, MTS_STATUS_OUT_OF_MEMORY);
-        assert_null(result);
-    }
+    mts_fault_each(fold_with, NULL);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, close_model)
 
 int main(void)
 {

@@ -13,7 +13,7 @@
 #include "compiler/emit/onnx.h"
 #include "compiler/import/import.h"
 #include "compiler/passes/fold.h"
-#include "support/fault_allocator.h"
+#include "support/fault_each.h"
 
 #define SHAPE(...)                                                                                           \
     ((mts_shape){(uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
@@ -447,6 +447,17 @@ static void ports_may_have_any_name(void **state)
     }
 }
 
+static mts_status export_with(const mts_allocator *allocator, void *unused)
+{
+    (void)unused;
+    void *bytes = NULL;
+    size_t size = 0;
+    const mts_status status = mts_onnx_export(graph, allocator, &bytes, &size, &error);
+    assert_int_equal(bytes != NULL, status == MTS_STATUS_OK);
+    mts_alloc_free(allocator, bytes);
+    return status;
+}
+
 static void exporting_without_memory_fails_cleanly(void **state)
 {
     (void)state;
@@ -454,17 +465,7 @@ static void exporting_without_memory_fails_cleanly(void **state)
     attrs.conv.act.fn = MTS_FN_SILU;
     uint32_t w = constant(SHAPE(4, 2, 3, 3)), v = constant(SHAPE(4));
     output("y", NODE(MTS_OP_CONV, attrs, x, w, v, v), MTS_TYPE_FLOAT16);
-    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
-    for (size_t n = 1; status != MTS_STATUS_OK; n++) {
-        mts_fault_allocator fault;
-        void *data = NULL;
-        size_t size = 0;
-        mts_fault_allocator_init(&fault, n);
-        status = mts_onnx_export(graph, &fault.allocator, &data, &size, &error);
-        assert_true(status == MTS_STATUS_OK ? data != NULL : status == MTS_STATUS_OUT_OF_MEMORY && !data);
-        mts_alloc_free(&fault.allocator, data);
-        assert_int_equal(fault.alive, 0);
-    }
+    mts_fault_each(export_with, NULL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "compiler/import/tflite/tflite.h"
-#include "support/fault_allocator.h"
+#include "support/fault_each.h"
 #include "support/tflite_model.h"
 
 static mts_arena arena;
@@ -209,24 +209,23 @@ static void a_flipped_bit_or_a_cut_never_does_more_than_fail(void **state)
     }
 }
 
+static mts_status read_with(const mts_allocator *allocator, void *data)
+{
+    const tflite_bytes *file = data;
+    mts_arena small;
+    mts_arena_init(&small, allocator);
+    const mts_status status = mts_tflite_notes(file->data, file->size, &small, &notes, &error);
+    mts_arena_release(&small);
+    return status;
+}
+
 static void each_failing_allocation_is_reported(void **state)
 {
     (void)state;
     model.label_file = "labels.txt";
     model.labels = "cat\ndog\n";
-    const tflite_bytes *file = tflite_file(&model);
-    mts_status got = MTS_STATUS_OUT_OF_MEMORY;
-    for (size_t n = 1; got != MTS_STATUS_OK; n++) {
-        mts_fault_allocator fault;
-        mts_arena small;
-        mts_fault_allocator_init(&fault, n);
-        mts_arena_init(&small, &fault.allocator);
-        got = mts_tflite_notes(file->data, file->size, &small, &notes, &error);
-        assert_true(got == MTS_STATUS_OK || got == MTS_STATUS_OUT_OF_MEMORY);
-        mts_arena_release(&small);
-        assert_int_equal(fault.alive, 0);
-        assert_true(n < 100);
-    }
+    tflite_bytes file = *tflite_file(&model);
+    mts_fault_each(read_with, &file);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "graph/align.h"
-#include "support/fault_allocator.h"
+#include "support/fault_each.h"
 #include "support/nets.h"
 
 typedef struct world {
@@ -167,6 +167,20 @@ static void graphs_of_other_kinds_are_other_families(void **state)
     mts_arena_release(&w.arena);
 }
 
+static mts_status align_with(const mts_allocator *allocator, void *data)
+{
+    const mts_graph *const *graphs = data;
+    mts_arena arena;
+    mts_alignment rows = {0};
+    mts_error error = {0};
+    uint32_t family[2], families = 0;
+    mts_arena_init(&arena, allocator);
+    mts_status status = mts_graph_align(graphs, 2, &arena, &rows, &error);
+    MTS_TRY(status, mts_graph_families(graphs, 2, allocator, family, &families, &error));
+    mts_arena_release(&arena);
+    return status;
+}
+
 static void failing_allocations_are_reported_and_leak_nothing(void **state)
 {
     (void)state;
@@ -174,27 +188,7 @@ static void failing_allocations_are_reported_and_leak_nothing(void **state)
     begin(&w);
     chain(&w, "3p51", 6);
     chain(&w, "3p5p1", 6);
-    for (size_t fail_at = 1;; fail_at++) {
-        mts_fault_allocator fault;
-        mts_arena arena;
-        mts_alignment rows = {0};
-        mts_error error = {0};
-        uint32_t family[2], families = 0;
-        mts_fault_allocator_init(&fault, fail_at);
-        mts_arena_init(&arena, &fault.allocator);
-        mts_status status = mts_graph_align((const mts_graph *const *)w.graphs, 2, &arena, &rows, &error);
-        if (status == MTS_STATUS_OK) {
-            status = mts_graph_families((const mts_graph *const *)w.graphs, 2, &fault.allocator, family,
-                                        &families, &error);
-        }
-        mts_arena_release(&arena);
-        assert_int_equal(fault.alive, 0);
-        if (fault.calls < fail_at) {
-            assert_int_equal(status, MTS_STATUS_OK);
-            break;
-        }
-        assert_int_equal(status, MTS_STATUS_OUT_OF_MEMORY);
-    }
+    mts_fault_each(align_with, w.graphs);
     mts_arena_release(&w.arena);
 }
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "stitch/stitch.h"
-#include "support/fault_allocator.h"
+#include "support/fault_each.h"
 
 #define TASKS 2
 static const float weights[4] = {1, 2, 3, 4};
@@ -150,26 +150,25 @@ static void groups_follow_one_another_and_share_no_layer(void **state)
     }
 }
 
+static mts_status stitch_with(const mts_allocator *allocator, void *data)
+{
+    const mts_stitch_request *wanted = data;
+    mts_arena small;
+    mts_stitched *out = NULL;
+    mts_arena_init(&small, allocator);
+    const mts_status status = mts_stitch(wanted, &small, &out, NULL);
+    mts_arena_release(&small);
+    return status;
+}
+
 static void each_failing_allocation_is_reported(void **state)
 {
     (void)state;
     graphs[0] = two_convolutions(7, 8);
     graphs[1] = two_convolutions(7, 9);
     const uint32_t *const slots[TASKS] = {&slot_0, &slot_0};
-    const mts_stitch_request wanted = request(one_group, 1, slots, true);
-    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
-    for (size_t n = 1; status != MTS_STATUS_OK; n++) {
-        mts_fault_allocator fault;
-        mts_arena small;
-        mts_stitched *out = NULL;
-        mts_fault_allocator_init(&fault, n);
-        mts_arena_init(&small, &fault.allocator);
-        status = mts_stitch(&wanted, &small, &out, NULL);
-        assert_true(status == MTS_STATUS_OK || status == MTS_STATUS_OUT_OF_MEMORY);
-        mts_arena_release(&small);
-        assert_int_equal(fault.alive, 0);
-        assert_true(n < 100);
-    }
+    mts_stitch_request wanted = request(one_group, 1, slots, true);
+    mts_fault_each(stitch_with, &wanted);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

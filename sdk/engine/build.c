@@ -7,6 +7,7 @@
 #include "engine/builder.h"
 #include "plan/fit.h"
 #include "plan/slices.h"
+#include "plan/wave_steps.h"
 
 static mts_status report(const mts_builder *b, float fraction, const char *what)
 {
@@ -137,16 +138,9 @@ static uint64_t buffer_elements(const mts_builder *b)
     return b->engine->device->info.buffer_bytes / mts_precision_size(b->engine->stats.precision);
 }
 
-/* Multiply-adds that a compute unit does in a nanosecond, about half of the peak of usual ones. */
-static uint64_t unit_mul_adds(const mts_device_info *info)
-{
-    enum { GPU_MUL_ADDS = 64, CLOCK = 3 };
-    return info->is_gpu ? GPU_MUL_ADDS : (uint64_t)info->vector_floats * CLOCK;
-}
-
 static mts_status plan(mts_builder *b)
 {
-    const mts_device_info *info = &b->engine->device->info;
+    const mts_device_info *info = &b->info;
     mts_plan_request wanted = {.stitched = b->stitched,
                                .inputs = b->input_kinds,
                                .byte_products =
@@ -160,7 +154,7 @@ static mts_status plan(mts_builder *b)
                             .arena = &b->scratch};
     const mts_plan_waves waves = {.program = mts_encode_program,
                                   .context = &kernels,
-                                  .launch = (uint64_t)info->launch_ns * unit_mul_adds(info),
+                                  .launch = (uint64_t)info->launch_ns * mts_wave_rate(info),
                                   .units = info->compute_units};
     if (b->overlapped) {
         wanted.lanes = info->overlaps ? info->compute_units : 0;
@@ -213,7 +207,7 @@ static bool has_priorities(const mts_engine *e)
 static mts_status stitch_and_plan(mts_builder *b)
 {
     const mts_program *program = &b->program;
-    const mts_device_info *info = &b->engine->device->info;
+    const mts_device_info *info = &b->info;
     /* The other strategies run models one after another. */
     b->overlapped = b->engine->options.strategy == MTS_STRATEGY_COMPACT &&
                     (info->overlaps || (info->launch_ns > 0 && !has_priorities(b->engine))) &&
@@ -267,8 +261,6 @@ static mts_status keep_masks(const mts_builder *b)
 
 static mts_status encode(mts_builder *b)
 {
-    b->info = b->engine->device->info;
-    b->info.gemm = b->info.gemm && b->engine->stats.precision == MTS_PRECISION_FLOAT32;
     b->encoding = (mts_encoding){.plan = b->plan,
                                  .stitched = b->stitched,
                                  .device = &b->info,
@@ -482,6 +474,8 @@ static mts_status create(mts_device *device, const mts_archive *archive, const m
     engine->launches.device = engine->inputs.slots.device = device;
     mts_arena_init(&engine->arena, allocator);
     b->engine = engine;
+    b->info = device->info;
+    b->info.gemm = b->info.gemm && engine->stats.precision == MTS_PRECISION_FLOAT32;
     mts_arena_init(&b->scratch, allocator);
     const mts_status status = make(b, options);
     if (b->encoding.arena) {

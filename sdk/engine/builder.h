@@ -37,7 +37,7 @@ typedef struct mts_builder {
     mts_plan *plan;
     /* The tasks that each part of a launch serves. */
     mts_task_masks masks;
-    /* What encoding may use of the device: no float32 library for float16. */
+    /* What the session may use of the device: no float32 library for float16. */
     mts_device_info info;
     mts_encoding encoding;
     mts_error *error;

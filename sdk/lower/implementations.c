@@ -273,11 +273,15 @@ static uint32_t depthwise_kernels(const mts_encoding *encoding, const mts_layer 
     return kernels;
 }
 
+/* The program of the members of one variant. What does not tell programs of the row apart is 0. */
+typedef struct conv_program {
+    uint32_t row, local, rows, vectors, depth, parts;
+} conv_program;
+
 uint32_t mts_conv_program(const mts_encoding *encoding, const mts_plan *plan, const mts_layer *layer)
 {
     mts_encoding probe = *encoding; /* the step's configuration is found in it */
-    uint32_t words[MTS_VARIANT_COUNT * 7] = {0};
-    uint32_t count = 0;
+    conv_program programs[MTS_VARIANT_COUNT] = {{0}};
     mts_error ignored;
     probe.plan = plan;
     probe.error = &ignored;
@@ -288,19 +292,18 @@ uint32_t mts_conv_program(const mts_encoding *encoding, const mts_plan *plan, co
         if (has_variant(&probe, layer, (mts_variant)v)) {
             const implementation *row = select_row(&probe, layer, (mts_variant)v);
             const mts_kernel_config *c = &probe.config;
-            const bool shaped = row->kernel == MTS_KERNEL_CONFIG_BLOCK;
-            words[count++] = (uint32_t)(row - table) + 1;
-            words[count++] = v == MTS_VARIANT_DEPTHWISE ? depthwise_kernels(&probe, layer) : c->local;
-            for (uint32_t i = 0; i < 4; i++) {
-                words[count++] = !shaped  ? 0
-                                 : i == 0 ? c->rows
-                                 : i == 1 ? c->vectors
-                                 : i == 2 ? c->depth
-                                          : c->parts;
+            conv_program *program = &programs[v];
+            program->row = (uint32_t)(row - table) + 1;
+            program->local = v == MTS_VARIANT_DEPTHWISE ? depthwise_kernels(&probe, layer) : c->local;
+            if (row->kernel == MTS_KERNEL_CONFIG_BLOCK) {
+                program->rows = c->rows;
+                program->vectors = c->vectors;
+                program->depth = c->depth;
+                program->parts = c->parts;
             }
         }
     }
-    return (uint32_t)mts_hash(words, count * sizeof *words, 0) | 1u << 24;
+    return ((uint32_t)mts_hash(programs, sizeof programs, 0) & INT32_MAX) | MTS_PROGRAM_CONV;
 }
 
 /* Build options of all launches of one kind. */

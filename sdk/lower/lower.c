@@ -262,17 +262,19 @@ static mts_status encode_whole(mts_encoding *encoding, const mts_step *step)
                                                                         : refuse_weights(encoding, step);
 }
 
+_Static_assert((int)MTS_PROGRAM_OPERATOR + (int)MTS_OP_COUNT <= (int)MTS_PROGRAM_FUNCTION, "");
+
 /* Operators are a kernel each; functions and kinds of their own are programs of their own. */
 static uint32_t operator_program(const mts_encoding *encoding, const mts_layer *layer)
 {
-    enum { OPERATORS = 64 };
     const mts_node *node = mts_member_node(encoding->stitched, &encoding->stitched->members[layer->first]);
     const mts_act *act = mts_node_act(node);
     const uint32_t function = act && mts_fn_is_alone(act->fn) ? act->fn + 1u : 0;
     const uint32_t kind = layer->op == MTS_OP_BINARY && node->attrs.binary.kind >= MTS_BIN_ALONE
                               ? node->attrs.binary.kind + 1u
                               : 0;
-    return OPERATORS + (uint32_t)layer->op + (function << 8) + (kind << 16);
+    return MTS_PROGRAM_OPERATOR + (uint32_t)layer->op + function * MTS_PROGRAM_FUNCTION +
+           kind * MTS_PROGRAM_KIND;
 }
 
 uint32_t mts_encode_program(void *context, const mts_plan *plan, const mts_step *step)

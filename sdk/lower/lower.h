@@ -78,6 +78,15 @@ typedef struct mts_encoding {
  * names a layer whose weights do not fit into one. On failure release with mts_encoding_release all the same.
  */
 mts_status mts_encode_plan(mts_encoding *encoding);
+/* Numbers of programs: conversions have those of mts_step_kind. */
+enum {
+    /* + mts_op, and above it the function and the kind that a program of its own computes. */
+    MTS_PROGRAM_OPERATOR = 1u << 6,
+    MTS_PROGRAM_FUNCTION = 1u << 8,
+    MTS_PROGRAM_KIND = 1u << 16,
+    /* Convolutions and fully connected layers: from this number on. */
+    MTS_PROGRAM_CONV = 1u << 24
+};
 /*
  * The number of the program that computes most of a step: mts_plan_waves.program. The context is a mts_encoding with
  * stitched, device, precision, configs and arena. Steps of equal numbers may share a launch, and mts_encode_plan finds

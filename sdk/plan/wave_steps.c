@@ -55,15 +55,20 @@ static mts_status find_dependencies(ordering *o)
     return mts_dependencies_find(launches, plan->step_count, o->arena->allocator, &o->after, o->error);
 }
 
-/* Elements that a step writes. */
-static uint64_t elements_of(const mts_plan *plan, const mts_step *step)
+uint64_t mts_wave_rate(const mts_device_info *device)
+{
+    enum { GPU_MUL_ADDS = 64, CLOCK = 3 };
+    return device->is_gpu ? GPU_MUL_ADDS : (uint64_t)device->vector_floats * CLOCK;
+}
+
+uint64_t mts_wave_tiles(const mts_plan *plan, const mts_step *step)
 {
     uint64_t elements = 0;
     for (uint32_t i = 0; i < step->uses; i++) {
         const mts_storage_use *use = &plan->uses[step->use + i];
         elements += use->writes ? plan->storages[use->storage].floats : 0;
     }
-    return elements;
+    return elements / TILE_ELEMENTS + 1;
 }
 
 static mts_status open(ordering *o, const mts_plan_waves *waves)
@@ -79,7 +84,7 @@ static mts_status open(ordering *o, const mts_plan_waves *waves)
         nodes[i] = (mts_wave_node){.program = waves->program(waves->context, plan, step),
                                    .group = step->group,
                                    .cost = cost,
-                                   .tile = cost / (elements_of(plan, step) / TILE_ELEMENTS + 1)};
+                                   .tile = cost / mts_wave_tiles(plan, step)};
     }
     o->request = (mts_wave_request){.nodes = nodes,
                                     .after = &o->after,
@@ -169,7 +174,7 @@ static mts_status try_groups(ordering *o, uint32_t groups, bool late, const mts_
     const mts_plan *plan = o->plan;
     uint32_t *group = mts_arena_zero(o->arena, plan->storage_count, sizeof *group);
     *out = (trial){.spans = mts_arena_zero(o->arena, plan->storage_count, sizeof *spans)};
-    o->request.open = groups;
+    o->request.groups_most = groups;
     o->request.late = late;
     mts_status status = out->spans && group ? MTS_STATUS_OK : mts_fail_memory(o->error);
     MTS_TRY(status, mts_waves_find(&o->request, o->arena, &out->schedule, o->error));

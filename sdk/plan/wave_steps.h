@@ -5,7 +5,13 @@
 #ifndef MTS_PLAN_WAVE_STEPS_H
 #define MTS_PLAN_WAVE_STEPS_H
 
+#include "device/device.h"
 #include "plan/lanes.h"
+
+/* Multiply-adds that a compute unit does in a nanosecond, about half of the peak of usual ones. */
+uint64_t mts_wave_rate(const mts_device_info *device);
+/* Tiles of a step, each of which one unit computes alone. */
+uint64_t mts_wave_tiles(const mts_plan *plan, const mts_step *step);
 
 /*
  * Places spans[storage_count], the transient storages of a plan, and orders its steps by waves, if those take less time

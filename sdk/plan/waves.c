@@ -25,7 +25,8 @@ typedef struct scheduler {
     /* Per group: its nodes that have not run, the height of its longest chain, whether it has begun. */
     uint32_t *left, *longest;
     bool *begun;
-    uint32_t open;
+    /* Groups that have begun and not ended. */
+    uint32_t running;
     /* Per program. */
     double *score;
     mts_wave_schedule trial;
@@ -73,7 +74,7 @@ static void restart(scheduler *s)
     memcpy(s->waits, s->request->after->waits, s->count * sizeof *s->waits);
     memset(s->left, 0, s->request->group_count * sizeof *s->left);
     memset(s->begun, 0, s->request->group_count * sizeof *s->begun);
-    s->open = 0;
+    s->running = 0;
     s->ready_count = 0;
     s->trial.count = s->trial.waves = 0;
     for (uint32_t i = 0; i < s->count; i++) {
@@ -109,7 +110,7 @@ static uint32_t left_chain(const scheduler *s)
 static void begin_groups(scheduler *s)
 {
     uint32_t chain = s->request->late ? left_chain(s) : 0;
-    while (s->open < s->request->open) {
+    while (s->running < s->request->groups_most) {
         uint32_t next = MTS_NONE;
         for (uint32_t g = 0; g < s->request->group_count; g++) {
             const bool waits = !s->begun[g] && s->left[g] > 0;
@@ -119,7 +120,7 @@ static void begin_groups(scheduler *s)
             return;
         }
         s->begun[next] = true;
-        s->open++;
+        s->running++;
         chain = s->request->late && chain < s->longest[next] ? s->longest[next] : chain;
     }
 }
@@ -190,7 +191,7 @@ static void run_wave(scheduler *s, uint32_t program)
             }
         }
         if (group != MTS_NONE && --s->left[group] == 0) {
-            s->open--;
+            s->running--;
         }
     }
 }
@@ -199,7 +200,7 @@ static void run_wave(scheduler *s, uint32_t program)
 static void begin_needed(scheduler *s)
 {
     s->begun[s->request->nodes[s->ready[0]].group] = true;
-    s->open++;
+    s->running++;
 }
 
 static void schedule(scheduler *s, uint32_t power)

@@ -34,7 +34,7 @@ typedef struct mts_wave_request {
     const mts_dependencies *after;
     uint32_t group_count;
     /* Groups that have begun and not ended at most; what they hold in memory lives at the same time. At least 1. */
-    uint32_t open;
+    uint32_t groups_most;
     /* A group begins when its longest chain is as long as what is left of those that have begun, so that all end together.
        Else at once. The first layers of networks are the largest: they then live one after another. */
     bool late;

@@ -17,14 +17,13 @@
 
 #include "graph/align.h"
 #include "lower/lower.h"
+#include "plan/wave_steps.h"
 #include "platform/os/os.h"
 #include "support/random_net.h"
 #include "support/synth.h"
 
 #define GRAPHS_MOST 32u
 #define FAMILIES 40u
-#define RATE 64.0           /* multiply-adds of a unit in a nanosecond, as engine/build.c has them */
-#define TILE_ELEMENTS 2048u /* as plan/wave_steps.c */
 
 typedef struct world {
     mts_arena arena;
@@ -69,13 +68,10 @@ typedef struct tiles {
 
 static tiles tiles_of(const mts_plan *plan, const mts_step *step)
 {
-    uint64_t elements = 0;
-    for (uint32_t i = 0; i < step->uses; i++) {
-        const mts_storage_use *use = &plan->uses[step->use + i];
-        elements += use->writes ? plan->storages[use->storage].floats : 0;
-    }
-    const uint64_t count = elements / TILE_ELEMENTS + 1;
-    return (tiles){.ns = (double)mts_step_cost(plan, step) / RATE / (double)count, .count = count};
+    const mts_device_info gpu = {.is_gpu = true};
+    const uint64_t count = mts_wave_tiles(plan, step);
+    const double ns = (double)mts_step_cost(plan, step) / (double)mts_wave_rate(&gpu);
+    return (tiles){.ns = ns / (double)count, .count = count};
 }
 
 static int larger_first(const void *left, const void *right)
@@ -133,7 +129,7 @@ static double longest_chain(const mts_plan *plan, double gap)
 static uint32_t moves_in_one_program(void *context, const mts_plan *plan, const mts_step *step)
 {
     const uint32_t program = mts_encode_program(context, plan, step);
-    return program < 1u << 24 ? 0 : program;
+    return program < MTS_PROGRAM_CONV ? 0 : program;
 }
 
 /* As if one kernel computed everything. */
@@ -159,8 +155,10 @@ static frame simulate(world *w, uint32_t units, double gap, programs program)
                                     .work_group_size = 256,
                                     .local_bytes = 1 << 15};
     mts_encoding kernels = {.stitched = w->stitched, .device = &device, .arena = &w->arena};
-    const mts_plan_waves wanted = {
-        .program = program, .context = &kernels, .launch = (uint64_t)(gap * RATE), .units = units};
+    const mts_plan_waves wanted = {.program = program,
+                                   .context = &kernels,
+                                   .launch = (uint64_t)(gap * (double)mts_wave_rate(&device)),
+                                   .units = units};
     const mts_plan_request request = {
         .stitched = w->stitched, .waves = program ? &wanted : NULL, .lane_floats = 1 << 30};
     mts_plan *plan = NULL;

@@ -70,7 +70,7 @@ static mts_wave_request request_of(dag *d)
     return (mts_wave_request){.nodes = d->nodes,
                               .after = &d->after,
                               .group_count = GROUPS_MOST,
-                              .open = 1 + draw(d, GROUPS_MOST),
+                              .groups_most = 1 + draw(d, GROUPS_MOST),
                               .late = draw(d, 2) == 1,
                               .device = {.launch = draw(d, 3) * 1000, .units = units[draw(d, 4)]}};
 }
@@ -103,7 +103,7 @@ static void check_schedule(const dag *d, const mts_wave_schedule *s)
 }
 
 /* Groups that have run a node and have not run all. Groups that have to wait for another one let it begin besides. */
-static uint32_t most_open(const dag *d, const mts_wave_schedule *s)
+static uint32_t most_running(const dag *d, const mts_wave_schedule *s)
 {
     uint32_t left[GROUPS_MOST] = {0}, most = 0;
     bool begun[GROUPS_MOST] = {false};
@@ -114,15 +114,15 @@ static uint32_t most_open(const dag *d, const mts_wave_schedule *s)
     }
     for (uint32_t i = 0; i < s->count; i++) {
         const uint32_t group = d->nodes[s->order[i]].group;
-        uint32_t open = 0;
+        uint32_t running = 0;
         if (group != MTS_NONE) {
             begun[group] = true;
             left[group]--;
         }
         for (uint32_t g = 0; g < GROUPS_MOST; g++) {
-            open += begun[g] && left[g] > 0 ? 1 : 0;
+            running += begun[g] && left[g] > 0 ? 1 : 0;
         }
-        most = open > most ? open : most;
+        most = running > most ? running : most;
     }
     return most;
 }
@@ -154,7 +154,7 @@ static void schedules_of_random_graphs_are_valid_and_repeatable(void **state)
         const mts_wave_request request = request_of(&d);
         assert_int_equal(mts_waves_find(&request, &arena, &s, &error), MTS_STATUS_OK);
         check_schedule(&d, &s);
-        assert_true(crosses_groups(&d) || most_open(&d, &s) <= request.open);
+        assert_true(crosses_groups(&d) || most_running(&d, &s) <= request.groups_most);
         assert_int_equal(mts_waves_find(&request, &arena, &again, &error), MTS_STATUS_OK);
         assert_memory_equal(s.order, again.order, s.count * sizeof *s.order);
         assert_memory_equal(s.wave, again.wave, s.count * sizeof *s.wave);
@@ -233,7 +233,7 @@ static void schedules_of_small_graphs_are_near_the_best(void **state)
         mts_arena_init(&arena, mts_allocator_default());
         make_dag(&d, 77000 + seed, 2 + seed % (SMALL_MOST - 1));
         mts_wave_request request = request_of(&d);
-        request.open = GROUPS_MOST; /* the search knows no groups */
+        request.groups_most = GROUPS_MOST; /* the search knows no groups */
         request.late = false;
         assert_int_equal(mts_waves_find(&request, &arena, &s, &error), MTS_STATUS_OK);
         check_schedule(&d, &s);

@@ -67,9 +67,11 @@
 #define mts_vec_of(x) mts_vec_splat(x##f)
 
 /* X(name): functions of one number that mts_vec_call knows. Where a language has none of vectors, its prelude
- * calls them lane by lane. */
-#define MTS_VEC_CALLS(X) \
-    X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh) X(expm1) X(log1p)
+ * calls them lane by lane; C has those of MTS_VEC_CALLS_NEAR for vectors (prelude_c_math.h). */
+#define MTS_VEC_CALLS_FAR(X) \
+    X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh)
+#define MTS_VEC_CALLS_NEAR(X) X(expm1) X(log1p)
+#define MTS_VEC_CALLS(X) MTS_VEC_CALLS_FAR(X) MTS_VEC_CALLS_NEAR(X)
 
 /*
  * mts_fetch(p, to_write), in CPUs' dialects, asks for memory that is needed soon, where the processor's own prefetcher

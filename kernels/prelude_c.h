@@ -124,7 +124,7 @@ INLINE mts_vec mts_vec_slope(mts_vec v, mts_vec k) { return mts_vec_if_above(v, 
 
 #include "kernels/prelude_c_math.h"
 
-/* Functions without a word, lane by lane. */
+/* Functions without a word, lane by lane but for those that prelude_c_math.h has. */
 #define MTS_VEC_CALL(name)                                                                                   \
     INLINE mts_vec mts_vec_call_##name(mts_vec v) {                                                          \
         NO_UNROLL for (int i = 0; i < VEC; i++)((float *)&v)[i] = name##f(((float *)&v)[i]);                 \
@@ -138,7 +138,7 @@ INLINE mts_vec mts_vec_slope(mts_vec v, mts_vec k) { return mts_vec_if_above(v, 
     }
 #define mts_vec_call(name, v) mts_vec_call_##name(v)
 #define mts_vec_call_2(name, a, b) mts_vec_call_##name(a, b)
-MTS_VEC_CALLS(MTS_VEC_CALL)
+MTS_VEC_CALLS_FAR(MTS_VEC_CALL)
 MTS_VEC_CALL_2(pow)
 MTS_VEC_CALL_2(fmod)
 

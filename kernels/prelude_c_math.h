@@ -1,5 +1,5 @@
 /*
- * prelude_c_math.h: exp, log and tanh of vectors, within 2 units in the last place.
+ * prelude_c_math.h: exp, log, expm1, log1p and tanh of vectors, within 3 units in the last place.
  *
  * Methods and polynomials in the manner of Cephes (S. L. Moshier, "Methods and Programs for Mathematical Functions",
  * 1989): reduce the argument, sum a short polynomial, put the exponent back by integer operations. Infinities and NaN
@@ -11,7 +11,16 @@
 /* 2 to the power of the whole numbers n, -126 to 127. */
 INLINE mts_vec mts_vec_power(mts_vec_bits n) { return (mts_vec)((n + 127) << 23); }
 
-INLINE mts_vec mts_vec_exp(mts_vec v) {
+/*
+ * exp(x) = (1 + q) 2^half 2^rest. The power of two has two factors, because its exponent may be
+ * one more or much less than one of a float can be.
+ */
+typedef struct mts_vec_exp_parts {
+    mts_vec q;
+    mts_vec_bits half, rest;
+} mts_vec_exp_parts;
+
+INLINE mts_vec_exp_parts mts_vec_exp_split(mts_vec v) {
     const mts_vec x = mts_vec_min(mts_vec_splat(88.8f), mts_vec_max(mts_vec_splat(-104.0f), v));
     const mts_vec n = mts_vec_rint(x * 1.44269504088896341f);
     const mts_vec r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
@@ -21,10 +30,20 @@ INLINE mts_vec mts_vec_exp(mts_vec v) {
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
-    p = p * (r * r) + r + 1.0f;
-    /* in two steps, because n may be one more or much less than an exponent can be */
     const mts_vec_bits whole = __builtin_convertvector(n, mts_vec_bits), half = whole >> 1;
-    return p * mts_vec_power(half) * mts_vec_power(whole - half);
+    return (mts_vec_exp_parts){p * (r * r) + r, half, whole - half};
+}
+
+INLINE mts_vec mts_vec_exp(mts_vec v) {
+    const mts_vec_exp_parts e = mts_vec_exp_split(v);
+    return (e.q + 1.0f) * mts_vec_power(e.half) * mts_vec_power(e.rest);
+}
+
+/* exp(x) - 1 = (2^half q + (2^half - 2^-rest)) 2^rest: near 0 all powers are 1 and it is q. */
+INLINE mts_vec mts_vec_call_expm1(mts_vec v) {
+    const mts_vec_exp_parts e = mts_vec_exp_split(v);
+    const mts_vec low = mts_vec_power(e.half);
+    return (e.q * low + (low - mts_vec_power(-e.rest))) * mts_vec_power(e.rest);
 }
 
 INLINE mts_vec mts_vec_log(mts_vec v) {
@@ -53,6 +72,13 @@ INLINE mts_vec mts_vec_log(mts_vec v) {
     p = mts_vec_if_above(least, v, mts_vec_splat(-INFINITY), p);
     p = mts_vec_if_above(mts_vec_splat(-1.17549435e-38f), v, mts_vec_splat(NAN), p);
     return mts_vec_if_same(v, v, p, v);
+}
+
+/* With u = 1 + x as it is rounded, log(u) + (x - (u - 1)) / u. */
+INLINE mts_vec mts_vec_call_log1p(mts_vec v) {
+    const mts_vec u = v + 1.0f, lost = v - (u - 1.0f);
+    const mts_vec near = mts_vec_log(u) + mts_vec_keep(lost, lost / u);
+    return mts_vec_if_above(v, mts_vec_splat(3.402823466e+38f), v, near);
 }
 
 INLINE mts_vec mts_vec_tanh(mts_vec v) {

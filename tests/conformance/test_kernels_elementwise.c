@@ -77,6 +77,31 @@ static void unary_agrees_for_functions_with_a_program_of_their_own(void **state)
     }
 }
 
+/* The slope b makes what is lost near 0 visible, where exp(x) - 1 has no digits left. */
+static void elu_and_softplus_agree_near_zero_and_far_from_it(void **state)
+{
+    static const float values[] = {0.0f,   -1e-6f, -3e-7f, -0.1f,   -0.34f, -0.36f, -1.0f,
+                                   -20.0f, -90.0f, -2e2f,  -1e-30f, 5e-7f,  0.3f,   60.0f};
+    enum { COUNT = sizeof values / sizeof values[0] };
+    static const uint32_t functions[] = {MTS_FN_ELU, MTS_FN_SOFTPLUS, MTS_FN_MISH};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 3 * 4; n++) {
+        const uint32_t fn = functions[n / 4];
+        const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, 1, 1, COUNT};
+        mts_unary_params params = {.fn = fn, .a = 1.0f, .b = 1e6f};
+        char define[32];
+        kernel_pair_start(pair, n + 1);
+        params.src = kernel_pair_operand(pair, dims, false, NULL);
+        params.dest = kernel_pair_output(pair, dims);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            pair->act[params.src.base + i * params.src.stride[5]] = values[i];
+        }
+        (void)snprintf(define, sizeof define, " -DFN=%u", fn);
+        const kernel_pair_members all = {&params, 1, sizeof params};
+        kernel_pair_run_dest_once(pair, "unary_any__f32_planar", define, n % 4 + 1, &all);
+    }
+}
+
 static void unary_may_work_in_place(void **state)
 {
     kernel_pair *pair = *state;
@@ -203,6 +228,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unary_agrees_for_every_function_and_layout),
         cmocka_unit_test(unary_agrees_for_functions_with_a_program_of_their_own),
+        cmocka_unit_test(elu_and_softplus_agree_near_zero_and_far_from_it),
         cmocka_unit_test(unary_may_work_in_place),
         cmocka_unit_test(binary_agrees_for_every_kind_broadcast_and_constant),
         cmocka_unit_test(binary_agrees_for_kinds_with_a_program_of_their_own),

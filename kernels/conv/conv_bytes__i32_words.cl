@@ -16,6 +16,7 @@
  */
 #ifndef MTS_WORDS_DOT
 #define MTS_WORDS_DOT 0 /* 1: kernels/prelude_c_words.h has vectors of words */
+#define MTS_WORDS_ZERO 0
 #endif
 
 #if HALF
@@ -78,14 +79,16 @@ INLINE void bytes_open(bytes_ending *to, GLOBAL const mts_real *pool, GLOBAL con
     to->zero = MTS_CODE_WORD((mts_u32)to->add);
 }
 
-/* Where the sums of the rows begin: what the codes of 0 add to them is taken away. */
+/* Where the sums of the rows begin: what the codes of 0 add to them is taken away, less what
+   mts_words_input has taken off each code. */
 INLINE void bytes_start(mts_i32 *start, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_conv_params *job, mts_u32 rows) {
     GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
     for (mts_u32 r = 0; r < rows; r++) start[r] = 0;
     for (mts_u32 s = 0; s < job->segments; s++, segment++) {
         GLOBAL const mts_i32 *sums = (GLOBAL const mts_i32 *)(pool + segment->weight_a);
-        for (mts_u32 r = 0; r < rows; r++) start[r] -= (mts_i32)segment->weight_b * sums[r];
+        const mts_i32 zero = (mts_i32)segment->weight_b - MTS_WORDS_ZERO;
+        for (mts_u32 r = 0; r < rows; r++) start[r] -= zero * sums[r];
     }
 }
 
@@ -96,27 +99,17 @@ INLINE void bytes_start(mts_i32 *start, GLOBAL const mts_real *pool, GLOBAL cons
 #define BYTES_EACH_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11)
 #define BYTES_START(r, j) if (r < rows && j < nv) sum[r][j] = mts_words_splat(start[r]);
 #define BYTES_START_ROW(r) BYTES_EACH_VECTOR(BYTES_START, r)
-#define BYTES_LOAD(x, j) if (j < nv) in[j] = mts_words_get(x + j * VEC);
-#define BYTES_DOT(r, j) if (j < nv) sum[r][j] = mts_words_dot(sum[r][j], in[j], weight);
+#define BYTES_LOAD(x, j) if (j < nv) in[j] = mts_words_input(x + j * VEC);
+#define BYTES_DOT(r, j) if (j < nv) sum[r][j] = mts_words_dot(sum[r][j], in[j], weight, r);
 #define BYTES_DOT_ROW(r)                                                                                     \
     if (r < rows) {                                                                                          \
-        const mts_words weight = mts_words_splat(w[r]);                                                      \
+        const mts_words weight = mts_words_weight(w, r);                                                     \
         BYTES_EACH_VECTOR(BYTES_DOT, r)                                                                      \
     }
-#define BYTES_VALUE(g, i) const mts_vec v##i = mts_vec_fma(mts_words_floats(sum[4 * (g) + i][j]),            \
-    mts_vec_splat(e->scale[4 * (g) + i]), mts_vec_splat(e->bias[4 * (g) + i]));
-#define BYTES_FLOAT(g, i)                                                                                    \
-    if (e->out[4 * (g) + i] != MTS_PARAM_NONE) bytes_float(act + e->out[4 * (g) + i] + pixel + j * VEC, e, inside, v##i);
-#define BYTES_END(g, j_)                                                                                     \
-    if (4 * (g) < rows && j_ < nv) {                                                                         \
-        const int j = j_;                                                                                    \
-        const mts_vec inside = mask ? mts_vec_load(mask + j * VEC) : mts_vec_splat(1.0f);                    \
-        BYTES_VALUE(g, 0) BYTES_VALUE(g, 1) BYTES_VALUE(g, 2) BYTES_VALUE(g, 3)                              \
-        if (e->codes != MTS_PARAM_NONE)                                                                      \
-            mts_words_put((mts_i32 *)act + e->codes + (g) * e->codes_pitch + pixel + j * VEC,                \
-                mts_words_keep(inside, mts_words_codes(v0, v1, v2, v3, e->add), (mts_i32)e->zero));                  \
-        BYTES_FLOAT(g, 0) BYTES_FLOAT(g, 1) BYTES_FLOAT(g, 2) BYTES_FLOAT(g, 3)                              \
-    }
+#define BYTES_END(g, j)                                                                                      \
+    if (4 * (g) < rows && j < nv)                                                                            \
+        bytes_end(act, e, mask, pixel + j * VEC, g, sum[4 * (g)][j], sum[4 * (g) + 1][j], sum[4 * (g) + 2][j], \
+                  sum[4 * (g) + 3][j]);
 /* clang-format on */
 
 /* A result that is no code; layers that end so are few. */
@@ -133,12 +126,37 @@ INLINE void bytes_float(mts_real *to, const bytes_ending *e, mts_vec inside, mts
     mts_vec_store(to, mts_vec_keep(inside, v * mts_vec_splat(e->step)));
 }
 
+#ifdef MTS_CPU_FN_SHARED /* the smallest library has one copy */
+#define BYTES_SHARED OUTLINE
+#else
+#define BYTES_SHARED INLINE
+#endif
+INLINE mts_vec bytes_value(const bytes_ending *e, int r, mts_words sum) {
+    return mts_vec_fma(mts_words_floats(sum), mts_vec_splat(e->scale[r]), mts_vec_splat(e->bias[r]));
+}
+
+/* The epilogue of word g of a vector of pixels; a to d are the sums of its rows. */
+BYTES_SHARED void bytes_end(mts_real *act, const bytes_ending *e, const mts_real *mask, mts_u32 pixel, const int g,
+                            mts_words a, mts_words b, mts_words c, mts_words d) {
+    const mts_vec inside = mask ? mts_vec_load(mask + pixel) : mts_vec_splat(1.0f);
+    const mts_vec v0 = bytes_value(e, 4 * g, a), v1 = bytes_value(e, 4 * g + 1, b);
+    const mts_vec v2 = bytes_value(e, 4 * g + 2, c), v3 = bytes_value(e, 4 * g + 3, d);
+    const mts_u32 *out = e->out + 4 * g;
+    if (e->codes != MTS_PARAM_NONE)
+        mts_words_put((mts_i32 *)act + e->codes + (mts_u32)g * e->codes_pitch + pixel,
+                      mts_words_keep(inside, mts_words_codes(v0, v1, v2, v3, e->add), (mts_i32)e->zero));
+    if (out[0] != MTS_PARAM_NONE) bytes_float(act + out[0] + pixel, e, inside, v0);
+    if (out[1] != MTS_PARAM_NONE) bytes_float(act + out[1] + pixel, e, inside, v1);
+    if (out[2] != MTS_PARAM_NONE) bytes_float(act + out[2] + pixel, e, inside, v2);
+    if (out[3] != MTS_PARAM_NONE) bytes_float(act + out[3] + pixel, e, inside, v3);
+}
+
 /* The products of one stretch of nv vectors, and all epilogues. */
 INLINE void bytes_vectors(mts_real *act, const mts_real *pool, const mts_u32 *params, const mts_conv_params *job,
                           const mts_i32 *start, bytes_ending *e, mts_u32 pixel, const int rows, const int nv) {
     const mts_segment_params *segment = (const mts_segment_params *)(params + job->segment);
     const mts_i32 *tap = (const mts_i32 *)(params + job->tap);
-    const mts_real *mask = job->mask == MTS_PARAM_NONE ? NULL : pool + job->mask + pixel;
+    const mts_real *mask = job->mask == MTS_PARAM_NONE ? NULL : pool + job->mask;
     const mts_u32 taps = job->taps, pitch = job->in_pitch;
     mts_words sum[BYTES_ROWS][BYTES_NV];
     BYTES_EACH_ROW(BYTES_START_ROW)

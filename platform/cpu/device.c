@@ -79,7 +79,8 @@ static void name_of(const mts_cpu_set *set, char *out, size_t size)
     (void)snprintf(out, size, "%.*s (%s)", length > 0 ? (int)length : 6, length > 0 ? text : "x86-64",
                    set->name);
 #elif defined(__aarch64__)
-    (void)snprintf(out, size, "arm64 (%s)", set->name);
+    (void)snprintf(out, size, "arm64 (%s%s)", set->name,
+                   mts_cpu_set_multiplies_bytes(set) ? ", dotprod" : "");
 #else
     (void)snprintf(out, size, "processor (%s)", set->name);
 #endif

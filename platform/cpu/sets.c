@@ -8,6 +8,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 /* ---- what the processor has ---- */
@@ -53,7 +55,7 @@ UNUSED static bool has_neon(void)
 /* ---- the sets ---- */
 
 #define DECLARE(set) extern const mts_cpu_entry mts_cpu_table_##set##_0[], mts_cpu_table_##set##_1[];
-#define CPU_SET(set, arch, vec, regs, flags, whole, mixed, half) DECLARE(set)
+#define CPU_SET(set, arch, vec, regs, flags, byte_flags, whole, mixed, half) DECLARE(set)
 #include <cpu_sets.def>
 #undef CPU_SET
 
@@ -62,7 +64,7 @@ UNUSED static bool has_neon(void)
      .vector = vec,                                                                                          \
      .supported = has_##set,                                                                                 \
      .tables = {mts_cpu_table_##set##_0, mts_cpu_table_##set##_1}},
-#define CPU_SET(set, arch, vec, regs, flags, whole, mixed, half) ENTRY(set, vec)
+#define CPU_SET(set, arch, vec, regs, flags, byte_flags, whole, mixed, half) ENTRY(set, vec)
 static const mts_cpu_set sets[] = {
 #include <cpu_sets.def>
     {.name = NULL},
@@ -92,6 +94,10 @@ bool mts_cpu_set_multiplies_bytes(const mts_cpu_set *set)
 {
 #if defined(__x86_64__)
     return set->vector == 16 && __builtin_cpu_supports("avx512vnni"); /* kernels/prelude_c_words.h */
+#elif defined(__aarch64__) && defined(__linux__)
+    enum { ASIMDDP = 1 << 20 }; /* SDOT and UDOT; not every <sys/auxv.h> names the bit */
+    (void)set;
+    return (getauxval(AT_HWCAP) & ASIMDDP) != 0;
 #else
     (void)set;
     return false;

@@ -34,23 +34,29 @@ static void fill_words(kernel_pair *pair, float *at, uint32_t count, bool most, 
     }
 }
 
+/* The sum of each row, which kernels rely on, then words of four weights. */
 static uint32_t weights(kernel_pair *pair, uint32_t words, uint32_t rows, bool most)
 {
     const uint32_t at = kernel_pair_pool(pair, rows + words * rows);
+    fill_words(pair, pair->pool + at + rows, words * rows, most, 0x7f7f7f7fu);
     for (uint32_t r = 0; r < rows; r++) {
-        const int32_t sum = (int32_t)kernel_pair_pick(pair, 0, 20000) - 10000;
+        int32_t sum = 0;
+        for (uint32_t n = 0; n < words; n++) {
+            int8_t bytes[4];
+            memcpy(bytes, pair->pool + at + rows + n * rows + r, sizeof bytes);
+            sum += bytes[0] + bytes[1] + bytes[2] + bytes[3];
+        }
         memcpy(pair->pool + at + r, &sum, sizeof sum);
     }
-    fill_words(pair, pair->pool + at + rows, words * rows, most, 0x7f7f7f7fu);
     return at;
 }
 
-/* Codes, floats or both, of rows that begin at a word. */
-static mts_epilogue_params epilogue(kernel_pair *pair, const conv_image *i, uint32_t rows)
+/* Codes, floats or both, of rows that begin at a word; `sums`: the sums themselves, as floats. */
+static mts_epilogue_params epilogue(kernel_pair *pair, const conv_image *i, uint32_t rows, bool sums)
 {
     static const uint32_t functions[] = {MTS_FN_NONE, MTS_FN_RELU, MTS_FN_HARD_SWISH};
     uint32_t index[ROWS_MOST];
-    const uint32_t first = 4 * kernel_pair_pick(pair, 0, 1), stores = kernel_pair_pick(pair, 0, 3);
+    const uint32_t first = 4 * kernel_pair_pick(pair, 0, 1), stores = sums ? 3 : kernel_pair_pick(pair, 0, 3);
     const uint32_t planes = first + rows, words = MTS_CODE_WORDS(planes);
     mts_epilogue_params e = {.out_pitch = i->pitch, .gap = i->gap, .tail = i->tail, .last = planes - 1};
     for (uint32_t r = 0; r < rows; r++) {
@@ -62,8 +68,11 @@ static mts_epilogue_params epilogue(kernel_pair *pair, const conv_image *i, uint
     for (uint32_t r = 0; r < rows; r++) { /* most codes lie within 0..255, some do not */
         pair->pool[e.scale + r] = kernel_pair_float(pair, 1e-6f, 4e-5f);
     }
+    if (sums) {
+        e.scale = e.bias = MTS_PARAM_NONE;
+    }
     e.slope = e.res = e.out = MTS_PARAM_NONE;
-    e.fn = stores == 3 ? functions[kernel_pair_pick(pair, 0, 2)] : MTS_FN_QUANT8;
+    e.fn = sums ? MTS_FN_NONE : stores == 3 ? functions[kernel_pair_pick(pair, 0, 2)] : MTS_FN_QUANT8;
     e.a = 0.0125f;
     e.b = -(float)kernel_pair_pick(pair, 0, 255);
     if (stores != 0) {
@@ -80,7 +89,7 @@ static mts_epilogue_params epilogue(kernel_pair *pair, const conv_image *i, uint
     return e;
 }
 
-static mts_conv_params conv_job(kernel_pair *pair, bool most)
+static mts_conv_params conv_job(kernel_pair *pair, bool most, bool sums)
 {
     const conv_image i = conv_image_random(pair);
     const uint32_t rows = kernel_pair_pick(pair, 1, ROWS_MOST),
@@ -105,7 +114,7 @@ static mts_conv_params conv_job(kernel_pair *pair, bool most)
     job.segment = kernel_pair_words(pair, list, job.segments * MTS_PARAM_WORDS(mts_segment_params));
     job.epilogues = kernel_pair_pick(pair, 1, 2);
     for (uint32_t k = 0; k < job.epilogues; k++) {
-        epilogues[k] = epilogue(pair, &i, rows);
+        epilogues[k] = epilogue(pair, &i, rows, sums);
     }
     job.epilogue = kernel_pair_words(pair, epilogues, job.epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
     return job;
@@ -143,11 +152,22 @@ static uint32_t count_different(const kernel_pair *pair, const float *a, const f
     return different;
 }
 
+/* Whether the program was compiled for processors that multiply bytes. */
+static bool needs_products(const mts_device_info *info)
+{
+#if defined(__aarch64__)
+    (void)info;
+    return true;
+#else
+    return info->vector_floats == 16;
+#endif
+}
+
 /* A processor with the registers, but not the instruction, cannot run the program. */
 static bool runs(const kernel_pair *pair)
 {
     const mts_device_info *info = &pair->devices[1]->info;
-    return strcmp(info->backend, "cpu") != 0 || info->vector_floats < 16 || info->byte_products;
+    return strcmp(info->backend, "cpu") != 0 || info->byte_products || !needs_products(info);
 }
 
 static bool is_cpu(const kernel_pair *pair)
@@ -173,23 +193,47 @@ static void compare(kernel_pair *pair, const char *kernel, uint32_t first, const
     }
 }
 
+/* Case n: the word at which its tiles begin, and how many there are. */
+static uint32_t conv_case(kernel_pair *pair, uint32_t n, bool sums, uint32_t *count)
+{
+    mts_tile_params tiles[256];
+    *count = 0;
+    kernel_pair_start(pair, n + 1);
+    for (uint32_t m = 0; m < MEMBERS; m++) {
+        const mts_conv_params job = conv_job(pair, n % 5 == 4, sums);
+        const uint32_t at = kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params));
+        for (uint32_t p = 0; p < job.pixels; p += job.tile) {
+            tiles[(*count)++] = (mts_tile_params){at, p};
+        }
+    }
+    return kernel_pair_words(pair, tiles, *count * MTS_PARAM_WORDS(mts_tile_params));
+}
+
 static void conv_bytes_agrees_for_rows_segments_zero_points_codes_and_floats(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_tile_params tiles[256];
         uint32_t count = 0;
-        kernel_pair_start(pair, n + 1);
-        for (uint32_t m = 0; m < MEMBERS; m++) {
-            const mts_conv_params job = conv_job(pair, n % 5 == 4);
-            const uint32_t at = kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params));
-            for (uint32_t p = 0; p < job.pixels; p += job.tile) {
-                tiles[count++] = (mts_tile_params){at, p};
-            }
-        }
-        const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params));
+        const uint32_t first = conv_case(pair, n, false, &count);
         const uint32_t grid[3] = {count, 1, 1};
         compare(pair, "conv_bytes__i32_words", first, grid);
+    }
+}
+
+static void sums_of_products_are_exact_on_every_device(void **state)
+{
+    kernel_pair *pair = *state;
+    const uint32_t local[3] = {1, 1, 1};
+    for (uint32_t n = 0; n < CASES && runs(pair); n++) {
+        uint32_t count = 0;
+        const uint32_t first = conv_case(pair, n, true, &count);
+        const uint32_t grid[3] = {count, 1, 1};
+        const char *kernel = "conv_bytes__i32_words", *defines = is_cpu(pair) ? "" : "-DVEC=16";
+        float *a = kernel_pair_result(pair, pair->devices[0], kernel, defines, first, grid, local);
+        float *b = kernel_pair_result(pair, pair->devices[1], kernel, defines, first, grid, local);
+        assert_memory_equal(a, b, pair->act_used * sizeof *a);
+        free(a);
+        free(b);
     }
 }
 
@@ -414,6 +458,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv_bytes_agrees_for_rows_segments_zero_points_codes_and_floats),
+        cmocka_unit_test(sums_of_products_are_exact_on_every_device),
         cmocka_unit_test(conv_bytes_takes_zero_away_rounds_halves_to_even_and_clamps),
         cmocka_unit_test(pack_bytes_agrees_for_borders_phases_channels_and_images),
         cmocka_unit_test(map_bytes_agrees_for_kinds_borders_vectors_and_floats),

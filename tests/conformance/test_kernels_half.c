@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -23,7 +24,9 @@
 static mts_status run(mts_device *device, const char *kernel, uint16_t *act, const uint16_t *pool,
                       const uint32_t *table, uint32_t members, mts_error *error)
 {
-    const mts_kernel_desc desc = {kernel, "-DVEC=1 -DHALF=1"};
+    char options[32];
+    (void)snprintf(options, sizeof options, "%s -DHALF=1", kernel_pair_scalar(device));
+    const mts_kernel_desc desc = {kernel, options};
     mts_buffer *buffers[3] = {NULL, NULL, NULL};
     mts_kernel *built = NULL;
     mts_command_list *list = NULL;

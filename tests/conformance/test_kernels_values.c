@@ -300,7 +300,7 @@ static void the_sign_of_not_a_number_is_not_a_number(void **state)
     const mts_dest_params in = tensor(pair, 1, 1, 8, values);
     mts_unary_params r = {.src = kernel_pair_view(&in), .fn = MTS_FN_SIGN};
     r.dest = tensor(pair, 1, 1, 8, NULL);
-    (void)snprintf(define, sizeof define, "-DVEC=1 -DFN=%u", MTS_FN_SIGN);
+    (void)snprintf(define, sizeof define, "%s -DFN=%u", kernel_pair_scalar(pair->devices[1]), MTS_FN_SIGN);
     expect_exactly(pair, "unary_any__f32_planar", define, &r, sizeof r, &r.dest, signs, 8);
 }
 
@@ -317,7 +317,7 @@ static void a_tiny_remainder_has_the_sign_of_its_divisor(void **state)
     mts_binary_params r = {
         .lhs = kernel_pair_view(&lhs), .rhs = kernel_pair_view(&rhs), .kind = MTS_BIN_MOD, .fn = MTS_FN_NONE};
     r.dest = tensor(pair, 1, 1, 6, NULL);
-    (void)snprintf(define, sizeof define, "-DVEC=1 -DKIND=%u", MTS_BIN_MOD);
+    (void)snprintf(define, sizeof define, "%s -DKIND=%u", kernel_pair_scalar(pair->devices[1]), MTS_BIN_MOD);
     expect_exactly(pair, "binary_any__f32_planar", define, &r, sizeof r, &r.dest, rests, 6);
 }
 

@@ -433,6 +433,11 @@ static bool is_asked_for(const kernel_pair *pair, const char *kernel, const char
     return !info->is_gpu || vector <= 4;
 }
 
+const char *kernel_pair_scalar(const mts_device *device)
+{
+    return strcmp(device->info.backend, "cpu") == 0 ? "" : "-DVEC=1";
+}
+
 void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines, uint32_t first,
                      const uint32_t *grid, const uint32_t *local)
 {

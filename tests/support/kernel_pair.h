@@ -102,4 +102,7 @@ void kernel_pair_run_dest_once(kernel_pair *pair, const char *kernel, const char
 /* Whether the manifest says that a kernel is for GPUs alone. */
 bool kernel_is_for_gpus(const char *kernel);
 
+/* The option for kernels without vectors: none on the cpu backend, whose kernels have its own width. */
+const char *kernel_pair_scalar(const mts_device *device);
+
 #endif

@@ -99,4 +99,13 @@ typedef struct mts_pool_codes_params {
     mts_i32 pad[2]; /* above and on the left */
 } mts_pool_codes_params;
 
+/* spread_bytes: depth to space of 2 x 2 neighbours: code 2 y + x of word c of the
+ * source's pixel is channel c of its neighbour (y, x), so that the source has a word
+ * for each channel. Both have one grid; height and width of the result are even. Grid:
+ * as map_bytes. */
+typedef struct mts_spread_params {
+    mts_codes_dest dest;
+    mts_codes_source in;
+} mts_spread_params;
+
 #endif

@@ -417,3 +417,37 @@ const char *mts_reference_pool_bytes__i32_words(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_pool_codes_params), pool_member);
 }
+
+/* ---- spread_bytes ---- */
+
+static const char *spread_member(const mts_reference_call *call, const void *params)
+{
+    const mts_spread_params *r = params;
+    const mts_codes_dest *d = &r->dest;
+    const uint32_t words = MTS_CODE_WORDS(d->channels);
+    const char *why = check_dest(call, d);
+    if (!why && (r->in.words != d->channels || d->height % 2 != 0 || d->width % 2 != 0)) {
+        why = "a source of depth to space does not fit";
+    }
+    why = why ? why : check_source(call, &r->in, d->images, d->height / 2, d->width / 2);
+    for (uint32_t q = 0; !why && q < d->images * words; q++) {
+        const uint64_t plane = d->out + (uint64_t)q * d->pitch;
+        fill(call->act, plane, d->pitch, zero_word(d->least));
+        for (uint32_t p = 0; p < d->height * d->width; p++) {
+            const uint32_t y = p / d->width, x = p % d->width;
+            uint32_t word = 0;
+            for (uint32_t c = q % words * 4; c < q % words * 4 + 4 && c < d->channels; c++) {
+                const uint64_t from = r->in.src + ((uint64_t)(q / words) * d->channels + c) * r->in.pitch;
+                const uint32_t source = word_at(call->act, from + (uint64_t)(y / 2) * r->in.row + x / 2);
+                word |= (source >> 8 * (y % 2 * 2 + x % 2) & 255u) << 8 * (c % 4);
+            }
+            store_word(call->act, plane + (uint64_t)(d->top + y) * d->row + d->left + x, word);
+        }
+    }
+    return why;
+}
+
+const char *mts_reference_spread_bytes__i32_words(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_spread_params), spread_member);
+}

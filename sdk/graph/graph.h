@@ -282,6 +282,10 @@ uint64_t mts_node_mul_adds(const mts_graph *graph, const mts_node *node);
 void mts_value_matrix(const mts_value *value, uint32_t *out, uint32_t *in, uint32_t *inner);
 /* Numbers [first, first + count) of the data of one of a constant's blocks as float32. */
 void mts_value_read_run(const mts_value *value, const void *data, size_t first, size_t count, float *out);
+/* Whether a DECONV of these weights only puts elements elsewhere: channel s c + f of
+ * its input is position f of s = kh * kw neighbours in channel c, row by row (depth to
+ * space). */
+bool mts_deconv_is_shuffle(const mts_node *node, const mts_value *weight);
 /* Gathers a constant's blocks into a dense array of its dtype converted to float32: f32[count]. */
 void mts_value_read_f32(const mts_value *value, float *out);
 

@@ -57,6 +57,33 @@ void mts_value_read_f32(const mts_value *value, float *out)
     }
 }
 
+/* Row c of the weight has a 1 at position c % s, and zeros elsewhere. */
+static bool is_one_of_each(const mts_value *weight, uint32_t positions)
+{
+    const float *numbers = weight->blocks[0].data;
+    const size_t count = (size_t)weight->shape.dims[0] * positions;
+    bool is = true;
+    for (size_t i = 0; is && i < count; i++) {
+        const float wanted = i % positions == i / positions % positions ? 1.0f : 0.0f;
+        is = numbers[i] >= wanted && numbers[i] <= wanted; /* no NaN */
+    }
+    return is;
+}
+
+bool mts_deconv_is_shuffle(const mts_node *node, const mts_value *weight)
+{
+    const mts_attrs_conv *conv = &node->attrs.conv;
+    bool is = node->op == MTS_OP_DECONV && node->input_count == 2 && conv->act.fn == MTS_FN_NONE &&
+              weight->dtype == MTS_TYPE_FLOAT32 && weight->kind == MTS_VALUE_CONST &&
+              weight->block_count == 1 && weight->shape.dims[1] == 1 &&
+              weight->shape.dims[0] == (int64_t)conv->group * conv->kernel[0] * conv->kernel[1];
+    for (int i = 0; is && i < 2; i++) {
+        is = conv->kernel[i] == conv->stride[i] && conv->dilation[i] == 1 && conv->pad[i] == 0 &&
+             conv->pad[i + 2] == 0 && conv->output_pad[i] == 0;
+    }
+    return is && is_one_of_each(weight, conv->kernel[0] * conv->kernel[1]);
+}
+
 void mts_graph_count_uses(const mts_graph *graph, uint32_t *counts)
 {
     memset(counts, 0, graph->value_count * sizeof(*counts));

@@ -81,6 +81,13 @@ static void fill_pool(mts_encoding *encoding, uint32_t index, void *params)
     r->in = source_of(encoding, encoding->plan->members[index].input_conversion, 1.0f);
 }
 
+static void fill_spread(mts_encoding *encoding, uint32_t index, void *params)
+{
+    mts_spread_params *r = params;
+    r->dest = dest_of(encoding, index);
+    r->in = source_of(encoding, encoding->plan->members[index].input_conversion, 1.0f);
+}
+
 /* A kernel, and how a member's parameters are made, which begin with a mts_codes_dest. */
 typedef struct codes_kernel {
     const char *name;
@@ -90,10 +97,14 @@ typedef struct codes_kernel {
 
 static const codes_kernel map = {"map_bytes__i32_words", MTS_PARAM_WORDS(mts_map_params), fill_map};
 static const codes_kernel pool = {"pool_bytes__i32_words", MTS_PARAM_WORDS(mts_pool_codes_params), fill_pool};
+static const codes_kernel spread = {"spread_bytes__i32_words", MTS_PARAM_WORDS(mts_spread_params),
+                                    fill_spread};
 
 mts_status mts_encode_codes(mts_encoding *encoding, const mts_layer *layer, const char *label)
 {
-    const codes_kernel *kernel = layer->op == MTS_OP_POOL ? &pool : &map;
+    const codes_kernel *kernel = layer->op == MTS_OP_POOL     ? &pool
+                                 : layer->op == MTS_OP_DECONV ? &spread
+                                                              : &map;
     const size_t size = kernel->words * sizeof(mts_u32);
     mts_encoded_launch launch = {.kernel = kernel->name, .label = label};
     char *params = mts_arena_zero(encoding->arena, layer->count, size);

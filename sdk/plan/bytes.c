@@ -6,10 +6,19 @@
 /* Products of a sum: 65,000 times 255 * 128 stay below 2^31, and 33,000 times 255 * 254. */
 enum { PRODUCTS_MOST = 65000, PRODUCTS_MOST_WIDE = 33000 };
 
-/* Whether the result has no element that its operands do not have, so that their grid is its own. */
-static bool only_moves(const mts_node *node)
+static bool is_shuffle(const mts_stitched *stitched, const mts_member *member)
 {
+    const mts_node *node = mts_member_node(stitched, member);
+    return node->op == MTS_OP_DECONV && mts_deconv_is_shuffle(node, mts_member_operand(stitched, member, 1));
+}
+
+/* Whether the result has no element that its operands do not have, so that their grid is its own. */
+static bool only_moves(const mts_stitched *stitched, const mts_member *member)
+{
+    const mts_node *node = mts_member_node(stitched, member);
     switch (node->op) {
+    case MTS_OP_DECONV:
+        return is_shuffle(stitched, member);
     case MTS_OP_RESHAPE:
     case MTS_OP_TRANSPOSE:
     case MTS_OP_SLICE:
@@ -36,11 +45,12 @@ static bool same_grid(const mts_grid *a, const mts_grid *b)
 }
 
 /* That of all operands, if they agree. */
-static mts_grid passed_on(const mts_member *member, const mts_grid *grids)
+static mts_grid passed_on(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids)
 {
     const mts_grid unknown = {0};
     mts_grid grid = unknown;
-    for (uint32_t i = 0; i < member->input_count; i++) {
+    const uint32_t count = mts_member_node(stitched, member)->op == MTS_OP_DECONV ? 1 : member->input_count;
+    for (uint32_t i = 0; i < count; i++) {
         if (member->inputs[i] == MTS_NONE) {
             return unknown;
         }
@@ -64,8 +74,8 @@ void mts_bytes_grids(const mts_stitched *stitched, mts_grid *grids)
         const mts_act *act = mts_node_act(node);
         if (act && act->fn == MTS_FN_QUANT8) {
             grids[member->output] = (mts_grid){.step = act->a, .least = act->b};
-        } else if (only_moves(node)) {
-            grids[member->output] = passed_on(member, grids);
+        } else if (only_moves(stitched, member)) {
+            grids[member->output] = passed_on(stitched, member, grids);
         }
     }
 }
@@ -165,9 +175,12 @@ static bool maps_kind(const mts_stitched *stitched, const mts_member *member)
                (kind == MTS_BIN_ADD || kind == MTS_BIN_SUB || kind == MTS_BIN_MUL || kind == MTS_BIN_MAX ||
                 kind == MTS_BIN_MIN);
     case MTS_OP_POOL:
-        return only_moves(node) && node->attrs.pool.pad[0] >= 0 && node->attrs.pool.pad[1] >= 0;
+        return only_moves(stitched, member) && node->attrs.pool.pad[0] >= 0 && node->attrs.pool.pad[1] >= 0;
     case MTS_OP_PAD:
         return pads_words(stitched, member, &node->attrs.pad);
+    case MTS_OP_DECONV: /* of four phases, which one word has */
+        return is_shuffle(stitched, member) && node->attrs.conv.kernel[0] == 2 &&
+               node->attrs.conv.kernel[1] == 2;
     default:
         return false;
     }

@@ -50,19 +50,20 @@ static void find_readers(const mts_plan *plan, bool *floats, bool *codes)
 }
 
 /*
- * Whether a member should compute with codes: all operands are stored as codes, or one is and the result is read as codes.
- * A pool stores no floats.
+ * Whether a member should compute with codes: all operands are stored as codes, or one is
+ * and the result is read as codes. A pool and a shuffle store no floats.
  */
 static bool pays(const mts_plan *plan, const mts_member *member, bool floats, bool codes)
 {
-    const bool pool = mts_member_node(plan->stitched, member)->op == MTS_OP_POOL;
+    const mts_op op = mts_member_node(plan->stitched, member)->op;
+    const bool moves = op == MTS_OP_POOL || op == MTS_OP_DECONV;
     bool all = true, any = false;
     for (uint32_t i = 0; i < member->input_count; i++) {
         const bool stored = is_stored(plan, member->inputs[i]);
         all = all && (stored || member->inputs[i] == MTS_NONE);
         any = any || stored;
     }
-    return pool ? any && codes && !floats : any && (all || codes);
+    return moves ? any && codes && !floats : any && (all || codes);
 }
 
 /* Each round takes at least one member out, and what reads or writes its values may follow in the next. */

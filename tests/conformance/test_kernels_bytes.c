@@ -454,6 +454,27 @@ static void pool_bytes_agrees_for_windows_strides_and_borders(void **state)
     }
 }
 
+/* Codes of missing channels are 0, whatever the source has. */
+static void spread_bytes_agrees_for_channels_rows_and_borders(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_spread_params list[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            const uint32_t height = kernel_pair_pick(pair, 1, 9), width = kernel_pair_pick(pair, 1, 40);
+            mts_spread_params *r = &list[m];
+            r->dest = dest(pair, 2 * height, 2 * width);
+            mts_codes_dest wide = r->dest; /* four codes for each of its channels */
+            wide.channels *= MTS_WORD_CODES;
+            r->in = source(pair, &wide, height, width);
+        }
+        const uint32_t first = kernel_pair_words(pair, list, MEMBERS * MTS_PARAM_WORDS(mts_spread_params));
+        const uint32_t grid[3] = {kernel_pair_pick(pair, 1, 4), 6, MEMBERS};
+        compare(pair, "spread_bytes__i32_words", first, grid);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +484,7 @@ int main(void)
         cmocka_unit_test(pack_bytes_agrees_for_borders_phases_channels_and_images),
         cmocka_unit_test(map_bytes_agrees_for_kinds_borders_vectors_and_floats),
         cmocka_unit_test(pool_bytes_agrees_for_windows_strides_and_borders),
+        cmocka_unit_test(spread_bytes_agrees_for_channels_rows_and_borders),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

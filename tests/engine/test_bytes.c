@@ -175,6 +175,30 @@ static void other(builder *b)
     }
 }
 
+/* Twice as many rows and columns: four channels of a convolution for each of its own,
+ * put side by side. */
+static void enlarge(builder *b)
+{
+    mts_attrs attrs = {.conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    const uint32_t channels = pick(&b->script, 1, 9), rows = 4 * channels;
+    uint32_t inputs[3] = {b->x, weights(b, rows, b->channels, 1, pick(&b->script, 0, 1) == 0)};
+    inputs[2] = vector(b, rows, 0.1f, 0.3f);
+    attrs.conv.act = quantised(b);
+    node(b, MTS_OP_CONV, inputs, 3, &attrs);
+    float *ones = mts_arena_zero(b->arena, 4 * (size_t)rows, sizeof *ones);
+    const mts_shape shape = {.rank = 4, .dims = {rows, 1, 2, 2}};
+    assert_non_null(ones);
+    for (uint32_t i = 0; i < rows; i++) {
+        ones[4 * i + i % 4] = 1.0f;
+    }
+    attrs.conv = (mts_attrs_conv){.kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}, .group = channels};
+    inputs[0] = b->x;
+    inputs[1] = constant(b, MTS_TYPE_FLOAT32, &shape, ones);
+    node(b, MTS_OP_DECONV, inputs, 2, &attrs);
+    b->channels = channels;
+    b->size *= 2;
+}
+
 static void pool(builder *b)
 {
     const mts_attrs attrs = {
@@ -197,7 +221,10 @@ static mts_graph *network(mts_arena *arena, uint32_t seed, uint32_t task)
     b.x = mts_graph_add_input(b.graph, "x", MTS_TYPE_FLOAT32, &shape);
     round_value(&b);
     for (uint32_t layers = pick(&b.script, 3, LAYERS_MOST); layers > 0; layers--) {
-        switch (pick(&b.script, 0, 6)) {
+        switch (pick(&b.script, 0, 7)) {
+        case 7:
+            b.size < 20 ? enlarge(&b) : other(&b);
+            break;
         case 6:
             other(&b);
             break;

@@ -295,6 +295,10 @@ mts_attrs_pool mts_import_window_pool(const mts_import_window *window, uint32_t 
 /* CONV or DECONV; `bias` [O] (may be NULL) is an operand where it is a constant, else added afterwards. */
 mts_import_value *mts_import_emit_conv(mts_import *import, mts_op op, const mts_attrs *attrs,
                                        mts_import_value *x, mts_import_value *weight, mts_import_value *bias);
+/* A transposed convolution (emit_deconv.c): of quantised weights a convolution of
+ * them, whose results are put side by side. */
+mts_import_value *mts_import_emit_deconv(mts_import *import, const mts_attrs *attrs, mts_import_value *x,
+                                         mts_import_value *weight, mts_import_value *bias);
 
 /* The convolution of these operands that the node's attributes describe (lower_window.c). */
 mts_import_value *mts_import_conv(mts_import *import, mts_import_value *x, mts_import_value *weight,

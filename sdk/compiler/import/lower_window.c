@@ -226,7 +226,7 @@ void mts_lower_conv_transpose(mts_import *import)
     }
     attrs.conv.output_pad[0] = (uint32_t)output_pad[0];
     attrs.conv.output_pad[1] = (uint32_t)output_pad[1];
-    mts_import_value *y = mts_import_emit_conv(import, MTS_OP_DECONV, &attrs, x, weight, bias);
+    mts_import_value *y = mts_import_emit_deconv(import, &attrs, x, weight, bias);
     mts_import_out(import, 0, end_window(import, &window, y));
 }
 

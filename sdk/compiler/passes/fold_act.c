@@ -34,16 +34,30 @@ static bool product_to_unary(mts_fold_work *work, mts_node *node)
     return false;
 }
 
-/* The node whose result an element function may join: the producer, also through reshapes, which it commutes
- * with. */
-static mts_node *owner_of(mts_fold_work *work, const mts_node *node)
+/* Whether a node only moves elements, so that element functions commute with it. */
+static bool moves_elements(const mts_fold_work *work, const mts_node *node)
+{
+    return node->op == MTS_OP_RESHAPE ||
+           (node->op == MTS_OP_DECONV &&
+            mts_deconv_is_shuffle(node, mts_fold_value(work, mts_fold_input(work, node, 1))));
+}
+
+/* What computes the elements of a node's first operand; nothing else reads what lies between. */
+static mts_node *computes(mts_fold_work *work, const mts_node *node)
 {
     mts_node *producer = mts_fold_producer(work, node, 0);
-    while (producer && producer->op == MTS_OP_RESHAPE && mts_fold_single_use(work, producer)) {
+    while (producer && moves_elements(work, producer) && mts_fold_single_use(work, producer)) {
         producer = mts_fold_producer(work, producer, 0);
     }
-    return producer && mts_fold_single_use(work, producer) && mts_fold_free_act(producer) &&
-                   mts_op_applies(producer->op, node->attrs.unary.act.fn)
+    return producer;
+}
+
+/* The node whose result an element function may join. */
+static mts_node *owner_of(mts_fold_work *work, const mts_node *node)
+{
+    mts_node *producer = computes(work, node);
+    return producer && !moves_elements(work, producer) && mts_fold_single_use(work, producer) &&
+                   mts_fold_free_act(producer) && mts_op_applies(producer->op, node->attrs.unary.act.fn)
                ? producer
                : NULL;
 }
@@ -62,7 +76,7 @@ static bool is_spare(const mts_act *act, const mts_act *next)
 /* An activation before a quantisation that makes it needless goes. */
 static void drop_spare(mts_fold_work *work, const mts_node *node)
 {
-    mts_node *before = mts_fold_producer(work, node, 0);
+    mts_node *before = computes(work, node);
     mts_act *act = before ? (mts_act *)mts_node_act(before) : NULL;
     if (!act || !mts_fold_single_use(work, before) || !is_spare(act, &node->attrs.unary.act)) {
         return;

@@ -60,7 +60,9 @@ static void out_conv(mts_tflite *model, mts_op op, const mts_attrs *attrs, mts_i
                      mts_import_value *weight, mts_tflite_tensor *bias, int64_t activation)
 {
     mts_import_value *vector = bias ? mts_tflite_native(model, bias) : NULL;
-    mts_import_value *y = mts_import_emit_conv(model->import, op, attrs, x, weight, vector);
+    mts_import_value *y = op == MTS_OP_DECONV
+                              ? mts_import_emit_deconv(model->import, attrs, x, weight, vector)
+                              : mts_import_emit_conv(model->import, op, attrs, x, weight, vector);
     mts_tflite_out(model, 0, mts_tflite_activate(model, y, activation), true);
 }
 

@@ -1,18 +1,20 @@
 /*
- * bytes.h: the kernel parameters of operators on 8-bit numbers (conv_bytes, pack_bytes, map_bytes, pool_bytes), beside
- * those of params.h.
+ * bytes.h: the kernel parameters of operators on 8-bit numbers (conv_bytes, pack_bytes,
+ * map_bytes, pool_bytes), beside those of params.h.
  *
- * Planes of codes: a number x of 8 bits is held as a code of 0 to 255, x = step * (code + least), where `least` is
- * between -255 and 0, so that -least is the code of 0. Codes of four channels are one word of the arena, channel 4 w + i
- * in its bits 8 i to 8 i + 7. A plane of words has the geometry of a plane of floats, and a tensor of C channels has
+ * Planes of codes: a number x of 8 bits is held as a code of 0 to 255, x = step * (code +
+ * least), where `least` is between -255 and 0, so that -least is the code of 0. Codes of
+ * four channels are one word of the arena, channel 4 w + i in its bits 8 i to 8 i + 7. A
+ * plane of words has the geometry of a plane of floats, and a tensor of C channels has
  * MTS_CODE_WORDS(C) of them. Only programs for float32 storage have such planes.
  *
- * conv_bytes takes mts_conv_params over such planes. The sums are integers: sum over w * (code - zero); the border of
- * the input holds codes `zero`. What differs from conv_tile:
+ * conv_bytes takes mts_conv_params over such planes. The sums are integers: sum over w *
+ * (code - zero); the border of the input holds codes `zero`. What differs from conv_tile:
  *   job       rows_b is 0; in_pitch and the segments' channels are those of words
  *   segment   weight_a: pool offset of i32[rows], the sum of each row's weights in this segment, then of words of four
  *             int8 [count][taps][rows], rows rounded up to 4; channels of the first and last word that the segment does
  *             not have count 0. weight_b: `zero`
+ *   tap       behind the taps lies a mts_bytes_rows
  *   epilogue  slope is NONE; res: word index of a mts_codes_params, or NONE; out NONE: no floats are stored
  */
 #ifndef MTS_KERNELS_ABI_BYTES_H
@@ -24,6 +26,16 @@
 #define MTS_WORD_CODES 4
 #define MTS_CODE_WORDS(n) (((n) + MTS_WORD_CODES - 1) / MTS_WORD_CODES)
 #define MTS_CODE_WORD(code) ((code) * 0x01010101u)
+
+/*
+ * Where conv_bytes reads pixel p of its output. row 0: at p + tap[k], as conv_tile does.
+ * Else its output has rows of `row` words, `height` of them with `width` pixels, and is
+ * read at y step + 2 x + tap[k]; what lies beside these pixels is border.
+ */
+typedef struct mts_bytes_rows {
+    mts_u32 row, height, width;
+    mts_u32 step; /* words of the input from an output row to the next */
+} mts_bytes_rows;
 
 /*
  * Where an epilogue that ends with QUANT8 stores its codes: pixel 0 of word 0 at `out`, words `pitch` apart. Its rows

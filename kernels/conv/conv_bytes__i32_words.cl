@@ -33,6 +33,25 @@ typedef struct bytes_place {
     mts_u32 pixel, end; /* of the tile */
 } bytes_place;
 
+/* Pixels of an output row. */
+typedef struct bytes_run {
+    mts_u32 pixel, from;   /* the first one, and its place in the input */
+    mts_u32 inside, count; /* pixels of the image, and with the border beside them */
+} bytes_run;
+
+/* Those from `pixel` on, before `end`. */
+INLINE bytes_run bytes_run_at(GLOBAL const mts_bytes_rows *rows, mts_u32 pixel, mts_u32 end) {
+    const mts_u32 y = pixel / rows->row, x = pixel % rows->row;
+    bytes_run run;
+    run.pixel = pixel;
+    run.from = y * rows->step + 2 * x;
+    run.count = mts_least(end - pixel, rows->row - x);
+    run.inside = y < rows->height && x < rows->width ? mts_least(rows->width - x, run.count) : 0;
+    return run;
+}
+
+#define BYTES_ROWS_OF(params, job) ((GLOBAL const mts_bytes_rows *)((params) + (job)->tap + (job)->taps))
+
 /* An epilogue, looked up once for all pixels of a tile: v = scale sum + bias, in codes where `coded`. */
 typedef struct bytes_ending {
     int coded;
@@ -54,7 +73,7 @@ INLINE mts_codes_params bytes_codes(GLOBAL const mts_u32 *params, GLOBAL const m
     return codes;
 }
 
-INLINE void bytes_open(bytes_ending *to, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+OUTLINE void bytes_open(bytes_ending *to, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                        GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e) {
     GLOBAL const mts_u32 *index = params + e->index;
     to->coded = e->fn == MTS_FN_QUANT8;
@@ -99,7 +118,9 @@ INLINE void bytes_start(mts_i32 *start, GLOBAL const mts_real *pool, GLOBAL cons
 #define BYTES_EACH_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11)
 #define BYTES_START(r, j) if (r < rows && j < nv) sum[r][j] = mts_words_splat(start[r]);
 #define BYTES_START_ROW(r) BYTES_EACH_VECTOR(BYTES_START, r)
-#define BYTES_LOAD(x, j) if (j < nv) in[j] = mts_words_input(x + j * VEC);
+#define BYTES_LOAD(x, j)                                                                                     \
+    if (j < nv) in[j] = apart == 1 ? mts_words_input(x + j * VEC)                                            \
+        : mts_words_even(mts_words_input(x + 2 * j * VEC), mts_words_input(x + (2 * j + 1) * VEC));
 #define BYTES_DOT(r, j) if (j < nv) sum[r][j] = mts_words_dot(sum[r][j], in[j], weight, r);
 #define BYTES_DOT_ROW(r)                                                                                     \
     if (r < rows) {                                                                                          \
@@ -108,22 +129,31 @@ INLINE void bytes_start(mts_i32 *start, GLOBAL const mts_real *pool, GLOBAL cons
     }
 #define BYTES_END(g, j)                                                                                      \
     if (4 * (g) < rows && j < nv)                                                                            \
-        bytes_end(act, e, mask, pixel + j * VEC, g, sum[4 * (g)][j], sum[4 * (g) + 1][j], sum[4 * (g) + 2][j], \
-                  sum[4 * (g) + 3][j]);
+        bytes_end(act, e, mask, pixel + j * VEC, left - j * VEC, g, sum[4 * (g)][j], sum[4 * (g) + 1][j],    \
+                  sum[4 * (g) + 2][j], sum[4 * (g) + 3][j], apart);
 /* clang-format on */
 
 /* A result that is no code; layers that end so are few. */
-OUTLINE void bytes_function(mts_real *to, const bytes_ending *e, const mts_vec *inside, const mts_vec *v) {
-    mts_vec_store(to, mts_vec_keep(*inside, mts_vec_element(e->fn, *v, e->a, e->b)));
+OUTLINE void bytes_function(mts_real *to, const bytes_ending *e, const mts_vec *inside, const mts_vec *v, mts_u32 count) {
+    const mts_vec y = mts_vec_keep(*inside, mts_vec_element(e->fn, *v, e->a, e->b));
+    mts_words_put_some((mts_i32 *)to, (mts_words)y, count);
 }
 
-INLINE void bytes_float(mts_real *to, const bytes_ending *e, mts_vec inside, mts_vec v) {
+/* count words of v, or the whole vector where pixels are not apart. */
+INLINE void bytes_words(mts_i32 *to, mts_words v, mts_u32 count, const int apart) {
+    if (apart == 1)
+        mts_words_put(to, v);
+    else
+        mts_words_put_some(to, v, count);
+}
+
+INLINE void bytes_float(mts_real *to, const bytes_ending *e, mts_vec inside, mts_vec v, mts_u32 count, const int apart) {
     if (!e->coded) {
-        bytes_function(to, e, &inside, &v);
+        bytes_function(to, e, &inside, &v, count);
         return;
     }
     v = mts_vec_min(mts_vec_splat(e->least + 255.0f), mts_vec_max(mts_vec_splat(e->least), mts_vec_rint(v)));
-    mts_vec_store(to, mts_vec_keep(inside, v * mts_vec_splat(e->step)));
+    bytes_words((mts_i32 *)to, (mts_words)mts_vec_keep(inside, v * mts_vec_splat(e->step)), count, apart);
 }
 
 #ifdef MTS_CPU_FN_SHARED /* the smallest library has one copy */
@@ -135,33 +165,36 @@ INLINE mts_vec bytes_value(const bytes_ending *e, int r, mts_words sum) {
     return mts_vec_fma(mts_words_floats(sum), mts_vec_splat(e->scale[r]), mts_vec_splat(e->bias[r]));
 }
 
-/* The epilogue of word g of a vector of pixels; a to d are the sums of its rows. */
-BYTES_SHARED void bytes_end(mts_real *act, const bytes_ending *e, const mts_real *mask, mts_u32 pixel, const int g,
-                            mts_words a, mts_words b, mts_words c, mts_words d) {
+/* The epilogue of word g of a vector of pixels, of which `left` are stored; a to d are the sums
+   of its rows. */
+BYTES_SHARED void bytes_end(mts_real *act, const bytes_ending *e, const mts_real *mask, mts_u32 pixel, mts_u32 left,
+                            const int g, mts_words a, mts_words b, mts_words c, mts_words d, const int apart) {
     const mts_vec inside = mask ? mts_vec_load(mask + pixel) : mts_vec_splat(1.0f);
     const mts_vec v0 = bytes_value(e, 4 * g, a), v1 = bytes_value(e, 4 * g + 1, b);
     const mts_vec v2 = bytes_value(e, 4 * g + 2, c), v3 = bytes_value(e, 4 * g + 3, d);
-    const mts_u32 *out = e->out + 4 * g;
+    const mts_u32 *out = e->out + 4 * g, count = apart == 1 || left > VEC ? VEC : left;
     if (e->codes != MTS_PARAM_NONE)
-        mts_words_put((mts_i32 *)act + e->codes + (mts_u32)g * e->codes_pitch + pixel,
-                      mts_words_keep(inside, mts_words_codes(v0, v1, v2, v3, e->add), (mts_i32)e->zero));
-    if (out[0] != MTS_PARAM_NONE) bytes_float(act + out[0] + pixel, e, inside, v0);
-    if (out[1] != MTS_PARAM_NONE) bytes_float(act + out[1] + pixel, e, inside, v1);
-    if (out[2] != MTS_PARAM_NONE) bytes_float(act + out[2] + pixel, e, inside, v2);
-    if (out[3] != MTS_PARAM_NONE) bytes_float(act + out[3] + pixel, e, inside, v3);
+        bytes_words((mts_i32 *)act + e->codes + (mts_u32)g * e->codes_pitch + pixel,
+                    mts_words_keep(inside, mts_words_codes(v0, v1, v2, v3, e->add), (mts_i32)e->zero), count, apart);
+    if (out[0] != MTS_PARAM_NONE) bytes_float(act + out[0] + pixel, e, inside, v0, count, apart);
+    if (out[1] != MTS_PARAM_NONE) bytes_float(act + out[1] + pixel, e, inside, v1, count, apart);
+    if (out[2] != MTS_PARAM_NONE) bytes_float(act + out[2] + pixel, e, inside, v2, count, apart);
+    if (out[3] != MTS_PARAM_NONE) bytes_float(act + out[3] + pixel, e, inside, v3, count, apart);
 }
 
-/* The products of one stretch of nv vectors, and all epilogues. */
+/* The products of one stretch of nv vectors from `pixel` on, of which `left` pixels are stored, and all
+   epilogues. It is read from `from` on, every column or every other one. */
 INLINE void bytes_vectors(mts_real *act, const mts_real *pool, const mts_u32 *params, const mts_conv_params *job,
-                          const mts_i32 *start, bytes_ending *e, mts_u32 pixel, const int rows, const int nv) {
+                          const mts_i32 *start, bytes_ending *e, mts_u32 pixel, mts_u32 from, mts_u32 left,
+                          const int rows, const int nv, const int apart) {
     const mts_segment_params *segment = (const mts_segment_params *)(params + job->segment);
     const mts_i32 *tap = (const mts_i32 *)(params + job->tap);
-    const mts_real *mask = job->mask == MTS_PARAM_NONE ? NULL : pool + job->mask;
+    const mts_real *mask = apart > 1 || job->mask == MTS_PARAM_NONE ? NULL : pool + job->mask;
     const mts_u32 taps = job->taps, pitch = job->in_pitch;
     mts_words sum[BYTES_ROWS][BYTES_NV];
     BYTES_EACH_ROW(BYTES_START_ROW)
     for (mts_u32 s = 0; s < job->segments; s++, segment++) {
-        const mts_i32 *x = (const mts_i32 *)act + job->in + segment->channel * pitch + pixel;
+        const mts_i32 *x = (const mts_i32 *)act + job->in + segment->channel * pitch + from;
         const mts_i32 *w = (const mts_i32 *)pool + segment->weight_a + rows;
         mts_u32 k = 0;
         for (mts_u32 n = segment->count * taps; n; n--) {
@@ -188,6 +221,54 @@ INLINE void bytes_vectors(mts_real *act, const mts_real *pool, const mts_u32 *pa
 #define BYTES_FIT(rows) ((REGS - 1) / ((rows) + 1))
 #define BYTES_VECTORS(rows) (BYTES_FIT(rows) > BYTES_NV ? BYTES_NV : BYTES_FIT(rows) < 1 ? 1 : BYTES_FIT(rows))
 
+/* Codes of 0, and floats that are 0, from `pixel` to before `end`. */
+INLINE void bytes_outside(mts_real *act, const mts_real *pool, const mts_u32 *params, const mts_conv_params *job,
+                          bytes_ending *e, mts_u32 pixel, mts_u32 end) {
+    for (mts_u32 i = 0; i < job->epilogues; i++) {
+        if (job->epilogues > 1) bytes_open(e, pool, params, job, (const mts_epilogue_params *)(params + job->epilogue) + i);
+        for (mts_u32 g = 0; e->codes != MTS_PARAM_NONE && g < MTS_CODE_WORDS(job->rows_a); g++)
+            mts_codes_fill(act, e->codes + g * e->codes_pitch + pixel, e->codes + g * e->codes_pitch + end, e->zero);
+        for (mts_u32 r = 0; r < job->rows_a; r++)
+            if (e->out[r] != MTS_PARAM_NONE) mts_codes_fill(act, e->out[r] + pixel, e->out[r] + end, 0);
+    }
+}
+
+/* Row by row, every other column of the input. */
+INLINE void bytes_by_rows(mts_real *act, const mts_real *pool, const mts_u32 *params, const mts_conv_params *job,
+                          bytes_place at, const int rows, const int nv) {
+    mts_i32 start[BYTES_ROWS];
+    bytes_ending ending;
+    bytes_run run;
+    bytes_start(start, pool, params, job, rows);
+    bytes_open(&ending, pool, params, job, (const mts_epilogue_params *)(params + job->epilogue));
+    for (mts_u32 pixel = at.pixel; pixel < at.end; pixel += run.count) {
+        mts_u32 done = 0;
+        run = bytes_run_at(BYTES_ROWS_OF(params, job), pixel, at.end);
+        for (; nv > 1 && done + (nv - 1) * VEC < run.inside; done += nv * VEC)
+            bytes_vectors(act, pool, params, job, start, &ending, pixel + done, run.from + 2 * done, run.inside - done,
+                          rows, nv, 2);
+        for (; done < run.inside; done += VEC)
+            bytes_vectors(act, pool, params, job, start, &ending, pixel + done, run.from + 2 * done, run.inside - done,
+                          rows, 1, 2);
+        bytes_outside(act, pool, params, job, &ending, pixel + run.inside, pixel + run.count);
+    }
+}
+
+/* Functions of their own: their code would cost the other loops registers. */
+#ifdef MTS_CPU_FN_SHARED
+#define BYTES_APART_VECTORS(rows) 1
+#else
+#define BYTES_APART_VECTORS(rows) (BYTES_FIT(rows) < 2 ? 1 : 2)
+#endif
+#define BYTES_APART(n)                                                                                       \
+    OUTLINE void bytes_apart_##n(mts_real *act, const mts_real *pool, const mts_u32 *params,                 \
+                                 const mts_conv_params *job, bytes_place at) {                               \
+        bytes_by_rows(act, pool, params, job, at, n, BYTES_APART_VECTORS(n));                                 \
+    }
+BYTES_APART(4)
+BYTES_APART(8)
+BYTES_APART(12)
+
 INLINE void bytes_case(mts_real *act, const mts_real *pool, const mts_u32 *params, const mts_conv_params *job,
                        bytes_place at, const int rows) {
     const int nv = BYTES_VECTORS(rows);
@@ -197,20 +278,25 @@ INLINE void bytes_case(mts_real *act, const mts_real *pool, const mts_u32 *param
     bytes_start(start, pool, params, job, rows);
     bytes_open(&ending, pool, params, job, (const mts_epilogue_params *)(params + job->epilogue));
     for (; pixel + (nv - 1) * VEC < at.end; pixel += nv * VEC)
-        bytes_vectors(act, pool, params, job, start, &ending, pixel, rows, nv);
+        bytes_vectors(act, pool, params, job, start, &ending, pixel, pixel, nv * VEC, rows, nv, 1);
     if (nv > 4 && pixel + 2 * VEC < at.end) {
-        bytes_vectors(act, pool, params, job, start, &ending, pixel, rows, 3);
+        bytes_vectors(act, pool, params, job, start, &ending, pixel, pixel, 3 * VEC, rows, 3, 1);
         pixel += 3 * VEC;
     }
-    for (; pixel < at.end; pixel += VEC) bytes_vectors(act, pool, params, job, start, &ending, pixel, rows, 1);
+    for (; pixel < at.end; pixel += VEC)
+        bytes_vectors(act, pool, params, job, start, &ending, pixel, pixel, VEC, rows, 1, 1);
 }
 
 INLINE void bytes_tile(mts_real *act, const mts_real *pool, const mts_u32 *params, const mts_conv_params *job,
                        bytes_place at, mts_u32 item, mts_u32 items) {
-    switch (MTS_CODE_WORDS(job->rows_a)) {
+    const int apart = BYTES_ROWS_OF(params, job)->row != 0;
+    switch (MTS_CODE_WORDS(job->rows_a) + (apart ? 4 : 0)) {
     case 1: bytes_case(act, pool, params, job, at, 4); break;
     case 2: bytes_case(act, pool, params, job, at, 8); break;
-    default: bytes_case(act, pool, params, job, at, 12); break;
+    case 3: bytes_case(act, pool, params, job, at, 12); break;
+    case 5: bytes_apart_4(act, pool, params, job, at); break;
+    case 6: bytes_apart_8(act, pool, params, job, at); break;
+    default: bytes_apart_12(act, pool, params, job, at); break;
     }
 }
 
@@ -232,12 +318,12 @@ INLINE float bytes_element(mts_u32 fn, float x, float a, float b) {
 }
 
 INLINE mts_i32 bytes_sum(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
-                         GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 r, mts_i32 sum) {
+                         GLOBAL const mts_conv_params *job, mts_u32 from, mts_u32 r, mts_i32 sum) {
     GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
     GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(params + job->tap);
     const mts_u32 rows = MTS_CODE_WORDS(job->rows_a) * MTS_WORD_CODES;
     for (mts_u32 s = 0; s < job->segments; s++, segment++) {
-        GLOBAL const mts_u32 *x = (GLOBAL const mts_u32 *)act + (job->in + segment->channel * job->in_pitch + pixel);
+        GLOBAL const mts_u32 *x = (GLOBAL const mts_u32 *)act + (job->in + segment->channel * job->in_pitch + from);
         GLOBAL const mts_u32 *w = (GLOBAL const mts_u32 *)pool + (segment->weight_a + rows + r);
         for (mts_u32 c = 0; c < segment->count; c++, x += job->in_pitch)
             for (mts_u32 k = 0; k < job->taps; k++, w += rows) sum = bytes_dot(sum, x[tap[k]], *w);
@@ -253,10 +339,15 @@ INLINE void bytes_tile(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
     for (mts_u32 i = 0; i < job->epilogues; i++) {
         bytes_open(&e, pool, params, job, (GLOBAL const mts_epilogue_params *)(params + job->epilogue) + i);
         for (mts_u32 p = at.pixel + item; p < at.end; p += items) {
-            const int inside = job->mask == MTS_PARAM_NONE || mts_load(pool + (job->mask + p)) > 0.0f;
-            mts_u32 word = 0;
+            int inside = job->mask == MTS_PARAM_NONE || mts_load(pool + (job->mask + p)) > 0.0f;
+            mts_u32 word = 0, from = p;
+            if (BYTES_ROWS_OF(params, job)->row) {
+                const bytes_run run = bytes_run_at(BYTES_ROWS_OF(params, job), p, p + 1);
+                inside = run.inside;
+                from = run.inside ? run.from : 0;
+            }
             for (mts_u32 r = 0; r < MTS_CODE_WORDS(e.rows) * MTS_WORD_CODES; r++) {
-                const mts_i32 sum = bytes_sum(act, pool, params, job, p, r, start[r]);
+                const mts_i32 sum = bytes_sum(act, pool, params, job, from, r, start[r]);
                 float v = (float)sum * e.scale[r] + e.bias[r];
                 if (e.coded) v = mts_least(mts_most(mts_rint(mts_least(v, BYTES_FAR)), e.least), e.least + 255.0f);
                 word |= (mts_u32)((mts_i32)v + e.add) << (8 * (r % 4));

@@ -57,8 +57,25 @@ static int32_t dot(uint32_t codes, uint32_t weights)
     return sum;
 }
 
-static int32_t sum_of(const mts_reference_call *call, const mts_conv_params *job, uint32_t row,
-                      uint32_t pixel)
+static const mts_bytes_rows *rows_of(const mts_reference_call *call, const mts_conv_params *job)
+{
+    return (const mts_bytes_rows *)(const void *)(call->params + job->tap + job->taps);
+}
+
+/* Where a pixel is read; false: it is border. */
+static bool place_of(const mts_reference_call *call, const mts_conv_params *job, uint32_t pixel,
+                     uint32_t *from)
+{
+    const mts_bytes_rows *rows = rows_of(call, job);
+    *from = pixel;
+    if (rows->row == 0) {
+        return job->mask == MTS_PARAM_NONE || call->pool[job->mask + pixel] > 0.0f;
+    }
+    *from = pixel / rows->row * rows->step + pixel % rows->row * 2;
+    return pixel / rows->row < rows->height && pixel % rows->row < rows->width;
+}
+
+static int32_t sum_of(const mts_reference_call *call, const mts_conv_params *job, uint32_t row, uint32_t from)
 {
     const int32_t *tap = (const int32_t *)(const void *)(call->params + job->tap);
     const mts_segment_params *segment =
@@ -69,7 +86,7 @@ static int32_t sum_of(const mts_reference_call *call, const mts_conv_params *job
         uint64_t weight = (uint64_t)segment->weight_a + rows + row;
         sum -= (int32_t)segment->weight_b * (int32_t)word_at(call->pool, (uint64_t)segment->weight_a + row);
         for (uint32_t c = 0; c < segment->count; c++) {
-            const int64_t x = (int64_t)job->in + (int64_t)(segment->channel + c) * job->in_pitch + pixel;
+            const int64_t x = (int64_t)job->in + (int64_t)(segment->channel + c) * job->in_pitch + from;
             for (uint32_t k = 0; k < job->taps; k++, weight += rows) {
                 sum += dot(word_at(call->act, (uint64_t)(x + tap[k])), word_at(call->pool, weight));
             }
@@ -91,13 +108,13 @@ static void store_pixel(const mts_reference_call *call, const mts_conv_params *j
     const uint32_t *index = call->params + e->index;
     const bool coded = e->fn == MTS_FN_QUANT8;
     const float step = coded ? e->a : 1.0f, least = coded ? e->b : 0.0f;
-    const bool inside = job->mask == MTS_PARAM_NONE || call->pool[job->mask + pixel] > 0.0f;
-    uint32_t word = 0;
+    uint32_t word = 0, from = 0;
+    const bool inside = place_of(call, job, pixel, &from);
     for (uint32_t r = first; r < first + 4; r++) {
         const bool real = r < job->rows_a;
         const float scale = real && e->scale != MTS_PARAM_NONE ? call->pool[e->scale + r] : 1.0f;
         const float bias = real && e->bias != MTS_PARAM_NONE ? call->pool[e->bias + r] : 0.0f;
-        const float sum = (float)sum_of(call, job, r, pixel);
+        const float sum = inside ? (float)sum_of(call, job, r, from) : 0.0f;
         const float v = coded ? fmaf(sum, scale / step, bias / step) : fmaf(sum, scale, bias);
         word |= coded ? code_of(v, least) << 8 * (r - first) : 0;
         if (real && e->out != MTS_PARAM_NONE) {
@@ -160,7 +177,8 @@ static bool epilogue_fits(const mts_reference_call *call, const mts_conv_params 
 
 static const char *check_job(const mts_reference_call *call, const mts_conv_params *job)
 {
-    const int32_t *tap = mts_reference_params(call, job->tap, job->taps);
+    const int32_t *tap =
+        mts_reference_params(call, job->tap, (uint64_t)job->taps + MTS_PARAM_WORDS(mts_bytes_rows));
     const mts_segment_params *segment = mts_reference_params(
         call, job->segment, (uint64_t)job->segments * MTS_PARAM_WORDS(mts_segment_params));
     const uint64_t rows = MTS_CODE_WORDS(job->rows_a) * MTS_WORD_CODES;
@@ -168,13 +186,19 @@ static const char *check_job(const mts_reference_call *call, const mts_conv_para
         (job->mask != MTS_PARAM_NONE && !mts_reference_in_pool(call, job->mask, job->pixels))) {
         return "a job's taps, segments, rows or mask do not fit";
     }
+    const mts_bytes_rows *by = rows_of(call, job);
+    if (by->row > 0 && (by->height == 0 || by->width == 0 || by->width > by->row)) {
+        return "an output of no pixels, or of too long rows";
+    }
+    const int64_t pixels =
+        by->row > 0 ? (int64_t)(by->height - 1) * by->step + (int64_t)(by->width - 1) * 2 + 1 : job->pixels;
     for (uint32_t s = 0; s < job->segments; s++) {
         if (!mts_reference_in_pool(call, segment[s].weight_a, rows + rows * segment[s].count * job->taps)) {
             return "weights leave the pool";
         }
         for (uint32_t k = 0; k < job->taps && segment[s].count > 0; k++) {
             const int64_t first = (int64_t)job->in + (int64_t)segment[s].channel * job->in_pitch + tap[k];
-            const int64_t last = first + (int64_t)(segment[s].count - 1) * job->in_pitch + job->pixels;
+            const int64_t last = first + (int64_t)(segment[s].count - 1) * job->in_pitch + pixels;
             if (first < 0 || last > (int64_t)call->act_size) {
                 return "the input leaves the arena";
             }

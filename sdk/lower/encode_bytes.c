@@ -3,6 +3,7 @@
  * four but for the last ones, so that four of them fill a word of codes; a depthwise convolution has a job for each word.
  * Not responsible for which convolutions these are (plan/bytes.c) nor for the pixels of a tile (encode_tile.c).
  */
+#include "base/check.h"
 #include "lower/conv_jobs.h"
 #include "lower/encode_tile.h"
 #include "lower/encoders.h"
@@ -35,10 +36,26 @@ static void find_mask(bytes_site *site, mts_encoding *encoding)
     }
 }
 
+/* Behind the taps: how rows are read. */
+static void add_rows_params(const bytes_site *site, mts_encoding *encoding)
+{
+    const mts_conv_site *conv = &site->conv;
+    mts_bytes_rows rows = {0};
+    if (mts_bytes_by_rows(conv->conv)) {
+        rows = (mts_bytes_rows){.row = conv->row,
+                                .height = conv->out->dims[4],
+                                .width = conv->out->dims[5],
+                                .step = conv->conv->stride[0] * conv->in_row};
+    }
+    const uint32_t at = mts_param_buffer_add(&encoding->params, &rows, MTS_PARAM_WORDS(mts_bytes_rows));
+    MTS_CHECK(encoding->params.failed || at == conv->tap + conv->taps);
+}
+
 static void open_site(bytes_site *site, mts_encoding *encoding, uint32_t member)
 {
     const mts_stitched *s = encoding->stitched;
     mts_conv_site_init(&site->conv, encoding, member);
+    add_rows_params(site, encoding);
     const mts_member *m = site->conv.member;
     site->how = &encoding->plan->members[member];
     site->weight = mts_member_operand(s, m, 1);

@@ -30,7 +30,7 @@ static uint32_t add_taps(mts_encoding *encoding, const mts_conv_site *site, cons
                 y /= phase->stride[0];
                 x /= phase->stride[1];
             }
-            const mts_i32 tap = (mts_i32)(plane + y * site->row + x);
+            const mts_i32 tap = (mts_i32)(plane + y * site->in_row + x);
             mts_param_buffer_add(&encoding->params, &tap, 1);
         }
     }

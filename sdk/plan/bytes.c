@@ -141,6 +141,11 @@ bool mts_bytes_accepts(const mts_stitched *stitched, const mts_member *member, c
            is_absent(stitched, member, 5) && has_steps(weight);
 }
 
+bool mts_bytes_by_rows(const mts_attrs_conv *conv)
+{
+    return conv->stride[1] == 2;
+}
+
 bool mts_bytes_stores(const mts_stitched *stitched, const mts_member *member)
 {
     const mts_node *node = mts_member_node(stitched, member);

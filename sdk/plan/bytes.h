@@ -20,6 +20,9 @@ void mts_bytes_grids(const mts_stitched *stitched, mts_grid *grids);
 /* Whether a member is a convolution of 8-bit numbers that conv_bytes computes: int8 weights, or float16
  * ones that two bytes add up to (codes of uint8 less their zero point), an input of known grid, dense or with one filter for each channel, sums that fit int32. */
 bool mts_bytes_accepts(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids);
+/* Whether such a convolution reads every other column of codes where they lie
+ * (mts_bytes_rows). Other strides read phases. */
+bool mts_bytes_by_rows(const mts_attrs_conv *conv);
 /* Whether it can store its result as codes: QUANT8 ends it, and its rows are output channels in order. */
 bool mts_bytes_stores(const mts_stitched *stitched, const mts_member *member);
 

@@ -131,13 +131,20 @@ static bool reads_beyond(const layouter *l, const mts_member *member, const mts_
            excess(reach(conv, 1, out->dims[3]), in->dims[3]) > 0;
 }
 
+static bool reads_codes_by_rows(const mts_attrs_conv *conv, const mts_member_plan *how)
+{
+    return how->variant == MTS_VARIANT_BYTES && mts_bytes_by_rows(conv);
+}
+
 /* Borders first: rows and columns of a phase plane depend on the largest border of all readers. A copy of one
    phase has no borders. */
 static void need_split_border(layouter *l, const mts_member *member, mts_member_plan *how)
 {
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
-    how->input_conversion =
-        mts_conversion_of(l->plan, member->inputs[0], conv->stride, how->variant == MTS_VARIANT_BYTES);
+    const uint32_t in_place[2] = {1, 1};
+    how->input_conversion = mts_conversion_of(l->plan, member->inputs[0],
+                                              reads_codes_by_rows(conv, how) ? in_place : conv->stride,
+                                              how->variant == MTS_VARIANT_BYTES);
     mts_conversion *c = &l->plan->conversions[how->input_conversion];
     c->top = larger(c->top, (uint32_t)conv->pad[0]);
     c->left = larger(c->left, (uint32_t)conv->pad[1]);
@@ -274,7 +281,11 @@ static void form_classes(layouter *l)
             tie(l, member->output, member->inputs[0]);
         } else {
             need_split_size(l, member, how->input_conversion);
-            tie(l, member->output, conversion_cell(l, how->input_conversion));
+            if (reads_codes_by_rows(&mts_member_node(s, member)->attrs.conv, how)) {
+                l->cells[member->output].tied = true;
+            } else {
+                tie(l, member->output, conversion_cell(l, how->input_conversion));
+            }
         }
         if (how->codes_conversion != MTS_NONE) {
             tie(l, member->output, conversion_cell(l, how->codes_conversion));

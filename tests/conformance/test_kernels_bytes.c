@@ -89,6 +89,33 @@ static mts_epilogue_params epilogue(kernel_pair *pair, const conv_image *i, uint
     return e;
 }
 
+/* Taps, and an input of as many words: its rows are those of the output, or others, of
+ * which every other column is read. */
+static void add_input(kernel_pair *pair, const conv_image *i, mts_conv_params *job, uint32_t words, bool most)
+{
+    mts_bytes_rows rows = {0};
+    uint32_t used = words * i->pitch + i->tail, before = i->gap;
+    if (kernel_pair_pick(pair, 0, 1)) {
+        const uint32_t down = kernel_pair_pick(pair, 1, 3);
+        const uint32_t row = 2 * i->w + i->kernel + kernel_pair_pick(pair, 0, 3);
+        int32_t tap[CONV_TAPS_MOST];
+        for (uint32_t k = 0; k < job->taps; k++) {
+            tap[k] = (int32_t)(k / i->kernel * row + k % i->kernel);
+        }
+        rows = (mts_bytes_rows){.row = i->row, .height = i->h, .width = i->w, .step = down * row};
+        job->tap = kernel_pair_words(pair, tap, job->taps);
+        job->in_pitch = ((i->h - 1) * down + i->kernel) * row + kernel_pair_pick(pair, 0, 5);
+        used = words * job->in_pitch + 3 * CONV_VECTOR; /* whole vectors are read */
+        before = 0;
+        job->in = kernel_pair_act(pair, used);
+    } else {
+        job->tap = conv_image_taps(pair, i);
+        job->in = conv_image_place(pair, i, words);
+    }
+    (void)kernel_pair_words(pair, &rows, MTS_PARAM_WORDS(mts_bytes_rows));
+    fill_words(pair, pair->act + job->in - before, used, most, 0xffffffffu);
+}
+
 static mts_conv_params conv_job(kernel_pair *pair, bool most, bool sums)
 {
     const conv_image i = conv_image_random(pair);
@@ -99,9 +126,7 @@ static mts_conv_params conv_job(kernel_pair *pair, bool most, bool sums)
     mts_epilogue_params epilogues[2];
     mts_conv_params job = {
         .rows_a = rows, .pixels = i.pixels, .in_pitch = i.pitch, .taps = i.kernel * i.kernel};
-    job.tap = conv_image_taps(pair, &i);
-    job.in = conv_image_place(pair, &i, words);
-    fill_words(pair, pair->act + job.in - i.gap, words * i.pitch + i.tail, most, 0xffffffffu);
+    add_input(pair, &i, &job, words, most);
     job.tile = CONV_VECTOR * kernel_pair_pick(pair, 1, 30);
     job.mask = conv_image_mask(pair, &i);
     const uint32_t zero = kernel_pair_pick(pair, 0, 255);
@@ -280,7 +305,9 @@ static void conv_bytes_takes_zero_away_rounds_halves_to_even_and_clamps(void **s
         pair->pool[at] = scale[n];
         e.index = kernel_pair_words(pair, &index, 1);
         e.res = kernel_pair_words(pair, &stored, MTS_PARAM_WORDS(mts_codes_params));
+        const mts_bytes_rows flat = {0};
         job.tap = kernel_pair_words(pair, &tap, 1);
+        (void)kernel_pair_words(pair, &flat, MTS_PARAM_WORDS(mts_bytes_rows));
         job.segment = kernel_pair_words(pair, &segment, MTS_PARAM_WORDS(mts_segment_params));
         job.epilogue = kernel_pair_words(pair, &e, MTS_PARAM_WORDS(mts_epilogue_params));
         const mts_tile_params tile = {kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params)), 0};

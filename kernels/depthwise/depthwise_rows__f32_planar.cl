@@ -1,9 +1,9 @@
 /*
  * depthwise_rows: depthwise convolution of 3 x 3 or 5 x 5 taps and stride 1 or 2 by blocks of rows.
  *
- * Responsible for convolutions with one input channel per output channel whose input lies as an image with a border,
- * whatever its row length: a stride needs no phases. Grid: (parts, ceil(channels / each), members): a work-item owns
- * `part` rows of `each` channels. Not responsible for dilation and other kernel sizes (depthwise_tile).
+ * Responsible for convolutions with one input channel per output channel whose input lies as an image, whatever its row
+ * length: neither a border of zeros nor phases of a stride are needed. Grid: (parts, ceil(channels / each), members): a
+ * work-item owns `part` rows of `each` channels. Not responsible for dilation and other kernel sizes (depthwise_tile).
  *
  * A strip is one or two vectors of VEC columns, from its first row to its last one. An input row's vector is loaded once
  * for all the output rows that it is a tap of, whose sums stay in registers and move up by one with each row: a vector of
@@ -13,21 +13,23 @@
  *                      tap row 1 of y
  *                      tap row 0 of y + 1, whose sum begins
  *
+ * Rows above and below the image are read from zeros. In the strips at its sides, columns beyond the image are dropped
+ * from what was loaded.
+ *
  * The last vector of a row ends where the row or the image ends: it computes some pixels again rather than one by one. In
  * rows shorter than a vector a vector reaches into the next row, whose own vector is stored after it; such planes have
- * one part. Where that would leave much of the vectors empty, and input and output rows are of one length, vectors run
- * over the flattened plane instead, tap by tap.
+ * one part.
  *
  * Planes of at most LANES_WIDTH columns fill vectors with channels: VEC planes are transposed in registers into private
- * memory, one vector for each pixel, and the sums back. Nothing between rows is then computed in vain but what a
- * flattened plane has, and scale, bias and weights are found once for VEC channels.
+ * memory, one vector for each pixel and zeros around them, and the sums back. Nothing is then computed in vain, and scale,
+ * bias and weights are found once for VEC channels.
  *
  * The weights carry the scale and sums begin with the bias, so that nothing but bounds follows the products.
  */
 #define COLUMNS_MOST 2
 #define LIVE_MOST 5 /* output rows that an input row is a tap of */
 
-#define LANES_MOST 416 /* vectors of a plane of VEC channels, in the first level cache */
+#define LANES_MOST 448 /* vectors of VEC channels' input and sums, in the first level cache */
 #define LANES_WIDTH 8 /* columns of such a plane at most: wider ones are quicker by strips */
 
 #define EACH_COLUMN(M, k) M(k, 0) M(k, 1)
@@ -39,14 +41,17 @@
 
 /* A channel of a member: where it lies, and what is the same for all of its pixels. */
 typedef struct depthwise_channel {
-    GLOBAL const mts_real *in;  /* tap 0 of pixel 0 */
+    GLOBAL const mts_real *in; /* pixel 0 of the input's image */
+    GLOBAL const mts_real *zeros; /* MTS_ROW_ZEROS of them */
     GLOBAL const mts_real *res; /* pixel 0 */
     GLOBAL const mts_real *mask;
     GLOBAL mts_real *out;
-    mts_u32 h, w, in_row, row, room;
+    mts_u32 in_h, in_w, in_row;
+    mts_u32 top, left; /* rows and columns of taps above and beside pixel 0 */
+    mts_u32 h, w, row, room;
     int has_res, has_mask;
     int is_plain; /* no residual and no slope */
-    int is_flat;  /* vectors run over the flattened plane */
+    int is_usual; /* plain, and paddings are as depthwise_strip says */
     float scale; /* weights are multiplied by it, and sums begin with the bias */
     mts_vec bias, negative, low, high;
     mts_vec inside;      /* 1 where a vector at column 0 lies in the image */
@@ -59,6 +64,7 @@ typedef struct depthwise_channel {
     if (c < columns) {                                                                                       \
         if (stride == 1) {                                                                                   \
             v[c] = mts_vec_load(at + (k) + c * step);                                                        \
+            if (edges > ((k) == size / 2)) v[c] = mts_vec_keep(edge[k][c], v[c]);                            \
             mts_vec_hold(v[c]);                                                                              \
         } else if ((k) % 2 == 0) {                                                                           \
             low[c] = mts_vec_load(at + (k) + 2 * c * step);                                                  \
@@ -69,15 +75,24 @@ typedef struct depthwise_channel {
         } else {                                                                                             \
             v[c] = mts_vec_odd(low[c], high[c]);                                                             \
         }                                                                                                    \
+        if (edges && stride > 1) v[c] = mts_vec_keep(edge[k][c], v[c]);                                      \
     }
+/* Of two columns; a single one has sums of the even and of the odd taps instead, so that fewer products wait in a row. */
+#define LINE_SUM(turn, c) (columns > 1 ? acc[turn][c] : mts_vec_add(acc[turn][0], acc[turn][1]))
 /* The sum of row d is acc[(d + turn) % ring]. */
 #define LINE_FMA(k, d)                                                                                       \
     if ((d) < live && tap - (d) * stride >= 0 && tap - (d) * stride < size) {                                \
         const mts_vec by = w[(tap - (d) * stride) * size + (k)];                                             \
-        const int starts = (k) == 0 && tap == (d) * stride;                                                  \
+        const int begins = tap == (d) * stride;                                                              \
         mts_vec *sum = acc[((d) + turn) % ring];                                                             \
-        sum[0] = mts_vec_fma(v[0], by, starts ? bias : sum[0]);                                              \
-        if (columns > 1) sum[1] = mts_vec_fma(v[1], by, starts ? bias : sum[1]);                             \
+        if (columns > 1) {                                                                                   \
+            sum[0] = mts_vec_fma(v[0], by, begins && (k) == 0 ? bias : sum[0]);                              \
+            sum[1] = mts_vec_fma(v[1], by, begins && (k) == 0 ? bias : sum[1]);                              \
+        } else if (begins && (k) == 1) {                                                                     \
+            sum[1] = mts_vec_mul(v[0], by);                                                                  \
+        } else {                                                                                             \
+            sum[(k) % 2] = mts_vec_fma(v[0], by, begins && (k) == 0 ? bias : sum[(k) % 2]);                  \
+        }                                                                                                    \
     }
 #define LINE_TAP(k)                                                                                          \
     if (k < size) {                                                                                          \
@@ -85,29 +100,30 @@ typedef struct depthwise_channel {
         EACH_COLUMN(LINE_LOAD, k)                                                                            \
         EACH_LIVE(LINE_FMA, k)                                                                               \
     }
+/* inside: the row is one of the image. */
+#define STRIP_LINE(turn, tap, live, inside)                                                                  \
+    depthwise_line((inside) || in_y < p->in_h ? at : p->zeros, step, w, p->bias, edge, acc, turn, tap, live, size, stride, \
+                   columns, edges);                                                                          \
+    at += p->in_row;                                                                                         \
+    in_y++;
 #define STRIP_FIRST(i)                                                                                       \
     if ((i) < size - stride) {                                                                               \
-        depthwise_line(at, step, w, p->bias, acc, 0, i, live, size, stride, columns);                        \
-        at += p->in_row;                                                                                     \
+        STRIP_LINE(0, i, live, 0)                                                                               \
     }
 #define STRIP_PLAIN(turn, c)                                                                                 \
     if (c < columns) {                                                                                       \
-        mts_vec v = mts_vec_min(p->high, mts_vec_max(p->low, acc[(turn) % live][c]));                        \
+        mts_vec v = mts_vec_min(p->high, mts_vec_max(p->low, LINE_SUM((turn) % live, c)));                        \
         if (c == columns - 1) v = mts_vec_keep(inside, v);                                                   \
         mts_vec_store_any(out + c * step, v);                                                                \
     }
-#define STRIP_STORE(turn, c) if (c < columns) depthwise_store(p, acc[(turn) % live][c], inside, pixel + c * step);
+#define STRIP_STORE(turn, c) if (c < columns) depthwise_store(p, LINE_SUM((turn) % live, c), inside, pixel + c * step);
 #define STRIP_NEXT(k, d) if ((d) + 1 < live) { acc[d][0] = acc[(d) + 1][0]; acc[d][1] = acc[(d) + 1][1]; }
 /* An output row, and the next ones as far as `after` of them go. */
 #define STRIP_ROW(after, turn)                                                                               \
     {                                                                                                        \
-        depthwise_line(at, step, w, p->bias, acc, turn, size - stride, 1 + (after), size, stride, columns);  \
-        at += p->in_row;                                                                                     \
-        if (stride > 1) {                                                                                    \
-            depthwise_line(at, step, w, p->bias, acc, turn, size - 1, 1 + (after), size, stride, columns);   \
-            at += p->in_row;                                                                                 \
-        }                                                                                                    \
-        if (plain) {                                                                                         \
+        STRIP_LINE(turn, size - stride, 1 + (after), usual && (after) == live - 1)                           \
+        if (stride > 1) { STRIP_LINE(turn, size - 1, 1 + (after), usual && (after) == live - 1) }            \
+        if (usual) {                                                                                         \
             EACH_COLUMN(STRIP_PLAIN, turn)                                                                   \
         } else {                                                                                             \
             EACH_COLUMN(STRIP_STORE, turn)                                                                   \
@@ -123,16 +139,16 @@ typedef struct depthwise_channel {
     }
 #define PIXEL_TAP(k)                                                                                         \
     if (k < size) {                                                                                          \
-        mts_vec v = at[(k) * in_row];                                                                        \
+        mts_vec v = at[(k) * row];                                                                           \
         mts_vec_hold(v);                                                                                     \
         EACH_LIVE(PIXEL_FMA, k)                                                                              \
     }
-#define PIXEL_FIRST(i) if ((i) < size - stride) depthwise_pixel(at++, in_row, w, p->bias, acc, 0, i, live, size, stride);
+#define PIXEL_FIRST(i) if ((i) < size - stride) depthwise_pixel(at++, row, w, p->bias, acc, 0, i, live, size, stride);
 #define PIXEL_NEXT(k, d) if ((d) + 1 < live) acc[d] = acc[(d) + 1];
 #define PIXEL(after, turn)                                                                                         \
     {                                                                                                        \
-        depthwise_pixel(at++, in_row, w, p->bias, acc, turn, size - stride, 1 + (after), size, stride);                     \
-        if (stride > 1) depthwise_pixel(at++, in_row, w, p->bias, acc, turn, size - 1, 1 + (after), size, stride);          \
+        depthwise_pixel(at++, row, w, p->bias, acc, turn, size - stride, 1 + (after), size, stride);                     \
+        if (stride > 1) depthwise_pixel(at++, row, w, p->bias, acc, turn, size - 1, 1 + (after), size, stride);          \
         *out++ = mts_vec_min(p->high, mts_vec_max(p->low, acc[(turn) % live]));                                                                                          \
     }
 /*
@@ -157,17 +173,6 @@ typedef struct depthwise_channel {
         STEP(0, live - 2)                                                                                    \
     }
 #define DEPTHWISE_WEIGHT(k) w[k] = mts_vec_splat(k < size * size ? mts_load(weight + k) * p->scale : 0.0f);
-#define EACH_VECTOR(M, k) M(k, 0) M(k, 1) M(k, 2) M(k, 3)
-#define FLAT_CLEAR(k, j) if (j < nv) acc[j] = p->bias;
-#define FLAT_FMA(k, j)                                                                                       \
-    if (j < nv)                                                                                              \
-        acc[j] = mts_vec_fma(mts_vec_load(at + (k) % size + j * VEC), w[k], acc[j]);
-#define FLAT_TAP(k)                                                                                          \
-    if (k < size * size) {                                                                                   \
-        EACH_VECTOR(FLAT_FMA, k)                                                                             \
-        if ((k) % size == size - 1) at += p->in_row;                                                         \
-    }
-#define FLAT_PUT(k, j) if (j < nv) sum[j] = acc[j];
 /* clang-format on */
 
 /* What follows the sums, of one vector in all generality. pixel: its first one. */
@@ -182,10 +187,19 @@ INLINE void depthwise_store(const depthwise_channel *p, mts_vec v, mts_vec insid
     }
 }
 
+/* For each column of taps, 1 where what it reads for a vector at `column`, and for one `step` columns on, is in the image. */
+INLINE void depthwise_edges(const depthwise_channel *p, mts_u32 column, mts_u32 step, mts_vec (*edge)[COLUMNS_MOST],
+                            const int size, const int stride) {
+    for (int k = 0; k < size; k++)
+        for (mts_u32 c = 0; c < COLUMNS_MOST; c++)
+            edge[k][c] = mts_vec_between((float)((column + c * step) * (mts_u32)stride + (mts_u32)k) - (float)p->left,
+                                         (float)stride, 0.0f, (float)p->in_w);
+}
+
 /* The taps of an input row: row `tap` of the kernel for the first of `live` output rows. */
-INLINE void depthwise_line(GLOBAL const mts_real *at, mts_u32 step, const mts_vec *w, mts_vec bias, mts_vec (*acc)[COLUMNS_MOST],
-                           const int turn, const int tap, const int live, const int size, const int stride,
-                           const int columns) {
+INLINE void depthwise_line(GLOBAL const mts_real *at, mts_u32 step, const mts_vec *w, mts_vec bias,
+                           const mts_vec (*edge)[COLUMNS_MOST], mts_vec (*acc)[COLUMNS_MOST], const int turn, const int tap,
+                           const int live, const int size, const int stride, const int columns, const int edges) {
     const int ring = (size - 1) / stride + 1;
     mts_vec low[COLUMNS_MOST], high[COLUMNS_MOST];
     EACH_TAP(LINE_TAP)
@@ -193,21 +207,25 @@ INLINE void depthwise_line(GLOBAL const mts_real *at, mts_u32 step, const mts_ve
 
 /*
  * `count` rows from y on of `columns` vectors, the second one `step` columns after the one at `column`. inside: of the
- * last vector. plain: as DEPTHWISE_PLAIN says. An input row is loaded once for all the rows that it is a tap of, whose
- * sums stay in registers.
+ * last vector. An input row is loaded once for all the rows that it is a tap of, whose sums stay in registers.
+ *
+ * usual: sums end with bounds, rows beside the image are read by the first and the last steps only, and the columns of a
+ * kernel's middle are all in the image where the stride is 1. edges: the strip reads columns beside the image, which
+ * depthwise_edges tells: 2, or 1 if that is so for those beside the kernel's middle.
  */
 INLINE void depthwise_strip(const depthwise_channel *p, const mts_vec *w, mts_u32 y, mts_u32 count, mts_u32 column,
-                            mts_u32 step, mts_vec inside, const int size, const int stride, const int columns,
-                            const int plain) {
-    GLOBAL const mts_real *at = p->in + y * (mts_u32)stride * p->in_row + column * (mts_u32)stride;
+                            mts_u32 step, mts_vec inside, const mts_vec (*edge)[COLUMNS_MOST], const int size,
+                            const int stride, const int columns, const int usual, const int edges) {
+    mts_u32 in_y = y * (mts_u32)stride - p->top; /* above the image: more than its rows */
+    GLOBAL const mts_real *at = p->in + ((int)in_y * (int)p->in_row + (int)(column * (mts_u32)stride - p->left));
     GLOBAL mts_real *out = p->out + y * p->row + column;
     const int live = (size - 1) / stride + 1;
-    const mts_u32 last = plain && count + 1 >= (mts_u32)live ? (mts_u32)live - 1 : 0;
+    const mts_u32 last = usual ? (mts_u32)live - 1 : 0;
     mts_u32 pixel = y * p->row + column;
     mts_vec acc[LIVE_MOST + 1][COLUMNS_MOST]; /* the last one is never used */
     EACH_TAP(STRIP_FIRST)
     mts_u32 left = count - last;
-    DEPTHWISE_SLIDE(STRIP_ROW, STRIP_NEXT, plain)
+    DEPTHWISE_SLIDE(STRIP_ROW, STRIP_NEXT, usual)
 }
 
 /* The floats of rows y to end - 1 beyond the image, in rows of a vector at least; pixels beside them follow. */
@@ -217,99 +235,82 @@ INLINE void depthwise_beside(const depthwise_channel *p, mts_u32 y, mts_u32 end)
             mts_vec_store_any(p->out + y * p->row + mts_least(x, p->row - VEC), mts_vec_splat(0.0f));
 }
 
+/* Whether so many rows can be a usual strip. */
+INLINE int depthwise_is_usual(const depthwise_channel *p, mts_u32 count, const int size, const int stride) {
+    return p->is_usual && count + 1 >= (mts_u32)((size - 1) / stride + 1);
+}
+
 /* The same of rows of one vector, which in rows shorter than it reaches into the next one, stored later. */
-INLINE void depthwise_narrow(const depthwise_channel *p, const mts_vec *w, mts_u32 y, mts_u32 end, const int size,
-                             const int stride) {
+INLINE void depthwise_narrow(const depthwise_channel *p, const mts_vec *w, const mts_vec (*edge)[COLUMNS_MOST],
+                             mts_u32 y, mts_u32 end, const int size, const int stride) {
     /* rows whose vector ends in the plane */
-    const mts_u32 whole = p->is_plain && p->room >= VEC ? mts_least(end, (p->room - VEC) / p->row + 1) : 0;
+    const mts_u32 whole = p->room >= VEC ? mts_least(end, (p->room - VEC) / p->row + 1) : 0;
     if (p->row > VEC) depthwise_beside(p, y, end);
-    if (y < whole) {
-        depthwise_strip(p, w, y, whole - y, 0, VEC, p->inside, size, stride, 1, 1);
+    if (y < whole && depthwise_is_usual(p, whole - y, size, stride)) {
+        depthwise_strip(p, w, y, whole - y, 0, VEC, p->inside, edge, size, stride, 1, 1, 1);
         y = whole;
     }
-    if (y < end) depthwise_strip(p, w, y, end - y, 0, VEC, p->inside, size, stride, 1, 0);
+    if (y < end) depthwise_strip(p, w, y, end - y, 0, VEC, p->inside, edge, size, stride, 1, 0, 2);
 }
 
 /* All columns of rows y to end - 1. The last vector ends with the row, or else with the image. */
-INLINE void depthwise_across(const depthwise_channel *p, const mts_vec *w, mts_u32 y, mts_u32 end, const int size,
-                             const int stride) {
+INLINE void depthwise_across(const depthwise_channel *p, const mts_vec *w, const mts_vec (*first)[COLUMNS_MOST],
+                             mts_u32 y, mts_u32 end, const int size, const int stride) {
     const mts_vec all = mts_vec_splat(1.0f);
     const int by_row = (p->row + VEC - 1) / VEC == (p->w + VEC - 1) / VEC;
     const mts_vec inside = by_row ? p->inside_last : all;
     const mts_u32 width = by_row ? p->row : p->w, count = end - y;
+    const int usual = depthwise_is_usual(p, count, size, stride);
+    mts_vec edge[LIVE_MOST][COLUMNS_MOST];
     mts_u32 x = 0;
     if (p->w <= VEC) {
-        depthwise_narrow(p, w, y, end, size, stride);
+        depthwise_narrow(p, w, first, y, end, size, stride);
         return;
     }
     if (!by_row) depthwise_beside(p, y, end);
-    for (; p->is_plain && x + VEC < width; x += 2 * VEC)
-        depthwise_strip(p, w, y, count, x, mts_least(VEC, width - VEC - x), x + 2 * VEC < width ? all : inside, size,
-                        stride, 2, 1);
+    for (; usual && x + VEC < width; x += 2 * VEC) {
+        const mts_u32 step = mts_least(VEC, width - VEC - x), after = x + step + VEC; /* the strip's end */
+        const mts_vec in = x + 2 * VEC < width ? all : inside;
+        if (x * (mts_u32)stride < p->left || (after - 1) * (mts_u32)stride + (mts_u32)size > p->in_w + p->left) {
+            depthwise_edges(p, x, step, edge, size, stride);
+            depthwise_strip(p, w, y, count, x, step, in, edge, size, stride, 2, 1, 1);
+        } else {
+            depthwise_strip(p, w, y, count, x, step, in, edge, size, stride, 2, 1, 0);
+        }
+    }
     for (; x < width; x += VEC) {
         const mts_vec in = x + VEC < width ? all : inside;
-        if (p->is_plain) {
-            depthwise_strip(p, w, y, count, mts_least(x, width - VEC), VEC, in, size, stride, 1, 1);
+        const mts_u32 column = mts_least(x, width - VEC);
+        depthwise_edges(p, column, VEC, edge, size, stride);
+        if (usual) {
+            depthwise_strip(p, w, y, count, column, VEC, in, edge, size, stride, 1, 1, 1);
         } else {
-            depthwise_strip(p, w, y, count, mts_least(x, width - VEC), VEC, in, size, stride, 1, 0);
+            depthwise_strip(p, w, y, count, column, VEC, in, edge, size, stride, 1, 0, 2);
         }
     }
 }
 
-/* nv vectors of the flattened plane from `pixel` on. */
-INLINE void depthwise_flat(const depthwise_channel *p, const mts_vec *w, mts_u32 pixel, const int size, const int nv) {
-    GLOBAL const mts_real *at = p->in + pixel;
-    mts_vec acc[4], sum[4];
-    EACH_VECTOR(FLAT_CLEAR, 0)
-    EACH_WEIGHT(FLAT_TAP)
-    EACH_VECTOR(FLAT_PUT, 0)
-    for (int j = 0; j < nv; j++) {
-        const mts_u32 at = pixel + (mts_u32)j * VEC;
-        depthwise_store(p, sum[j], p->has_mask ? mts_vec_load(p->mask + at) : mts_vec_splat(1.0f), at);
-    }
-}
-
-INLINE void depthwise_plane(const depthwise_channel *p, const mts_vec *w, const int size) {
-    mts_u32 pixel = 0;
-    for (; pixel + 3 * VEC < p->room; pixel += 4 * VEC) depthwise_flat(p, w, pixel, size, 4);
-    for (; pixel < p->room; pixel += VEC) depthwise_flat(p, w, pixel, size, 1);
-    if (!p->has_mask) mts_zero(p->out + p->h * p->row, p->room - p->h * p->row);
-}
-
-/* Whether vectors of the flattened plane are fewer than two thirds of those of its rows. */
-INLINE int depthwise_is_flat(const depthwise_channel *p) {
-    const mts_u32 across = (p->w + VEC - 1) / VEC;
-    return p->room / VEC * 3 <= p->h * across * 2;
-}
-
-INLINE void depthwise_down(const depthwise_channel *p, GLOBAL const mts_real *weight, mts_u32 first, mts_u32 end,
-                           const int size, const int stride) {
+INLINE void depthwise_down(const depthwise_channel *p, GLOBAL const mts_real *weight, const mts_vec (*edge)[COLUMNS_MOST],
+                           mts_u32 first, mts_u32 end, const int size, const int stride) {
     mts_vec w[25];
     EACH_WEIGHT(DEPTHWISE_WEIGHT)
-    if (stride == 1 && p->is_flat) {
-        depthwise_plane(p, w, size);
-    } else {
-        depthwise_across(p, w, first, end, size, stride);
-    }
+    depthwise_across(p, w, edge, first, end, size, stride);
 }
 
-/* One function a shape, with its own copy of what no store may change: its values stay in registers. */
-OUTLINE void depthwise_down_3(const depthwise_channel *p, GLOBAL const mts_real *weight, mts_u32 first, mts_u32 end) {
-    const depthwise_channel own = *p;
-    depthwise_down(&own, weight, first, end, 3, 1);
-}
-OUTLINE void depthwise_down_3_by_2(const depthwise_channel *p, GLOBAL const mts_real *weight, mts_u32 first, mts_u32 end) {
-    const depthwise_channel own = *p;
-    depthwise_down(&own, weight, first, end, 3, 2);
-}
-OUTLINE void depthwise_down_5(const depthwise_channel *p, GLOBAL const mts_real *weight, mts_u32 first, mts_u32 end) {
-    const depthwise_channel own = *p;
-    depthwise_down(&own, weight, first, end, 5, 1);
-}
-OUTLINE void depthwise_down_5_by_2(const depthwise_channel *p, GLOBAL const mts_real *weight, mts_u32 first, mts_u32 end) {
-    const depthwise_channel own = *p;
-    depthwise_down(&own, weight, first, end, 5, 2);
-}
+/*
+ * One function a shape, with its own copy of what no store may change: its values stay in registers. edge: of the first
+ * vector of a row.
+ */
+#define DOWN_OF(name, size, stride)                                                                          \
+    OUTLINE void depthwise_down_##name(const depthwise_channel *p, GLOBAL const mts_real *weight,            \
+                                       const mts_vec (*edge)[COLUMNS_MOST], mts_u32 first, mts_u32 end) {    \
+        const depthwise_channel own = *p;                                                                    \
+        depthwise_down(&own, weight, edge, first, end, size, stride);                                        \
+    }
+DOWN_OF(3, 3, 1)
+DOWN_OF(3_by_2, 3, 2)
+DOWN_OF(5, 5, 1)
+DOWN_OF(5_by_2, 5, 2)
 
 /* The zeros behind the plane. */
 INLINE void depthwise_behind(const depthwise_channel *p, GLOBAL const mts_epilogue_params *e, mts_u32 channel) {
@@ -353,13 +354,41 @@ INLINE void depthwise_finish(const depthwise_channel *p, GLOBAL const mts_epilog
 #if defined(MTS_SHUFFLE) && VEC >= 8
 /* ---- lanes are channels ---- */
 
-/* VEC channels, `count` floats of each from `at` on, `pitch` apart, as one vector for each position. */
-OUTLINE void depthwise_gather(GLOBAL const mts_real *at, mts_u32 pitch, mts_u32 count, mts_vec *to) {
-    for (mts_u32 i = 0; i < count; i += VEC, to += VEC) {
+/* The image of VEC channels without its borders, as vectors of them. */
+typedef struct depthwise_plane {
+    mts_u32 rows, row; /* of taps, with what lies around the image */
+    mts_u32 h;         /* rows of the image that taps meet */
+} depthwise_plane;
+
+INLINE depthwise_plane depthwise_plane_of(const depthwise_channel *p, mts_u32 size, mts_u32 stride) {
+    depthwise_plane plane;
+    plane.rows = (p->h - 1) * stride + size;
+    plane.row = (p->w - 1) * stride + size;
+    if (plane.row < p->left + p->in_w) plane.row = p->left + p->in_w;
+    plane.h = plane.rows > p->top ? mts_least(plane.rows - p->top, p->in_h) : 0;
+    return plane;
+}
+
+/* VEC channels' images, `pitch` apart, as one vector for each pixel, among the zeros of `to`. */
+OUTLINE void depthwise_gather(const depthwise_channel *p, const depthwise_plane *plane, GLOBAL const mts_real *at,
+                              mts_u32 pitch, mts_vec *to) {
+    const mts_u32 count = plane->h > 0 ? (plane->h - 1) * p->in_row + p->in_w : 0;
+    mts_u32 x = 0;
+    to += p->top * plane->row + p->left;
+    for (mts_u32 i = 0; i < count; i += VEC) {
+        const mts_u32 some = mts_least(VEC, count - i);
         mts_vec v[VEC];
         UNROLL for (mts_u32 l = 0; l < VEC; l++) v[l] = mts_vec_load(at + l * pitch + i);
         mts_vec_transpose(v);
-        UNROLL for (mts_u32 l = 0; l < VEC; l++) to[l] = v[l];
+        for (mts_u32 l = 0; l < some; l++) {
+            if (x < p->in_w) *to = v[l];
+            to++;
+            if (++x == p->in_row) {
+                to += plane->row;
+                to -= x;
+                x = 0;
+            }
+        }
     }
 }
 
@@ -380,17 +409,17 @@ OUTLINE void depthwise_scatter(const mts_vec *from, mts_u32 count, GLOBAL mts_re
 }
 
 /* The products of a column of taps, column `tap` of the kernel for the first of `live` pixels. */
-INLINE void depthwise_pixel(const mts_vec *at, mts_u32 in_row, const mts_vec *w, mts_vec bias, mts_vec *acc,
+INLINE void depthwise_pixel(const mts_vec *at, mts_u32 row, const mts_vec *w, mts_vec bias, mts_vec *acc,
                             const int turn, const int tap, const int live, const int size, const int stride) {
     const int ring = (size - 1) / stride + 1;
     EACH_TAP(PIXEL_TAP)
 }
 
-/* `count` pixels side by side. */
-INLINE void depthwise_pixels(const depthwise_channel *p, const mts_vec *w, const mts_vec *at, mts_vec *out,
+/* `count` pixels side by side, of rows of `row` input vectors. */
+INLINE void depthwise_pixels(const depthwise_channel *p, const mts_vec *w, const mts_vec *at, mts_u32 row, mts_vec *out,
                              mts_u32 count, const int size, const int stride) {
     const int live = (size - 1) / stride + 1;
-    const mts_u32 in_row = p->in_row, last = count + 1 >= (mts_u32)live ? (mts_u32)live - 1 : 0;
+    const mts_u32 last = count + 1 >= (mts_u32)live ? (mts_u32)live - 1 : 0;
     mts_vec acc[LIVE_MOST + 1];
     EACH_TAP(PIXEL_FIRST)
     mts_u32 left = count - last;
@@ -418,85 +447,73 @@ INLINE void depthwise_weights(GLOBAL const mts_real *weight, mts_u32 left, mts_v
     }
 }
 
-INLINE void depthwise_lanes(const depthwise_channel *p, const mts_vec *w, mts_vec scale, mts_vec *t, mts_u32 lead, const int size,
-                            const int stride) {
-    mts_vec by[25];
+/* The sums of a plane, from t to behind it. */
+INLINE void depthwise_lanes(const depthwise_channel *p, const depthwise_plane *plane, const mts_vec *w, mts_vec scale,
+                            mts_vec *t, const int size, const int stride) {
+    mts_vec by[25], *sum = t + plane->rows * plane->row;
     UNROLL for (int k = 0; k < size * size; k++) by[k] = mts_vec_mul(w[k], scale);
-    if (stride == 1) { /* what lies between the rows is computed with them */
-        depthwise_pixels(p, by, t + lead, t, (p->h - 1) * p->row + p->w, size, 1);
-    } else {
-        for (mts_u32 y = 0; y < p->h; y++)
-            depthwise_pixels(p, by, t + lead + y * (mts_u32)stride * p->in_row, t + y * p->row, p->w, size, stride);
+    for (mts_u32 y = 0; y < p->h; y++) {
+        depthwise_pixels(p, by, t + y * (mts_u32)stride * plane->row, plane->row, sum + y * p->row, p->w, size, stride);
+        for (mts_u32 x = p->w; x < p->row; x++) sum[y * p->row + x] = mts_vec_splat(0.0f);
     }
-    for (mts_u32 y = 0; y < p->h; y++)
-        for (mts_u32 x = p->w; x < p->row; x++) t[y * p->row + x] = mts_vec_splat(0.0f);
-    for (mts_u32 i = p->h * p->row; i < p->room; i++) t[i] = mts_vec_splat(0.0f);
+    for (mts_u32 i = p->h * p->row; i < p->room; i++) sum[i] = mts_vec_splat(0.0f);
 }
-OUTLINE void depthwise_lanes_3(const depthwise_channel *p, const mts_vec *w, mts_vec scale, mts_vec *t, mts_u32 lead) {
-    const depthwise_channel own = *p;
-    depthwise_lanes(&own, w, scale, t, lead, 3, 1);
-}
-OUTLINE void depthwise_lanes_3_by_2(const depthwise_channel *p, const mts_vec *w, mts_vec scale, mts_vec *t, mts_u32 lead) {
-    const depthwise_channel own = *p;
-    depthwise_lanes(&own, w, scale, t, lead, 3, 2);
-}
-OUTLINE void depthwise_lanes_5(const depthwise_channel *p, const mts_vec *w, mts_vec scale, mts_vec *t, mts_u32 lead) {
-    const depthwise_channel own = *p;
-    depthwise_lanes(&own, w, scale, t, lead, 5, 1);
-}
-OUTLINE void depthwise_lanes_5_by_2(const depthwise_channel *p, const mts_vec *w, mts_vec scale, mts_vec *t, mts_u32 lead) {
-    const depthwise_channel own = *p;
-    depthwise_lanes(&own, w, scale, t, lead, 5, 2);
-}
+#define LANES_OF(name, size, stride)                                                                         \
+    OUTLINE void depthwise_lanes_##name(const depthwise_channel *p, const depthwise_plane *plane, const mts_vec *w,      \
+                                        mts_vec scale, mts_vec *t) {                                         \
+        const depthwise_channel own = *p;                                                                    \
+        const depthwise_plane image = *plane;                                                                \
+        depthwise_lanes(&own, &image, w, scale, t, size, stride);                                            \
+    }
+LANES_OF(3, 3, 1)
+LANES_OF(3_by_2, 3, 2)
+LANES_OF(5, 5, 1)
+LANES_OF(5_by_2, 5, 2)
 
-/* Floats of a channel's input that lanes read, from an aligned one on, `lead` before tap 0 of pixel 0. */
-INLINE mts_u32 depthwise_reach(GLOBAL const mts_depthwise_rows_params *job) {
-    return ((job->h - 1) * job->stride + job->size - 1) * job->in_row + (job->w - 1) * job->stride + job->size;
-}
-
-/* VEC channels from c on, but for functions that are not simple. */
-INLINE void depthwise_group(depthwise_channel *p, GLOBAL const mts_depthwise_rows_params *job,
-                            GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params, mts_u32 c) {
+/* VEC channels from c on, but for functions that are not simple. t: zeros around the image, and space for it and sums. */
+INLINE void depthwise_group(depthwise_channel *p, const depthwise_plane *plane, GLOBAL const mts_depthwise_rows_params *job,
+                            GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params, mts_u32 c,
+                            mts_vec *t) {
     GLOBAL const mts_epilogue_params *e = &job->epilogue;
-    const mts_u32 taps = job->size * job->size, lead = job->in % VEC;
-    mts_vec w[25], t[LANES_MOST];
+    const mts_u32 taps = job->size * job->size;
+    mts_vec w[25];
     if (job->size == 3)
         depthwise_weights(pool + job->weight + c * taps, (job->channels - c) * taps, w, 3);
     else
         depthwise_weights(pool + job->weight + c * taps, (job->channels - c) * taps, w, 5);
     const mts_vec scale = e->scale == MTS_PARAM_NONE ? mts_vec_splat(1.0f) : mts_vec_load(pool + (e->scale + c));
     p->bias = e->bias == MTS_PARAM_NONE ? mts_vec_splat(0.0f) : mts_vec_load(pool + (e->bias + c));
-    depthwise_gather(act + (job->in - lead + c * job->in_pitch), job->in_pitch, lead + depthwise_reach(job), t);
+    depthwise_gather(p, plane, act + (job->in + c * job->in_pitch), job->in_pitch, t);
     if (job->size == 3 && job->stride == 1) {
-        depthwise_lanes_3(p, w, scale, t, lead);
+        depthwise_lanes_3(p, plane, w, scale, t);
     } else if (job->size == 3) {
-        depthwise_lanes_3_by_2(p, w, scale, t, lead);
+        depthwise_lanes_3_by_2(p, plane, w, scale, t);
     } else if (job->stride == 1) {
-        depthwise_lanes_5(p, w, scale, t, lead);
+        depthwise_lanes_5(p, plane, w, scale, t);
     } else {
-        depthwise_lanes_5_by_2(p, w, scale, t, lead);
+        depthwise_lanes_5_by_2(p, plane, w, scale, t);
     }
-    depthwise_scatter(t, p->room, act + e->out, e->out_pitch, e->gap, params + e->index + c);
+    depthwise_scatter(t + plane->rows * plane->row, p->room, act + e->out, e->out_pitch, e->gap, params + e->index + c);
 }
 
-/*
- * Whether a work-item computes channels c to stop - 1 of whole planes by groups. Sums are written over the input, so a row
- * of them may not be longer than the rows of input that were read for it.
- */
-INLINE int depthwise_by_groups(const depthwise_channel *p, GLOBAL const mts_depthwise_rows_params *job, mts_u32 c,
-                               mts_u32 stop) {
+/* Whether a work-item computes channels c to stop - 1 of whole planes by groups. */
+INLINE int depthwise_by_groups(const depthwise_channel *p, const depthwise_plane *plane,
+                               GLOBAL const mts_depthwise_rows_params *job, mts_u32 c, mts_u32 stop) {
     return p->w <= LANES_WIDTH && p->is_plain && job->multiplier == 1 && job->part >= job->h && c + VEC <= stop &&
-           p->row <= job->stride * job->in_row &&
-           depthwise_reach(job) + 2 * VEC <= LANES_MOST && p->room <= LANES_MOST;
+           p->room <= LANES_MOST && plane->rows <= LANES_MOST && plane->row <= LANES_MOST &&
+           plane->rows * plane->row + p->room + VEC <= LANES_MOST;
 }
 
 /* The last group begins among the channels of the one before rather than have fewer. */
-INLINE void depthwise_groups(depthwise_channel *p, GLOBAL const mts_depthwise_rows_params *job, GLOBAL mts_real *act,
-                             GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params, mts_u32 c, mts_u32 stop) {
+INLINE void depthwise_groups(depthwise_channel *p, const depthwise_plane *plane, GLOBAL const mts_depthwise_rows_params *job,
+                             GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params, mts_u32 c,
+                             mts_u32 stop) {
     GLOBAL const mts_epilogue_params *e = &job->epilogue;
+    mts_vec t[LANES_MOST];
+    for (mts_u32 i = 0; i < plane->rows * plane->row; i++) t[i] = mts_vec_splat(0.0f);
     for (; c < stop; c += VEC) {
         const mts_u32 first = mts_least(c, stop - VEC);
-        depthwise_group(p, job, act, pool, params, first);
+        depthwise_group(p, plane, job, act, pool, params, first, t);
         for (mts_u32 i = first; i < first + VEC; i++) {
             const mts_u32 channel = params[e->index + i];
             p->out = act + e->out + channel * e->out_pitch;
@@ -516,27 +533,36 @@ KERNEL void depthwise_rows__f32_planar(MTS_ARGS) {
     const mts_u32 stop = mts_least(job->channels, c + job->each);
     depthwise_channel p;
     if (begin >= job->h) return;
+    p.zeros = act + job->zeros;
+    p.in_h = job->in_h;
+    p.in_w = job->in_w;
+    p.in_row = job->in_row;
+    p.top = job->top;
+    p.left = job->left;
     p.h = job->h;
     p.w = job->w;
-    p.in_row = job->in_row;
     p.row = job->row;
     p.room = job->room;
     p.has_mask = job->mask != MTS_PARAM_NONE;
     p.mask = pool + (p.has_mask ? job->mask : 0);
     p.has_res = e->res != MTS_PARAM_NONE;
     p.is_plain = !p.has_res && !mts_fn_bends(e->fn);
+    p.is_usual = p.is_plain && p.top + job->stride <= job->size && (p.h - 1) * job->stride < p.top + p.in_h &&
+                 (job->stride > 1 || (p.left == job->size / 2 && p.w <= p.in_w));
     p.low = mts_vec_splat(mts_fn_low(e->fn, e->a, e->b));
     p.high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     p.inside = mts_vec_between(0.0f, 1.0f, 0.0f, (float)p.w);
     p.inside_last = mts_vec_between(p.row < VEC ? 0.0f : (float)(p.row - VEC), 1.0f, 0.0f, (float)p.w);
-    p.is_flat = depthwise_is_flat(&p) && begin == 0 && end == p.h;
 
 #if defined(MTS_SHUFFLE) && VEC >= 8
-    if (depthwise_by_groups(&p, job, c, stop)) {
-        depthwise_groups(&p, job, act, pool, params, c, stop);
+    const depthwise_plane plane = depthwise_plane_of(&p, job->size, job->stride);
+    if (depthwise_by_groups(&p, &plane, job, c, stop)) {
+        depthwise_groups(&p, &plane, job, act, pool, params, c, stop);
         return;
     }
 #endif
+    mts_vec edge[LIVE_MOST][COLUMNS_MOST];
+    depthwise_edges(&p, 0, VEC, edge, (int)job->size, (int)job->stride);
     for (; c < stop; c++) {
         const mts_u32 channel = params[e->index + c];
         GLOBAL const mts_real *weight = pool + job->weight + c * job->size * job->size;
@@ -548,13 +574,13 @@ KERNEL void depthwise_rows__f32_planar(MTS_ARGS) {
         p.negative = mts_vec_splat(e->slope == MTS_PARAM_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + (e->slope + c)));
         depthwise_border(&p, e, channel, begin == 0, end == p.h);
         if (job->size == 3 && job->stride == 1) {
-            depthwise_down_3(&p, weight, begin, end);
+            depthwise_down_3(&p, weight, edge, begin, end);
         } else if (job->size == 3) {
-            depthwise_down_3_by_2(&p, weight, begin, end);
+            depthwise_down_3_by_2(&p, weight, edge, begin, end);
         } else if (job->stride == 1) {
-            depthwise_down_5(&p, weight, begin, end);
+            depthwise_down_5(&p, weight, edge, begin, end);
         } else {
-            depthwise_down_5_by_2(&p, weight, begin, end);
+            depthwise_down_5_by_2(&p, weight, edge, begin, end);
         }
         depthwise_finish(&p, e, begin * p.row, end == p.h ? p.room : end * p.row);
     }

@@ -447,15 +447,15 @@ const char *mts_reference_depthwise_tile__f32_planar(const mts_reference_call *c
 static const char *check_depthwise_rows(const mts_reference_call *call, const mts_depthwise_rows_params *r)
 {
     if (r->multiplier == 0 || r->each == 0 || r->part == 0 || (r->size != 3 && r->size != 5) ||
-        (r->stride != 1 && r->stride != 2) || r->w > r->row || (r->stride == 1 && r->in_row != r->row) ||
-        (uint64_t)r->h * r->row > r->room) {
+        (r->stride != 1 && r->stride != 2) || r->w > r->row || r->top >= r->size || r->left >= r->size ||
+        r->in_w > r->in_row || (uint64_t)r->h * r->row > r->room) {
         return "the shape is not one of depthwise_rows";
     }
     const uint64_t inputs = ((uint64_t)r->channels + r->multiplier - 1) / r->multiplier;
-    const uint64_t rows = (uint64_t)(r->h - 1) * r->stride + r->size - 1;
-    const uint64_t columns = (uint64_t)(r->w - 1) * r->stride + r->size;
-    if (r->h == 0 || r->w == 0 || inputs == 0 ||
-        !mts_reference_in_act(call, r->in, (inputs - 1) * r->in_pitch + rows * r->in_row + columns)) {
+    if (r->h == 0 || r->w == 0 || r->in_h == 0 || r->in_w == 0 || inputs == 0 ||
+        !mts_reference_in_act(call, r->zeros, MTS_ROW_ZEROS) ||
+        !mts_reference_in_act(call, r->in,
+                              (inputs - 1) * r->in_pitch + (uint64_t)(r->in_h - 1) * r->in_row + r->in_w)) {
         return "the input leaves the arena";
     }
     if (!mts_reference_in_pool(call, r->weight, (uint64_t)r->channels * r->size * r->size) ||
@@ -474,9 +474,11 @@ static void depthwise_row(const mts_reference_call *call, const mts_depthwise_ro
     for (uint32_t i = 0; i < count; i++) {
         sums[i] = 0.0;
         for (uint32_t k = 0; k < r->size * r->size; k++) {
-            const uint64_t row = (uint64_t)y * r->stride + k / r->size;
-            const uint64_t column = (uint64_t)(first + i) * r->stride + k % r->size;
-            sums[i] += (double)weight[k] * (double)plane[row * r->in_row + column];
+            const int64_t row = (int64_t)y * r->stride + k / r->size - r->top;
+            const int64_t column = (int64_t)(first + i) * r->stride + k % r->size - r->left;
+            if (row >= 0 && row < r->in_h && column >= 0 && column < r->in_w) {
+                sums[i] += (double)weight[k] * (double)plane[row * r->in_row + column];
+            }
         }
     }
 }

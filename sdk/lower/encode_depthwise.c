@@ -16,6 +16,9 @@ enum {
     NARROW = 8,         /* columns of planes that depthwise_rows computes by groups of a vector's channels */
 };
 
+_Static_assert(MTS_PLAN_ZEROS >= MTS_ROW_ZEROS && MTS_PLAN_ZEROS % MTS_PLAN_ALIGN == 0,
+               "what a plan keeps for depthwise_rows");
+
 /* Kernel parameters of all images, and the extent of the grid. */
 typedef struct grid {
     mts_param_list list;
@@ -116,18 +119,24 @@ static mts_status add_rows(grid *g, uint32_t member, uint32_t pixels)
     mts_conv_site_mask(&site, l);
     const uint32_t conversion = l->plan->members[member].input_conversion;
     const mts_conversion *copy = conversion != MTS_NONE ? &l->plan->conversions[conversion] : NULL;
-    const uint32_t above = (uint32_t)site.conv->pad[0] - (copy ? copy->top : 0);
-    const uint32_t before = (uint32_t)site.conv->pad[1] - (copy ? copy->left : 0);
+    const mts_shape *image = &l->stitched->values[site.member->inputs[0]].shape;
+    const uint32_t inside = copy ? copy->top * site.in_row + copy->left : 0; /* a copy has a border */
     mts_depthwise_rows_params params = {.channels = site.channels,
                                         .multiplier = site.channels / site.in_channels,
                                         .in_pitch = site.in_pitch,
                                         .in_row = site.in_row,
+                                        .in_h = (uint32_t)image->dims[2],
+                                        .in_w = (uint32_t)image->dims[3],
+                                        .zeros = (uint32_t)l->plan->zeros,
                                         .size = site.conv->kernel[0],
                                         .stride = site.conv->stride[0],
+                                        .top = (uint32_t)site.conv->pad[0],
+                                        .left = (uint32_t)site.conv->pad[1],
                                         .h = site.out->dims[4],
                                         .w = site.out->dims[5],
                                         .row = site.row,
-                                        .room = site.pixels,
+                                        .room = site.mask == MTS_PARAM_NONE ? site.out->pitch - site.out->gap
+                                                                            : site.pixels,
                                         .mask = site.mask};
     params.weight = mts_weights_dense(&l->pool, mts_member_operand(l->stitched, site.member, 1),
                                       mts_encode_owner(l, site.member));
@@ -135,10 +144,9 @@ static mts_status add_rows(grid *g, uint32_t member, uint32_t pixels)
     count(g, &site, (params.h + params.part - 1) / params.part,
           (site.channels + params.each - 1) / params.each);
     mts_status status = MTS_STATUS_OK;
-    for (uint32_t image = 0; status == MTS_STATUS_OK && image < site.images; image++) {
-        /* unsigned: `above` and `before` are below zero where a copy's border is larger than the padding */
-        params.in = site.in + image * site.in_channels * site.in_pitch - above * site.in_row - before;
-        params.epilogue = mts_conv_epilogue(l, &site, image, 0);
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < site.images; i++) {
+        params.in = site.in + i * site.in_channels * site.in_pitch + inside;
+        params.epilogue = mts_conv_epilogue(l, &site, i, 0);
         status = mts_param_list_add(&g->list, &params, mts_encode_task_mask(l, member));
     }
     return status;

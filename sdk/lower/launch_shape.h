@@ -18,7 +18,7 @@ void mts_launch_over_planes(const mts_device_info *device, uint32_t pitch, uint6
 /* Halves the work-groups of a launch until its kernel takes them: some devices build a kernel for fewer
  * work-items than they advertise. by_group: global[0] counts work-groups, and shrinks too. */
 void mts_launch_fit(mts_launch *launch, bool by_group);
-/* Whether a device takes depthwise_rows where it can, see mts_plan_request.strided_rows. */
+/* Whether a device takes depthwise_rows where it can, see mts_plan_request.depthwise_rows. */
 bool mts_launch_by_rows(const mts_device_info *device);
 /* VEC: floats of a work-item's vectors. */
 uint32_t mts_launch_vector(const mts_device_info *device);

@@ -14,7 +14,7 @@ typedef struct cell {
     uint32_t row;                                      /* of a root: row length of the class */
     bool tied;                                         /* is an operand of a convolution by tiles */
     uint32_t pad_top, pad_bottom, pad_left, pad_right; /* border that its convolutions reach into */
-    uint32_t beyond; /* floats behind it that strided rows may read, see mts_depthwise_rows_params */
+    uint32_t beyond; /* floats behind it that rows by 2 may read, see mts_depthwise_rows_params */
 } cell;
 
 typedef struct layouter {
@@ -24,7 +24,7 @@ typedef struct layouter {
     bool *forced; /* per svalue: must be dense */
     mts_place *places;
     const uint8_t *inputs;
-    bool strided_rows, byte_products;
+    bool depthwise_rows, byte_products;
     mts_error *error;
 } layouter;
 
@@ -204,13 +204,13 @@ static bool by_pixels(const mts_member_plan *how)
            how->variant == MTS_VARIANT_BYTES;
 }
 
-/* Whether a member reads its strided input where it lies. */
-static bool reads_strided(const layouter *l, const mts_member *member)
+/* Whether a member reads its input's image where it lies, in rows of any length. */
+static bool reads_rows(const layouter *l, const mts_member *member)
 {
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
     const mts_member_plan *how = &l->plan->members[member - l->stitched->members];
-    return l->strided_rows && how->variant == MTS_VARIANT_DEPTHWISE && conv->stride[0] == 2 &&
-           mts_plan_by_rows(conv) && !l->forced[member->inputs[0]];
+    return l->depthwise_rows && how->variant == MTS_VARIANT_DEPTHWISE && mts_plan_by_rows(conv) &&
+           !l->forced[member->inputs[0]];
 }
 
 static bool reads_native(const layouter *l, const mts_member *member)
@@ -220,7 +220,7 @@ static bool reads_native(const layouter *l, const mts_member *member)
         return false; /* it reads codes */
     }
     return (conv->stride[0] == 1 && conv->stride[1] == 1 && !l->forced[member->inputs[0]]) ||
-           reads_strided(l, member);
+           reads_rows(l, member);
 }
 
 /* Operators whose launch states the output in other dimensions than the value has, so that it must be dense.
@@ -272,8 +272,8 @@ static void form_classes(layouter *l)
             continue;
         }
         need_row(l, member->output, (uint32_t)value_shape(l, member->output)->dims[3]);
-        if (reads_strided(l, member)) {
-            need_native_border(l, member);
+        if (reads_rows(l, member)) {
+            need_row(l, member->inputs[0], (uint32_t)value_shape(l, member->inputs[0])->dims[3]);
             l->cells[member->output].tied = true;
             l->cells[member->inputs[0]].tied = true;
         } else if (how->input_conversion == MTS_NONE) {
@@ -335,7 +335,7 @@ static void reach_beyond(layouter *l)
     const mts_stitched *s = l->stitched;
     for (uint32_t m = 0; m < s->member_count; m++) {
         const mts_member *member = &s->members[m];
-        if (reads_strided(l, member)) {
+        if (reads_rows(l, member)) {
             uint32_t plane = 0;
             cell *in = &l->cells[mts_place_root(l->places, member->inputs[0], &plane)];
             in->beyond = larger(in->beyond, 2 * l->cells[find_root(l->cells, member->output)].row);
@@ -394,7 +394,12 @@ static mts_status add_padded(layouter *l, uint32_t value, uint32_t *index)
     }
     s.gap = (uint32_t)gap;
     s.tail = s.gap;
-    return add_storage(l, &s, gap + round_up((uint64_t)s.dims[4] * s.row), overrun(s.row) + c->beyond, index);
+    /* the last row's vector ends in its plane, also where a row is shorter than a vector */
+    const uint64_t rows = s.dims[4] > 0 ? s.dims[4] - 1 : 0;
+    const uint64_t pixels = round_up((uint64_t)s.dims[4] * s.row),
+                   vectors = round_up(rows * s.row + MTS_PLAN_ALIGN);
+    const bool by_rows = l->depthwise_rows && vectors > pixels;
+    return add_storage(l, &s, gap + (by_rows ? vectors : pixels), overrun(s.row) + c->beyond, index);
 }
 
 static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
@@ -562,7 +567,7 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
     layouter l = {.plan = plan,
                   .stitched = s,
                   .inputs = request->inputs,
-                  .strided_rows = request->strided_rows,
+                  .depthwise_rows = request->depthwise_rows,
                   .byte_products = request->byte_products,
                   .error = error};
     const size_t conversions = mts_layout_conversions_most(s);

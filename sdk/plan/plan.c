@@ -228,8 +228,9 @@ static mts_status place(planner *p)
 {
     mts_plan *plan = p->plan;
     plan->input_floats = place_region(plan, MTS_REGION_INPUT, 0);
-    const uint64_t begin = place_region(plan, MTS_REGION_OUTPUT, plan->input_floats);
-    plan->output_floats = begin - plan->input_floats;
+    plan->zeros = place_region(plan, MTS_REGION_OUTPUT, plan->input_floats);
+    plan->output_floats = plan->zeros - plan->input_floats;
+    const uint64_t begin = plan->zeros + (p->request->depthwise_rows ? MTS_PLAN_ZEROS : 0);
     mts_span *spans = mts_arena_zero(p->arena, plan->storage_count, sizeof *spans);
     if (!spans) {
         return mts_fail_memory(p->error);

@@ -8,8 +8,8 @@
  * Layout rules. A stitched convolution walks flattened pixels, so its input, output and
  * residual share one row length; values tied so form a class, whose row is the largest
  * that a member needs (width + padding). A strided convolution, or one whose input has to
- * be dense, reads a space-to-depth copy instead (mts_space_to_depth_params), but for
- * depthwise ones on devices with `strided_rows`. Inputs, outputs, fully connected layers'
+ * be dense, reads a space-to-depth copy instead (mts_space_to_depth_params). On devices with
+ * `depthwise_rows`, depthwise ones read images of any row length without a border. Inputs, outputs, fully connected layers'
  * results, and both sides of a RESHAPE and of a GATHER are dense; a RESHAPE is an alias
  * and costs nothing.
  */
@@ -21,6 +21,7 @@
 #include "stitch/stitch.h"
 
 #define MTS_PLAN_ALIGN 16u /* floats: planes of convolutions begin on a vector of the widest device */
+#define MTS_PLAN_ZEROS 80u /* of a plan: MTS_ROW_ZEROS of depthwise_rows */
 
 typedef enum mts_storage_region {
     MTS_REGION_INPUT = 0,
@@ -138,7 +139,8 @@ typedef struct mts_plan {
     mts_grid *grids;           /* per svalue: the 8-bit numbers that it holds */
     mts_member_plan *members;  /* per member */
     uint32_t **output_storage; /* [graph][output], MTS_NONE for constants */
-    uint64_t input_floats, output_floats, arena_floats; /* inputs first, then outputs, then transients */
+    uint64_t input_floats, output_floats, arena_floats; /* inputs first, then outputs, zeros, transients */
+    uint64_t zeros; /* offset of MTS_PLAN_ZEROS floats that stay 0, with `depthwise_rows` */
 } mts_plan;
 
 /* Waves (plan/waves.h), on a device whose launches cost time. */
@@ -156,9 +158,9 @@ typedef struct mts_plan_waves {
 typedef struct mts_plan_request {
     const mts_stitched *stitched;
     const uint8_t *inputs; /* mts_input_kind of each svalue that is an input; NULL: all are in the arena */
-    bool byte_products; /* the device multiplies bytes: convolutions of 8-bit numbers read planes of codes */
-    bool strided_rows;  /* the device runs mts_plan_by_rows convolutions of stride 2 without phases */
-    uint32_t lanes;     /* groups that run at the same time at most (plan/lanes.h); 0: one */
+    bool byte_products;  /* the device multiplies bytes: convolutions of 8-bit numbers read planes of codes */
+    bool depthwise_rows; /* the device runs mts_plan_by_rows convolutions without phases and borders */
+    uint32_t lanes;      /* groups that run at the same time at most (plan/lanes.h); 0: one */
     const mts_plan_waves *waves; /* instead of lanes; NULL: each step is a wave */
     uint64_t lane_floats;        /* what lanes or waves may add to the arena, beside a tenth of it */
     uint64_t arena_most; /* floats of an arena with those: one that is larger has none. 0: no such limit */

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -85,19 +86,26 @@ static mts_depthwise_rows_params depthwise_rows_params(kernel_pair *pair, uint32
     mts_depthwise_rows_params r = {
         .multiplier = narrow ? 1 : kernel_pair_pick(pair, 1, 2),
         .each = narrow ? 64 : kernel_pair_pick(pair, 1, 4),
-        .in_row = stride == 1
-                      ? i.row
-                      : 2 * (narrow ? i.w : i.row) + (narrow ? size - 1 : 0) + kernel_pair_pick(pair, 0, 4),
         .size = size,
         .stride = stride,
+        .top = kernel_pair_pick(pair, 0, size - 1),
+        .left = kernel_pair_pick(pair, 0, size - 1),
         .h = i.h,
         .w = i.w,
         .row = i.row,
         .part = !narrow && i.row >= CONV_VECTOR && i.h % CONV_VECTOR >= 4 ? CONV_VECTOR : i.h,
         .room = i.pixels};
+    /* what the taps reach, less what may lie in the padding behind it or more than they reach */
+    r.in_h = (i.h - 1) * stride + 1 + kernel_pair_pick(pair, 0, 2 * size);
+    r.in_w = (i.w - 1) * stride + 1 + kernel_pair_pick(pair, 0, 2 * size);
+    r.in_h -= r.in_h > size ? kernel_pair_pick(pair, 0, size - 1) : 0;
+    r.in_w -= r.in_w > size ? kernel_pair_pick(pair, 0, size - 1) : 0;
+    r.in_row = r.in_w + (kernel_pair_pick(pair, 0, 1) ? 0 : kernel_pair_pick(pair, 1, narrow ? 36 : 5));
     r.channels = inputs * r.multiplier;
-    r.in_pitch = (i.h * stride + size) * r.in_row + kernel_pair_pick(pair, 0, 3);
-    r.in = kernel_pair_act(pair, inputs * r.in_pitch + 3 * r.in_row + 4 * CONV_VECTOR);
+    r.in_pitch = r.in_h * r.in_row + kernel_pair_pick(pair, 0, 3);
+    r.zeros = kernel_pair_act(pair, MTS_ROW_ZEROS);
+    memset(pair->act + r.zeros, 0, MTS_ROW_ZEROS * sizeof *pair->act);
+    r.in = kernel_pair_act(pair, inputs * r.in_pitch + 2 * r.row + r.in_row + 4 * CONV_VECTOR);
     do {
         r.mask = conv_image_mask(pair, &i);
     } while (r.mask == MTS_PARAM_NONE && i.row > i.w);

@@ -104,18 +104,18 @@ void bench_depthwise_make(bench_world *w, const bench_depthwise *l, bench_launch
     }
 }
 
+/* As the planner lays them out: no borders. */
 void bench_depthwise_make_rows(bench_world *w, const bench_depthwise *l, bench_launch *launch)
 {
-    const mts_u32 pad = (mts_u32)l->kernel / 2, row = (mts_u32)l->w + pad, s = (mts_u32)l->stride,
-                  taps = (mts_u32)(l->kernel * l->kernel), h = (mts_u32)l->h,
-                  halo = (pad * (row + 1) + 15) / 16 * 16; /* as the planner aligns planes */
-    const bench_tensor out = {0, (mts_u32)l->channels, h, (mts_u32)l->w, row, halo, halo + 16, 0};
+    const mts_u32 pad = (mts_u32)l->kernel / 2, row = (mts_u32)l->w, s = (mts_u32)l->stride,
+                  taps = (mts_u32)(l->kernel * l->kernel), h = (mts_u32)l->h;
+    const bench_tensor out = {0, (mts_u32)l->channels, h, row, row, 0, 16, 0};
     bench_tensor in = out;
     in.h *= s;
     in.w *= s;
-    in.row = in.w + pad;
-    in.gap = (pad * (in.row + 1) + 15) / 16 * 16;
-    in.tail = in.gap + 2 * row + in.row + 32;
+    in.row = in.w;
+    in.tail = 2 * row + in.row + 32;
+    const mts_u32 zeros = bench_world_act(w, MTS_ROW_ZEROS);
     tensors(w, l->tasks, in, out);
     made.weight_stride = (mts_u32)l->channels * taps;
     made.weight = random_pool(w, (size_t)l->tasks * made.weight_stride);
@@ -123,19 +123,24 @@ void bench_depthwise_make_rows(bench_world *w, const bench_depthwise *l, bench_l
     made.bias = random_pool(w, (size_t)l->channels);
     mts_depthwise_rows_params r = {.channels = out.channels,
                                    .multiplier = 1,
-                                   .each = l->w <= 8 ? 64 : 8192 / (h * row) > 0 ? 8192 / (h * row) : 1,
+                                   .each = l->w <= 8              ? 64
+                                           : 8192 / (h * row) > 0 ? 8192 / (h * row)
+                                                                  : 1,
                                    .in_pitch = made.in.pitch,
                                    .in_row = in.row,
+                                   .in_h = in.h,
+                                   .in_w = in.w,
+                                   .zeros = zeros,
+                                   .top = pad,
+                                   .left = pad,
                                    .size = (mts_u32)l->kernel,
                                    .stride = s,
                                    .h = h,
                                    .w = out.w,
                                    .row = row,
                                    .part = h * row > 8192 && row >= 16 && h % 48 >= 4 ? 48 : h,
-                                   .room = (h * row + 15) / 16 * 16};
-    r.mask = bench_world_pool(w, r.room);
-    for (mts_u32 p = 0; p < r.room; p++)
-        w->pool[r.mask + p] = p / row < h && p % row < out.w ? 1.0f : 0.0f;
+                                   .room = (h * row + 15) / 16 * 16,
+                                   .mask = MTS_PARAM_NONE};
     r.epilogue = epilogue(identity(w, l->channels));
     *launch =
         (bench_launch){"depthwise_rows__f32_planar",
@@ -144,7 +149,7 @@ void bench_depthwise_make_rows(bench_world *w, const bench_depthwise *l, bench_l
                        {(h + r.part - 1) / r.part, (out.channels + r.each - 1) / r.each, (mts_u32)l->tasks},
                        {1, 1, 1}};
     for (int t = 0; t < l->tasks; t++) {
-        r.in = made.in.base + (mts_u32)t * made.in_stride - pad * (in.row + 1);
+        r.in = made.in.base + (mts_u32)t * made.in_stride;
         r.weight = made.weight + (mts_u32)t * made.weight_stride;
         r.epilogue.out = made.out.base + (mts_u32)t * made.out_stride;
         const mts_u32 at = bench_world_record(w, &r, sizeof r);

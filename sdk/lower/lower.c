@@ -160,18 +160,35 @@ static uint32_t count_tasks(const mts_encoding *encoding, const mts_step *step)
     return tasks;
 }
 
+/* Whether a launch of the step computes rows that zeros lie around. */
+static bool reads_zeros(const mts_encoding *encoding, const mts_step *step)
+{
+    const mts_layer *layer = &encoding->stitched->layers[step->kind == MTS_STEP_LAYER ? step->first : 0];
+    bool reads = false;
+    for (uint32_t m = layer->first; step->kind == MTS_STEP_LAYER && m < layer->first + layer->count; m++) {
+        reads = reads || (encoding->plan->members[m].variant == MTS_VARIANT_DEPTHWISE &&
+                          mts_depthwise_by_rows(encoding, m));
+    }
+    return reads;
+}
+
 /* What the launches of a step touch of the arena, in bytes. */
-static mts_access *find_accesses(const mts_encoding *encoding, const mts_step *step)
+static mts_access *find_accesses(const mts_encoding *encoding, const mts_step *step, uint32_t *count)
 {
     const mts_plan *plan = encoding->plan;
     const size_t size = mts_precision_size(encoding->precision);
-    mts_access *accesses = mts_arena_zero(encoding->strings, step->uses, sizeof *accesses);
+    mts_access *accesses = mts_arena_zero(encoding->strings, (size_t)step->uses + 1, sizeof *accesses);
     for (uint32_t i = 0; accesses && i < step->uses; i++) {
         const mts_storage_use *use = &plan->uses[step->use + i];
         const mts_storage *storage = &plan->storages[use->storage];
         accesses[i] = (mts_access){.begin = (size_t)storage->offset * size,
                                    .end = (size_t)(storage->offset + storage->floats) * size,
                                    .writes = use->writes};
+    }
+    *count = step->uses;
+    if (accesses && reads_zeros(encoding, step)) {
+        accesses[(*count)++] = (mts_access){.begin = (size_t)plan->zeros * size,
+                                            .end = (size_t)(plan->zeros + MTS_PLAN_ZEROS) * size};
     }
     return accesses;
 }
@@ -182,7 +199,8 @@ static mts_status describe_step(mts_encoding *encoding, const mts_step *step, si
     const bool layer = step->kind == MTS_STEP_LAYER;
     const uint32_t tasks = count_tasks(encoding, step);
     const char *moves = mts_moves_reason(encoding->plan, step);
-    const mts_access *accesses = find_accesses(encoding, step);
+    uint32_t access_count = 0;
+    const mts_access *accesses = find_accesses(encoding, step, &access_count);
     size_t most = first;
     if (!accesses) {
         return mts_encode_memory(encoding);
@@ -201,7 +219,7 @@ static mts_status describe_step(mts_encoding *encoding, const mts_step *step, si
         launch->section = mts_weights_section(&encoding->pool);
         launch->moves = moves;
         launch->accesses = accesses;
-        launch->access_count = step->uses;
+        launch->access_count = access_count;
         most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;
     }
     if (most < encoding->launch_count) {

@@ -30,7 +30,11 @@ typedef struct layouter {
 
 bool mts_plan_by_rows(const mts_attrs_conv *conv)
 {
-    return conv->kernel[0] == conv->kernel[1] && (conv->kernel[0] == 3 || conv->kernel[0] == 5) &&
+    bool near = true; /* no row or column of taps lies in the padding alone */
+    for (int i = 0; i < 4; i++) {
+        near = near && conv->pad[i] < (int32_t)conv->kernel[0];
+    }
+    return near && conv->kernel[0] == conv->kernel[1] && (conv->kernel[0] == 3 || conv->kernel[0] == 5) &&
            conv->stride[0] == conv->stride[1] && (conv->stride[0] == 1 || conv->stride[0] == 2) &&
            conv->dilation[0] == 1 && conv->dilation[1] == 1;
 }

@@ -138,6 +138,16 @@ INLINE void mts_words_put_some(int32_t *p, mts_words v, mts_u32 n) {
 
 #endif
 
+/* v itself, which no multiply-add takes up before it is rounded. */
+INLINE mts_vec mts_words_rounded(mts_vec v) {
+#if VEC == 16
+    __asm__("" : "+v"(v));
+#else
+    __asm__("" : "+w"(v));
+#endif
+    return v;
+}
+
 /* n words, `step` apart: 1 or 2. */
 INLINE mts_words mts_words_load_apart(const float *p, mts_u32 n, mts_u32 step) {
     if (step == 1) return (mts_words)mts_words_load_some(p, n);

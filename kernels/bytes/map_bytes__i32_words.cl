@@ -19,7 +19,7 @@ KERNEL void map_bytes__i32_words(MTS_ARGS) { (void)act; }
 typedef struct map_word {
     float factor[2], lows[2]; /* of the operands; factor 0 where one has no such word */
     float scale[4], bias[4];
-    float inverse, least;
+    float step, inverse, least;
 } map_word;
 
 INLINE float map_vector(GLOBAL const mts_real *pool, mts_u32 at, mts_u32 channel, mts_u32 channels, float without) {
@@ -35,6 +35,7 @@ INLINE void map_open(map_word *to, GLOBAL const mts_real *pool, GLOBAL const mts
         to->scale[c] = map_vector(pool, r->scale, 4 * word + c, r->dest.channels, 1.0f);
         to->bias[c] = map_vector(pool, r->bias, 4 * word + c, r->dest.channels, 0.0f);
     }
+    to->step = r->step;
     to->inverse = r->dest.inverse;
     to->least = r->dest.least;
 }
@@ -52,35 +53,46 @@ INLINE float map_number(const map_word *w, mts_u32 kind, mts_u32 a, mts_u32 b, i
 INLINE mts_u32 map_one(const map_word *w, mts_u32 kind, mts_u32 a, mts_u32 b) {
     mts_u32 word = 0;
     for (int c = 0; c < 4; c++) {
-        const float far = mts_least(mts_most(map_number(w, kind, a, b, c) * w->inverse, -1.0e6f), 1.0e6f);
+        const float far = mts_least(mts_most(map_number(w, kind, a, b, c) / w->step, -1.0e6f), 1.0e6f);
         word |= (mts_u32)mts_least(mts_most(mts_rint(far) - w->least, 0.0f), 255.0f) << (8 * c);
     }
     return word;
 }
 
 #if MTS_WORDS_DOT
-/* The numbers of channel c of a vector of words. */
-INLINE mts_vec map_numbers(const map_word *w, mts_u32 kind, mts_words a, mts_words b, int c) {
-    const mts_vec x = (mts_words_lane(a, c) + mts_vec_splat(w->lows[0])) * mts_vec_splat(w->factor[0]);
-    if (kind == MTS_MAP_ALONE) return x * mts_vec_splat(w->scale[c]) + mts_vec_splat(w->bias[c]);
-    const mts_vec y = (mts_words_lane(b, c) + mts_vec_splat(w->lows[1])) * mts_vec_splat(w->factor[1]);
-    return kind == MTS_BIN_ADD   ? x + y
-           : kind == MTS_BIN_MUL ? x * y
-           : kind == MTS_BIN_MAX ? mts_vec_max(x, y)
-                                 : mts_vec_min(x, y);
+/* The numbers of channel c of operand i. They are rounded before anything is done with them, as those that
+   floats hold. */
+INLINE mts_vec map_operand(const map_word *w, mts_words words, int c, int i) {
+    return mts_words_rounded((mts_words_lane(words, c) + mts_vec_splat(w->lows[i])) * mts_vec_splat(w->factor[i]));
+}
+
+/* v / step, rounded as a division rounds it, since `inverse` is the float nearest to 1 / step: what is
+   left of v is known exactly. What is too large for a code stays so. */
+INLINE mts_vec map_quotient(const map_word *w, mts_vec v) {
+    const mts_vec inverse = mts_vec_splat(w->inverse), near = mts_vec_min(mts_vec_splat(1.0e6f), v * inverse);
+    return mts_vec_fma(mts_vec_fma(mts_vec_splat(0.0f - w->step), near, v), inverse, near);
+}
+
+/* Channel c of a vector of words of the result, in steps. */
+INLINE mts_vec map_steps(const map_word *w, mts_u32 kind, mts_words a, mts_words b, int c) {
+    const mts_vec x = map_operand(w, a, c, 0);
+    if (kind == MTS_MAP_ALONE) return map_quotient(w, mts_vec_fma(x, mts_vec_splat(w->scale[c]), mts_vec_splat(w->bias[c])));
+    const mts_vec y = map_operand(w, b, c, 1);
+    return map_quotient(w, kind == MTS_BIN_ADD   ? x + y
+                           : kind == MTS_BIN_MUL ? mts_words_rounded(x * y)
+                           : kind == MTS_BIN_MAX ? mts_vec_max(x, y)
+                                                 : mts_vec_min(x, y));
 }
 
 INLINE void map_span(mts_real *act, const map_word *w, mts_u32 to, mts_u32 a, mts_u32 b, mts_u32 n, const mts_u32 kind) {
-    const mts_vec inverse = mts_vec_splat(w->inverse);
     const mts_i32 zero = (mts_i32)(0.0f - w->least);
     for (mts_u32 i = 0; i < n; i += VEC) {
         const mts_u32 count = mts_least(n - i, VEC);
         const mts_words x = (mts_words)mts_words_load_some(act + a + i, count);
         const mts_words y = (mts_words)mts_words_load_some(act + b + i, count);
         mts_words_put_some((mts_i32 *)act + to + i,
-                           mts_words_codes(map_numbers(w, kind, x, y, 0) * inverse, map_numbers(w, kind, x, y, 1) * inverse,
-                                           map_numbers(w, kind, x, y, 2) * inverse, map_numbers(w, kind, x, y, 3) * inverse,
-                                           zero),
+                           mts_words_codes(map_steps(w, kind, x, y, 0), map_steps(w, kind, x, y, 1),
+                                           map_steps(w, kind, x, y, 2), map_steps(w, kind, x, y, 3), zero),
                            count);
     }
 }

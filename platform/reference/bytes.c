@@ -379,9 +379,8 @@ static const char *map_member(const mts_reference_call *call, const void *params
             const uint32_t y = p / d->width, x = p % d->width;
             uint32_t word = 0;
             for (uint32_t c = 0; c < 4; c++) {
-                word |=
-                    code_of(map_number(call, r, q / words, q % words * 4 + c, y, x) * d->inverse, d->least)
-                    << 8 * c;
+                word |= code_of(map_number(call, r, q / words, q % words * 4 + c, y, x) / r->step, d->least)
+                        << 8 * c;
             }
             store_word(call->act, plane + (uint64_t)(d->top + y) * d->row + d->left + x, word);
         }

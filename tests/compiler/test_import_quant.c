@@ -221,6 +221,34 @@ static void quantising_ends_a_convolution_and_makes_its_relu_needless(void **sta
     assert_int_equal(folded->nodes[0].attrs.conv.act.fn, MTS_FN_RELU);
 }
 
+/* Two values with grids of their own, rounded alike before the larger one is taken. */
+static void extremes_are_rounded_once(void **state)
+{
+    (void)state;
+    mts_graph *folded = NULL;
+    onnx_model_begin(&model, 13);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 2, 3, 4));
+    onnx_model_input(&model, "u", ONNX_FLOAT, INTS(1, 2, 3, 4));
+    scalar("s", 0.25f);
+    zero_point("z", ONNX_INT8, 3);
+    onnx_model_node(&model, "QuantizeLinear", "x,s,z", "xq");
+    onnx_model_node(&model, "DequantizeLinear", "xq,s,z", "xr");
+    onnx_model_node(&model, "QuantizeLinear", "u,s,z", "uq");
+    onnx_model_node(&model, "DequantizeLinear", "uq,s,z", "ur");
+    onnx_model_node(&model, "Max", "xr,ur", "m");
+    onnx_model_node(&model, "QuantizeLinear", "m,s,z", "mq"); /* once more, which changes nothing */
+    onnx_model_node(&model, "DequantizeLinear", "mq,s,z", "y");
+    onnx_model_output(&model, "y");
+    assert_int_equal(mts_fold(imported(), &arena, &folded, &error), MTS_STATUS_OK);
+    assert_int_equal(folded->node_count, 1);
+    assert_int_equal(folded->nodes[0].attrs.binary.kind, MTS_BIN_MAX);
+    assert_int_equal(folded->nodes[0].attrs.binary.act.fn, MTS_FN_QUANT8);
+    onnx_model_node(&model, "Add", "y,xr", "sum"); /* which reads the rounded number too */
+    onnx_model_output(&model, "sum");
+    assert_int_equal(mts_fold(imported(), &arena, &folded, &error), MTS_STATUS_OK);
+    assert_int_equal(folded->node_count, 3);
+}
+
 static void other_parameters_dequantise_the_integers(void **state)
 {
     (void)state;
@@ -410,6 +438,7 @@ int main(void)
         TEST(scales_along_inputs_are_multiplied_in),
         TEST(columns_of_a_product_have_scales_of_their_own),
         TEST(equal_codes_are_stored_once_whatever_their_scales),
+        TEST(extremes_are_rounded_once),
         TEST(quantising_ends_a_convolution_and_makes_its_relu_needless),
         TEST(other_parameters_dequantise_the_integers),
         TEST(integers_are_an_output_of_their_type),

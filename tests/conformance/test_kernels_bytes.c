@@ -418,7 +418,8 @@ static mts_map_params map(kernel_pair *pair)
     r.in[0].words -= r.in[0].words > 1 ? kernel_pair_pick(pair, 0, 1) : 0; /* zeros behind its channels */
     r.scale = map_vector(pair, r.dest.channels);
     r.bias = map_vector(pair, r.dest.channels);
-    r.step = 1.0f / r.dest.inverse;
+    r.step = kernel_pair_float(pair, 0.01f, 0.05f);
+    r.dest.inverse = 1.0f / r.step;
     r.floats.base = MTS_PARAM_NONE;
     if (kernel_pair_pick(pair, 0, 1)) {
         const uint32_t gap = CONV_VECTOR * kernel_pair_pick(pair, 0, 2),

@@ -65,12 +65,15 @@ static void node(builder *b, mts_op op, const uint32_t *inputs, uint32_t count, 
     }
 }
 
-/* Codes of 8 bits: what they are worth and which of them is 0 differ from layer to layer. Steps have no simple ratios, where
- * half of the numbers of one grid would lie between two of another. */
+/* Codes of 8 bits: what they are worth and which of them is 0 differ from layer to
+ * layer. Every other step is a simple part of 0.06, so that many numbers of one grid
+ * lie between two of another. */
 static mts_act quantised(builder *b)
 {
+    const bool simple = pick(&b->script, 0, 1);
     return (mts_act){.fn = MTS_FN_QUANT8,
-                     .a = 0.01f + 0.0000137f * (float)pick(&b->script, 0, 3649),
+                     .a = simple ? 0.06f / (float)pick(&b->script, 1, 6)
+                                 : 0.01f + 0.0000137f * (float)pick(&b->script, 0, 3649),
                      .b = pick(&b->script, 0, 1) ? 0.0f : -(float)pick(&b->script, 0, 255)};
 }
 

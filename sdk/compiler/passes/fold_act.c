@@ -87,8 +87,26 @@ static void drop_spare(mts_fold_work *work, const mts_node *node)
     }
 }
 
+/* The rounding that ends an operand, or NULL. */
+static const mts_act *rounding_of(mts_fold_work *work, const mts_node *node, uint32_t index)
+{
+    const mts_node *producer = mts_fold_producer(work, node, index);
+    const mts_act *act = producer ? mts_node_act(producer) : NULL;
+    return act && (act->fn == MTS_FN_QUANT8 || act->fn == MTS_FN_QUANT16) ? act : NULL;
+}
+
+static bool same_act(const mts_act *a, const mts_act *b)
+{
+    return a->fn == b->fn && !(a->a < b->a || a->a > b->a) && !(a->b < b->b || a->b > b->b);
+}
+
 static bool join_function(mts_fold_work *work, mts_node *node)
 {
+    const mts_act *before = rounding_of(work, node, 0);
+    if (before && same_act(before, &node->attrs.unary.act)) { /* all numbers are rounded so already */
+        mts_fold_replace(work, node, mts_fold_input(work, node, 0));
+        return true;
+    }
     drop_spare(work, node);
     mts_node *owner = owner_of(work, node);
     if (!owner) {
@@ -161,8 +179,40 @@ bool mts_fold_summand(mts_fold_work *work, mts_node *node)
     return false;
 }
 
+/* The larger or smaller of two numbers that were rounded alike is that of the numbers,
+ * rounded: rounding keeps their order. */
+static bool round_after(mts_fold_work *work, mts_node *node)
+{
+    const mts_act *acts[2] = {rounding_of(work, node, 0), rounding_of(work, node, 1)};
+    if (!acts[0] || !acts[1] || !same_act(acts[0], acts[1])) {
+        return false;
+    }
+    mts_node merged = *node;
+    merged.attrs.binary.act = *acts[0];
+    merged.inputs = mts_arena_zero(work->graph->arena, 2, sizeof *merged.inputs);
+    if (!merged.inputs) {
+        work->failed = true;
+        return false;
+    }
+    bool any = false;
+    for (uint32_t i = 0; i < 2; i++) {
+        const mts_node *producer = mts_fold_producer(work, node, i);
+        const bool spare = producer->op == MTS_OP_UNARY && mts_fold_single_use(work, producer);
+        merged.inputs[i] = mts_fold_input(work, spare ? producer : node, spare ? 0 : i);
+        any = any || spare;
+    }
+    if (any) {
+        mts_fold_become(work, node, &merged);
+    }
+    return any;
+}
+
 bool mts_fold_activation(mts_fold_work *work, mts_node *node)
 {
+    if (node->op == MTS_OP_BINARY && node->attrs.binary.act.fn == MTS_FN_NONE &&
+        (node->attrs.binary.kind == MTS_BIN_MAX || node->attrs.binary.kind == MTS_BIN_MIN)) {
+        return round_after(work, node);
+    }
     if (node->op == MTS_OP_BINARY && node->attrs.binary.act.fn == MTS_FN_NONE &&
         node->attrs.binary.kind == MTS_BIN_MUL) {
         return product_to_unary(work, node);

@@ -225,6 +225,50 @@ static void eval_concat(const eval *e, const mts_node *node, float *out)
     }
 }
 
+/* The place in the input of output `o` of an axis, within the image. */
+static double resized_place(const mts_attrs_resize *a, int axis, int64_t o, int64_t in)
+{
+    double place = ((double)o + 0.5) / (double)a->scale[axis] - 0.5;
+    if (a->coord == MTS_COORD_ASYMMETRIC) {
+        place = (double)o / (double)a->scale[axis];
+    } else if (a->coord == MTS_COORD_ALIGN_CORNERS) {
+        place = a->out[axis] == 1 ? 0 : (double)o * (double)(in - 1) / (double)(a->out[axis] - 1);
+    } else if (a->coord == MTS_COORD_PYTORCH_HALF_PIXEL && a->out[axis] == 1) {
+        place = 0;
+    }
+    return fmin(fmax(place, 0), (double)(in - 1));
+}
+
+/* Linear, and nearest with halves rounded down. */
+static bool eval_resize(const eval *e, const mts_node *node, float *out)
+{
+    const mts_attrs_resize *a = &node->attrs.resize;
+    const mts_shape *in = shape_of(e, node->inputs[0]), *s = shape_of(e, node->output);
+    if (a->mode == MTS_RESIZE_CUBIC || a->coord > MTS_COORD_ASYMMETRIC ||
+        (a->mode == MTS_RESIZE_NEAREST && a->round != MTS_ROUND_PREFER_FLOOR)) {
+        return false;
+    }
+    for (int64_t i = 0; i < (int64_t)mts_shape_count(s); i++) {
+        const float *x = input_of(e, node, 0) + i / (s->dims[2] * s->dims[3]) * in->dims[2] * in->dims[3];
+        double y = resized_place(a, 0, i / s->dims[3] % s->dims[2], in->dims[2]);
+        double z = resized_place(a, 1, i % s->dims[3], in->dims[3]);
+        if (a->mode == MTS_RESIZE_NEAREST) {
+            y = ceil(y - 0.5);
+            z = ceil(z - 0.5);
+        }
+        const int64_t top = (int64_t)y, left = (int64_t)z;
+        double sum = 0;
+        for (int64_t k = 0; k < 4; k++) {
+            const int64_t row = top + k / 2 < in->dims[2] ? top + k / 2 : top;
+            const int64_t column = left + k % 2 < in->dims[3] ? left + k % 2 : left;
+            sum += (k / 2 ? y - (double)top : 1 - y + (double)top) *
+                   (k % 2 ? z - (double)left : 1 - z + (double)left) * (double)x[row * in->dims[3] + column];
+        }
+        out[i] = (float)sum;
+    }
+    return true;
+}
+
 static bool eval_node(eval *e, const mts_node *node)
 {
     const size_t count = mts_shape_count(shape_of(e, node->output));
@@ -257,6 +301,8 @@ static bool eval_node(eval *e, const mts_node *node)
     case MTS_OP_REDUCE:
         eval_reduce(e, node, out);
         return true;
+    case MTS_OP_RESIZE:
+        return eval_resize(e, node, out);
     case MTS_OP_CONCAT:
         eval_concat(e, node, out);
         return true;

@@ -9,7 +9,7 @@
 /*
  * Evaluates a graph whose input i holds inputs[i]. values[v] receives each value, in `arena`. False if memory
  * is short, or if an operator is not one of CONV, SCALE, UNARY, BINARY, MATMUL (with one matrix), POOL, REDUCE (mean),
- * CONCAT, RESHAPE, or a function or a kind of BINARY is not known.
+ * RESIZE (linear, nearest), CONCAT, RESHAPE, or a function or a kind of BINARY is not known.
  */
 bool mts_eval(const mts_graph *graph, const float *const *inputs, mts_arena *arena, float **values);
 

@@ -1,8 +1,8 @@
 /*
  * fold.c: the fold pass: applies the rules to each node until none fits, then builds the graph that is left.
  *
- * The rules are in fold_move.c, fold_taps.c, fold_scale.c, fold_act.c, fold_slope.c, fold_gate.c,
- * fold_gain.c and fold_norm.c.
+ * The rules are in fold_move.c, fold_taps.c, fold_resize.c, fold_scale.c, fold_act.c, fold_slope.c,
+ * fold_gate.c, fold_gain.c and fold_norm.c.
  */
 #include "compiler/passes/fold.h"
 
@@ -17,14 +17,15 @@ static void apply_rules(mts_fold_work *work)
         while (changed && !work->dead[i] && !work->failed) {
             mts_node *node = &work->graph->nodes[i];
             changed = mts_fold_drop(work, node) || mts_fold_norm(work, node) || mts_fold_move(work, node) ||
-                      mts_fold_taps(work, node) || mts_fold_channels(work, node) ||
-                      mts_fold_activation(work, node) || mts_fold_slope(work, node) ||
-                      mts_fold_gate(work, node) || mts_fold_gain(work, node);
+                      mts_fold_taps(work, node) || mts_fold_resize(work, node) ||
+                      mts_fold_channels(work, node) || mts_fold_activation(work, node) ||
+                      mts_fold_slope(work, node) || mts_fold_gate(work, node) || mts_fold_gain(work, node);
         }
     }
     for (uint32_t i = 0; i < work->graph->node_count && !work->failed; i++) {
         if (!work->dead[i]) {
             (void)mts_fold_summand(work, &work->graph->nodes[i]);
+            (void)mts_fold_resize_last(work, &work->graph->nodes[i]);
         }
     }
 }

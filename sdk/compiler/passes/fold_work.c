@@ -1,6 +1,6 @@
 /*
- * fold_work.c: see fold_work.h. The rules are in fold_move.c, fold_taps.c, fold_scale.c, fold_act.c, fold_slope.c,
- * fold_norm.c, fold_gate.c and fold_gain.c; fold_line.c recognises lines for them.
+ * fold_work.c: see fold_work.h. The rules are in fold_move.c, fold_taps.c, fold_resize.c, fold_scale.c, fold_act.c,
+ * fold_slope.c, fold_norm.c, fold_gate.c and fold_gain.c; fold_line.c recognises lines for them.
  */
 #include "compiler/passes/fold_work.h"
 

@@ -41,7 +41,7 @@ static void add_rows_params(const bytes_site *site, mts_encoding *encoding)
 {
     const mts_conv_site *conv = &site->conv;
     mts_bytes_rows rows = {0};
-    if (mts_bytes_by_rows(conv->conv)) {
+    if (mts_bytes_by_rows(encoding->stitched, conv->member)) {
         rows = (mts_bytes_rows){.row = conv->row,
                                 .height = conv->out->dims[4],
                                 .width = conv->out->dims[5],

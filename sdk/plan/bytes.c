@@ -3,8 +3,12 @@
  */
 #include "plan/bytes.h"
 
+#include <math.h>
+
 /* Products of a sum: 65,000 times 255 * 128 stay below 2^31, and 33,000 times 255 * 254. */
 enum { PRODUCTS_MOST = 65000, PRODUCTS_MOST_WIDE = 33000 };
+/* Columns of a dense convolution that reads row by row, at least: half of a vector. */
+enum { WIDTH_LEAST = 8 };
 
 static bool is_shuffle(const mts_stitched *stitched, const mts_member *member)
 {
@@ -63,6 +67,61 @@ static mts_grid passed_on(const mts_stitched *stitched, const mts_member *member
     return grid;
 }
 
+/* The least integer that callers can give for an input of 8 bits; false: the value is
+ * no such input. */
+static bool is_byte_input(const mts_stitched *stitched, uint32_t value, float *low)
+{
+    bool is = false;
+    for (uint32_t g = 0; g < stitched->graph_count; g++) {
+        for (uint32_t i = 0; i < stitched->graphs[g]->input_count; i++) {
+            const mts_port *port = &stitched->graphs[g]->inputs[i];
+            const bool bytes = port->dtype == MTS_TYPE_INT8 || port->dtype == MTS_TYPE_UINT8;
+            if (stitched->value_of[g][port->value] == value) {
+                *low = port->dtype == MTS_TYPE_INT8 ? -128.0f : 0.0f;
+                if (!bytes) {
+                    return false;
+                }
+                is = true;
+            }
+        }
+    }
+    return is;
+}
+
+/* The number that all elements of a vector are; `without` for an absent one. */
+static bool is_uniform(const mts_value *vector, float without, float *number)
+{
+    *number = without;
+    const size_t count = vector ? mts_shape_count(&vector->shape) : 0;
+    for (size_t i = 0; i < count; i++) {
+        float element = 0.0f;
+        mts_value_read_run(vector, vector->blocks[0].data, i, 1, &element);
+        *number = i == 0 ? element : *number;
+        if (!(element >= *number && element <= *number)) {
+            return false;
+        }
+    }
+    return !vector || vector->block_count == 1;
+}
+
+/* That of integers of 8 bits which a caller gives and a SCALE of one factor makes
+ * numbers of. */
+static mts_grid grid_of_input(const mts_stitched *stitched, const mts_member *member)
+{
+    const mts_grid unknown = {0};
+    float low = 0.0f, scale = 1.0f, bias = 0.0f;
+    if (member->inputs[0] == MTS_NONE || stitched->values[member->inputs[0]].member != MTS_NONE ||
+        mts_node_act(mts_member_node(stitched, member))->fn != MTS_FN_NONE ||
+        (member->input_count > 3 && mts_member_operand(stitched, member, 3)) ||
+        !is_byte_input(stitched, member->inputs[0], &low) ||
+        !is_uniform(mts_member_operand(stitched, member, 1), 1.0f, &scale) ||
+        !is_uniform(member->input_count > 2 ? mts_member_operand(stitched, member, 2) : NULL, 0.0f, &bias)) {
+        return unknown;
+    }
+    const float exact = low + bias / scale, least = rintf(exact);
+    return scale > 0.0f && fabsf(exact - least) < 1e-3f ? (mts_grid){.step = scale, .least = least} : unknown;
+}
+
 void mts_bytes_grids(const mts_stitched *stitched, mts_grid *grids)
 {
     for (uint32_t v = 0; v < stitched->value_count; v++) {
@@ -74,6 +133,8 @@ void mts_bytes_grids(const mts_stitched *stitched, mts_grid *grids)
         const mts_act *act = mts_node_act(node);
         if (act && act->fn == MTS_FN_QUANT8) {
             grids[member->output] = (mts_grid){.step = act->a, .least = act->b};
+        } else if (node->op == MTS_OP_SCALE) {
+            grids[member->output] = grid_of_input(stitched, member);
         } else if (only_moves(stitched, member)) {
             grids[member->output] = passed_on(stitched, member, grids);
         }
@@ -141,9 +202,11 @@ bool mts_bytes_accepts(const mts_stitched *stitched, const mts_member *member, c
            is_absent(stitched, member, 5) && has_steps(weight);
 }
 
-bool mts_bytes_by_rows(const mts_attrs_conv *conv)
+bool mts_bytes_by_rows(const mts_stitched *stitched, const mts_member *member)
 {
-    return conv->stride[1] == 2;
+    const mts_attrs_conv *conv = &mts_member_node(stitched, member)->attrs.conv;
+    const int64_t width = stitched->values[member->output].shape.dims[3];
+    return conv->stride[1] == 2 && (conv->group > 1 || width >= WIDTH_LEAST);
 }
 
 bool mts_bytes_stores(const mts_stitched *stitched, const mts_member *member)

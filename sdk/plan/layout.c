@@ -102,8 +102,7 @@ static mts_variant choose_variant(const mts_stitched *stitched, const mts_member
     return conv->group > 1 && conv->group == (uint64_t)in[1] ? MTS_VARIANT_DEPTHWISE : MTS_VARIANT_TILE;
 }
 
-/* Last input coordinate that output coordinate out - 1 reaches, counted from the image's start; may be < 0.
- */
+/* Last input coordinate that output coordinate out - 1 reaches, from the image's start; may be < 0. */
 static int64_t reach(const mts_attrs_conv *conv, int axis, int64_t out)
 {
     return (out - 1) * conv->stride[axis] + (int64_t)(conv->kernel[axis] - 1) * conv->dilation[axis] -
@@ -135,9 +134,10 @@ static bool reads_beyond(const layouter *l, const mts_member *member, const mts_
            excess(reach(conv, 1, out->dims[3]), in->dims[3]) > 0;
 }
 
-static bool reads_codes_by_rows(const mts_attrs_conv *conv, const mts_member_plan *how)
+static bool reads_codes_by_rows(const layouter *l, const mts_member *member)
 {
-    return how->variant == MTS_VARIANT_BYTES && mts_bytes_by_rows(conv);
+    return l->plan->members[member - l->stitched->members].variant == MTS_VARIANT_BYTES &&
+           mts_bytes_by_rows(l->stitched, member);
 }
 
 /* Borders first: rows and columns of a phase plane depend on the largest border of all readers. A copy of one
@@ -147,7 +147,7 @@ static void need_split_border(layouter *l, const mts_member *member, mts_member_
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
     const uint32_t in_place[2] = {1, 1};
     how->input_conversion = mts_conversion_of(l->plan, member->inputs[0],
-                                              reads_codes_by_rows(conv, how) ? in_place : conv->stride,
+                                              reads_codes_by_rows(l, member) ? in_place : conv->stride,
                                               how->variant == MTS_VARIANT_BYTES);
     mts_conversion *c = &l->plan->conversions[how->input_conversion];
     c->top = larger(c->top, (uint32_t)conv->pad[0]);
@@ -227,8 +227,7 @@ static bool reads_native(const layouter *l, const mts_member *member)
            reads_rows(l, member);
 }
 
-/* Operators whose launch states the output in other dimensions than the value has, so that it must be dense.
- */
+/* Operators whose launch states the output in other dimensions than the value has: it is dense. */
 static bool changes_rank(const mts_node *node)
 {
     return node->op == MTS_OP_RESHAPE || node->op == MTS_OP_GATHER ||
@@ -285,7 +284,7 @@ static void form_classes(layouter *l)
             tie(l, member->output, member->inputs[0]);
         } else {
             need_split_size(l, member, how->input_conversion);
-            if (reads_codes_by_rows(&mts_member_node(s, member)->attrs.conv, how)) {
+            if (reads_codes_by_rows(l, member)) {
                 l->cells[member->output].tied = true;
             } else {
                 tie(l, member->output, conversion_cell(l, how->input_conversion));

@@ -142,6 +142,16 @@ static void round_value(builder *b)
     node(b, MTS_OP_UNARY, inputs, 1, &attrs);
 }
 
+/* step (x - zero) */
+static void scale_input(builder *b, float zero)
+{
+    const float step = quantised(b).a;
+    const mts_attrs attrs = {0};
+    const uint32_t inputs[3] = {b->x, vector(b, b->channels, step, step),
+                                vector(b, b->channels, -zero * step, -zero * step)};
+    node(b, MTS_OP_SCALE, inputs, 3, &attrs);
+}
+
 /* What it was plus a convolution of it: the value has two readers, one of which takes floats. */
 static void add_residual(builder *b)
 {
@@ -221,8 +231,13 @@ static mts_graph *network(mts_arena *arena, uint32_t seed, uint32_t task)
     b.channels = pick(&b.script, 1, 9);
     b.size = pick(&b.script, 5, 30);
     const mts_shape shape = {.rank = 4, .dims = {pick(&b.script, 1, 2), b.channels, b.size, b.size}};
-    b.x = mts_graph_add_input(b.graph, "x", MTS_TYPE_FLOAT32, &shape);
-    round_value(&b);
+    if (seed % 3 == 0) { /* integers of 8 bits */
+        b.x = mts_graph_add_input(b.graph, "x", seed % 2 ? MTS_TYPE_INT8 : MTS_TYPE_UINT8, &shape);
+        scale_input(&b, seed % 2 ? -5.0f : 130.0f);
+    } else {
+        b.x = mts_graph_add_input(b.graph, "x", MTS_TYPE_FLOAT32, &shape);
+        round_value(&b);
+    }
     for (uint32_t layers = pick(&b.script, 3, LAYERS_MOST); layers > 0; layers--) {
         switch (pick(&b.script, 0, 7)) {
         case 7:
@@ -258,7 +273,7 @@ static mts_graph *network(mts_arena *arena, uint32_t seed, uint32_t task)
 typedef struct world {
     mts_arena arena;
     const mts_graph *graphs[TASKS];
-    const float *inputs[TASKS];
+    const void *inputs[TASKS];
     test_net net;
 } world;
 
@@ -269,13 +284,18 @@ static void must(mts_status status, const mts_error *error)
     }
 }
 
-static const float *input_of(world *w, uint32_t task, uint64_t seed)
+static const void *input_of(world *w, uint32_t task, uint64_t seed)
 {
-    const size_t count = mts_shape_count(&w->graphs[task]->inputs[0].shape);
+    const mts_port *port = &w->graphs[task]->inputs[0];
+    const size_t count = mts_shape_count(&port->shape);
     float *data = mts_arena_zero(&w->arena, count, sizeof *data);
     assert_non_null(data);
     for (size_t i = 0; i < count; i++) {
-        data[i] = (float)pick(&seed, 0, 4000) / 1000.0f - 2.0f;
+        if (port->dtype == MTS_TYPE_FLOAT32) {
+            data[i] = (float)pick(&seed, 0, 4000) / 1000.0f - 2.0f;
+        } else {
+            ((uint8_t *)data)[i] = (uint8_t)pick(&seed, 0, 255);
+        }
     }
     return data;
 }
@@ -289,7 +309,7 @@ static mts_engine *run(world *w, int device, mts_strategy strategy, mts_session_
     mts_engine *engine = NULL;
     mts_error error = {0};
     for (uint32_t t = 0; t < TASKS; t++) {
-        inputs[t] = (const void *const *)&w->inputs[t];
+        inputs[t] = &w->inputs[t];
     }
     must(mts_planned_engine_create(devices[device], w->net.archive, &options, NULL, &engine, NULL, &error),
          &error);

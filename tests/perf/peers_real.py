@@ -6,8 +6,11 @@
 Networks are the files of tests/differential/real_models.txt that are to match, in float32 (--kind float) or in 8 bits
 (--kind int8, beside LiteRT alone), with at least --least multiply-adds. LiteRT runs the .tflite file itself; runtimes
 that read ONNX run what mts exports, with the same weights and fixed shapes. Outputs are compared before anything is
-timed. Every runtime has all cores. The best peer of a network is the one with the least median; the table has its time
-as a multiple of ours, so that more than 1 is our win.
+timed. Every runtime has all cores. Of each runtime's turns the one with the least median counts: a virtual machine may
+run two threads as one for some seconds, which would hit the turn of one runtime and not of another. The best peer of a
+network is the one with the least of these; the table has its time as a multiple of ours, so that more than 1 is our win.
+"of the peak" is the share that ours has of the multiply-add peak, measured at the beginning: its inverse bounds what any
+kernel that does all products could still gain (convolutions by Winograd's method do fewer, and may show more than 100 %).
 """
 
 import argparse
@@ -112,7 +115,7 @@ def runs_for(ms):
 
 
 def measure(arguments, network, rivals):
-    """A row for each runtime, from turns."""
+    """A row for each runtime, from its fastest turn."""
     samples, runs, rows = {}, {}, []
     for turn in range(arguments.rounds + 1):  # turn 0 finds how many runs a turn has
         for device in arguments.devices:
@@ -127,7 +130,7 @@ def measure(arguments, network, rivals):
             samples.setdefault(key, []).append(one.samples[before:])
             runs[key] = runs_for(numpy.median(one.samples[before:]))
     for (name, mode), turns in samples.items():
-        times = [ms for turn in turns[1:] for ms in turn]
+        times = min(turns[1:], key=numpy.median)
         rows.append({"name": name, "mode": mode, "runs": len(times), "latency_ms": peers.latency(times)})
     return rows
 
@@ -144,11 +147,18 @@ def best_of(entry):
     return min(others, key=lambda row: row["latency_ms"]["median"]) if others else None
 
 
+def peak_of(mts, bundle):
+    """Multiply-adds a second of all cores, in thousands of millions: the most of three measurements."""
+    return max(json.loads(peers.run([mts, "bench", bundle, "--strategies", "sequential", "--device", "cpu", "--runs", "1",
+                                     "--warmup", "0", "--json"]))["peak_gflops"] for _ in range(3)) / 2
+
+
 def measure_one(arguments, entry, path):
     with tempfile.TemporaryDirectory(prefix="mts-real-") as name:
         network = Network(arguments, pathlib.Path(name), entry, path)
         if not is_chosen(arguments, network):
             return None
+        arguments.peak = arguments.peak or peak_of(arguments.mts, network.bundle)
         peers.note(f"{entry.name}, {network.mul_adds / 1e6:.0f} M multiply-adds")
         rivals = start(arguments, network, network.answer(arguments.devices[0]))
         try:
@@ -168,13 +178,14 @@ def lines_of(answer):
     """The table, as Markdown."""
     devices, found = answer["devices"], answer["networks"]
     lines = ["| network | M multiply-adds | " + " | ".join(f"{device}, ms" for device in devices)
-             + " | best peer | its ms | " + " | ".join(f"peer / {device}" for device in devices) + " |",
-             "|---" * (4 + 2 * len(devices)) + "|"]
+             + " | of the peak | best peer | its ms | " + " | ".join(f"peer / {device}" for device in devices) + " |",
+             "|---" * (5 + 2 * len(devices)) + "|"]
     for entry in sorted(found, key=lambda e: ratio_of(e, devices[0]) or 0):
         best = best_of(entry)
         ours = [next(r for r in entry["rows"] if (r["name"], r["mode"]) == ("mts", d))["latency_ms"]["median"]
                 for d in devices]
         words = [entry["network"], f"{entry['mul_adds'] / 1e6:.0f}"] + [f"{ms:.3f}" for ms in ours]
+        words.append(f"{entry['mul_adds'] / 1e4 / ours[0] / answer['peak']:.0f} %")
         words += [f"{best['name']}, {best['mode']}" if best else "none", f"{best['latency_ms']['median']:.3f}" if best else ""]
         words += [f"{ratio_of(entry, d):.2f}" if best else "" for d in devices]
         lines.append("| " + " | ".join(words) + " |")
@@ -182,6 +193,10 @@ def lines_of(answer):
         mean, count, ratios = mean_of(found, device)
         lines.append(f"\n`{device}`: geometric mean {mean:.2f} over {count} networks, least {min(ratios, default=0):.2f}, "
                      f"{sum(r < 0.8 for r in ratios)} below 0.8, {sum(r < 1 for r in ratios)} below 1.")
+    whole = [best_of(e)["latency_ms"]["median"] / (e["mul_adds"] / 1e6 / answer["peak"]) for e in found if best_of(e)]
+    if whole:
+        lines.append(f"The peak was {answer['peak']:.0f} G multiply-adds a second; networks that ran at it would have a "
+                     f"geometric mean of {math.exp(sum(map(math.log, whole)) / len(whole)):.2f}.")
     return lines
 
 
@@ -201,6 +216,7 @@ def parse():
     parser.add_argument("-o", "--output", help="JSON file, written after each network")
     parser.add_argument("--page", help="Markdown file for the table")
     arguments = parser.parse_args()
+    arguments.peak = None
     arguments.devices = arguments.devices.split(",")
     arguments.peers = ["litert"] if arguments.kind == "int8" else arguments.peers.split(",")
     for name in list(arguments.peers):
@@ -214,7 +230,7 @@ def parse():
 def main():
     arguments = parse()
     wanted = arguments.networks.split(",") if arguments.networks else None
-    answer = {"devices": arguments.devices, "load": [os.getloadavg()[0]], "networks": []}
+    answer = {"devices": arguments.devices, "load": [os.getloadavg()[0]], "peak": None, "networks": []}
     for entry in real_models.read_list(arguments.list):
         path = real_models.path_of(entry, arguments.folder)
         steps = bool(entry.options["steps"] or entry.options["labels"] or "int8" in entry.name or entry.name.endswith("_int"))
@@ -229,6 +245,7 @@ def main():
             continue
         if one:
             answer["networks"].append(one)
+            answer["peak"] = arguments.peak
             answer["load"] = [answer["load"][0], os.getloadavg()[0]]
             if arguments.output:
                 pathlib.Path(arguments.output).write_text(json.dumps(answer, indent=1) + "\n")

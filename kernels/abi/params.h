@@ -163,17 +163,17 @@ typedef struct mts_depthwise_params {
 /*
  * Depthwise convolution of size x size taps (3 or 5), stride 1 or 2 in both directions, by rows: member m, work-item
  * (i, j) computes rows i * part .. of channels j * each .. . Tap (ky, kx) of output pixel (y, x) is pixel (y * stride + ky
- * - top, x * stride + kx - left) of the image of in_h x in_w pixels at act[in + c / multiplier * in_pitch], whose rows are
+ * * dilation - top, x * stride + kx * dilation - left) of the image of in_h x in_w pixels at act[in + c / multiplier * in_pitch], whose rows are
  * in_row long, or 0 where that has no such pixel. Vectors may read up to 15 floats before a plane and 2 row + 32 beyond its
  * last pixel; what they read there counts for nothing, and at act[zeros] lie MTS_ROW_ZEROS zeros. `row` is that of output,
  * residual and mask, what it has beyond w is set to 0; room: floats from pixel 0 of a plane on that its vectors may write,
- * h * row rounded up. More than one part: row >= 16, part is a multiple of 16.
+ * h * row rounded up. More than one part: row >= 16, part is a multiple of 16. A dilation of more than 1: stride 1, w > 16.
  */
 #define MTS_ROW_ZEROS 80u
 typedef struct mts_depthwise_rows_params {
     mts_u32 channels, multiplier, each;
     mts_u32 in, in_pitch, in_row, in_h, in_w, zeros;
-    mts_u32 size, stride, top, left;
+    mts_u32 size, stride, dilation, top, left;
     mts_u32 h, w, row, part, room;
     mts_u32 mask; /* pool offset of f32[room], or NONE where row = w */
     mts_u32 weight;

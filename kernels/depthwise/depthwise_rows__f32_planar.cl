@@ -3,7 +3,7 @@
  *
  * Responsible for convolutions with one input channel per output channel whose input lies as an image, whatever its row
  * length: neither a border of zeros nor phases of a stride are needed. Grid: (parts, ceil(channels / each), members): a
- * work-item owns `part` rows of `each` channels. Not responsible for dilation and other kernel sizes (depthwise_tile).
+ * work-item owns `part` rows of `each` channels. Not responsible for other kernel sizes (depthwise_tile).
  *
  * A strip is one or two vectors of VEC columns, from its first row to its last one. An input row's vector is loaded once
  * for all the output rows that it is a tap of, whose sums stay in registers and move up by one with each row: a vector of
@@ -18,7 +18,8 @@
  *
  * The last vector of a row ends where the row or the image ends: it computes some pixels again rather than one by one. In
  * rows shorter than a vector a vector reaches into the next row, whose own vector is stored after it; such planes have
- * one part.
+ * one part. Dilated taps of stride 1 are those of every dilation-th row, strip by strip; their rows are longer than a
+ * vector.
  *
  * Planes of at most LANES_WIDTH columns fill vectors with channels: VEC planes are transposed in registers into private
  * memory, one vector for each pixel and zeros around them, and the sums back. Nothing is then computed in vain, and scale,
@@ -48,6 +49,7 @@ typedef struct depthwise_channel {
     GLOBAL mts_real *out;
     mts_u32 in_h, in_w, in_row;
     mts_u32 top, left; /* rows and columns of taps above and beside pixel 0 */
+    mts_u32 dilation;
     mts_u32 h, w, row, room;
     int has_res, has_mask;
     int is_plain; /* no residual and no slope */
@@ -63,7 +65,7 @@ typedef struct depthwise_channel {
 #define LINE_LOAD(k, c)                                                                                      \
     if (c < columns) {                                                                                       \
         if (stride == 1) {                                                                                   \
-            v[c] = mts_vec_load(at + (k) + c * step);                                                        \
+            v[c] = mts_vec_load(at + (k) * spread + c * step);                                               \
             if (edges > ((k) == size / 2)) v[c] = mts_vec_keep(edge[k][c], v[c]);                            \
             mts_vec_hold(v[c]);                                                                              \
         } else if ((k) % 2 == 0) {                                                                           \
@@ -102,10 +104,10 @@ typedef struct depthwise_channel {
     }
 /* inside: the row is one of the image. */
 #define STRIP_LINE(turn, tap, live, inside)                                                                  \
-    depthwise_line((inside) || in_y < p->in_h ? at : p->zeros, step, w, p->bias, edge, acc, turn, tap, live, size, stride, \
+    depthwise_line((inside) || in_y < p->in_h ? at : p->zeros, step, spread, w, p->bias, edge, acc, turn, tap, live, size, stride, \
                    columns, edges);                                                                          \
-    at += p->in_row;                                                                                         \
-    in_y++;
+    at += in_step;                                                                                           \
+    in_y += spread;
 #define STRIP_FIRST(i)                                                                                       \
     if ((i) < size - stride) {                                                                               \
         STRIP_LINE(0, i, live, 0)                                                                               \
@@ -128,8 +130,8 @@ typedef struct depthwise_channel {
         } else {                                                                                             \
             EACH_COLUMN(STRIP_STORE, turn)                                                                   \
         }                                                                                                    \
-        out += p->row;                                                                                       \
-        pixel += p->row;                                                                                     \
+        out += out_step;                                                                                     \
+        pixel += out_step;                                                                                   \
     }
 /* The lanes of a vector are channels: the same sums down a row of pixels. */
 #define PIXEL_FMA(k, d)                                                                                      \
@@ -191,13 +193,14 @@ INLINE void depthwise_store(const depthwise_channel *p, mts_vec v, mts_vec insid
 INLINE void depthwise_edges(const depthwise_channel *p, mts_u32 column, mts_u32 step, mts_vec (*edge)[COLUMNS_MOST],
                             const int size, const int stride) {
     for (int k = 0; k < size; k++)
-        for (mts_u32 c = 0; c < COLUMNS_MOST; c++)
-            edge[k][c] = mts_vec_between((float)((column + c * step) * (mts_u32)stride + (mts_u32)k) - (float)p->left,
-                                         (float)stride, 0.0f, (float)p->in_w);
+        for (mts_u32 c = 0; c < COLUMNS_MOST; c++) {
+            const mts_u32 x = (column + c * step) * (mts_u32)stride + (mts_u32)k * p->dilation;
+            edge[k][c] = mts_vec_between((float)x - (float)p->left, (float)stride, 0.0f, (float)p->in_w);
+        }
 }
 
 /* The taps of an input row: row `tap` of the kernel for the first of `live` output rows. */
-INLINE void depthwise_line(GLOBAL const mts_real *at, mts_u32 step, const mts_vec *w, mts_vec bias,
+INLINE void depthwise_line(GLOBAL const mts_real *at, mts_u32 step, mts_u32 spread, const mts_vec *w, mts_vec bias,
                            const mts_vec (*edge)[COLUMNS_MOST], mts_vec (*acc)[COLUMNS_MOST], const int turn, const int tap,
                            const int live, const int size, const int stride, const int columns, const int edges) {
     const int ring = (size - 1) / stride + 1;
@@ -206,10 +209,10 @@ INLINE void depthwise_line(GLOBAL const mts_real *at, mts_u32 step, const mts_ve
 }
 
 /*
- * `count` rows from y on of `columns` vectors, the second one `step` columns after the one at `column`. inside: of the
+ * `count` rows from y on, as far apart as the taps are, of `columns` vectors, the second one `step` columns after the one at `column`. inside: of the
  * last vector. An input row is loaded once for all the rows that it is a tap of, whose sums stay in registers.
  *
- * usual: sums end with bounds, rows beside the image are read by the first and the last steps only, and the columns of a
+ * usual: sums end with bounds, taps lie side by side, rows beside the image are read by the first and the last steps only, and the columns of a
  * kernel's middle are all in the image where the stride is 1. edges: the strip reads columns beside the image, which
  * depthwise_edges tells: 2, or 1 if that is so for those beside the kernel's middle.
  */
@@ -219,6 +222,7 @@ INLINE void depthwise_strip(const depthwise_channel *p, const mts_vec *w, mts_u3
     mts_u32 in_y = y * (mts_u32)stride - p->top; /* above the image: more than its rows */
     GLOBAL const mts_real *at = p->in + ((int)in_y * (int)p->in_row + (int)(column * (mts_u32)stride - p->left));
     GLOBAL mts_real *out = p->out + y * p->row + column;
+    const mts_u32 spread = usual ? 1 : p->dilation, in_step = spread * p->in_row, out_step = spread * p->row;
     const int live = (size - 1) / stride + 1;
     const mts_u32 last = usual ? (mts_u32)live - 1 : 0;
     mts_u32 pixel = y * p->row + column;
@@ -285,7 +289,9 @@ INLINE void depthwise_across(const depthwise_channel *p, const mts_vec *w, const
         if (usual) {
             depthwise_strip(p, w, y, count, column, VEC, in, edge, size, stride, 1, 1, 1);
         } else {
-            depthwise_strip(p, w, y, count, column, VEC, in, edge, size, stride, 1, 0, 2);
+            for (mts_u32 i = 0; i < p->dilation && i < count; i++)
+                depthwise_strip(p, w, y + i, (count - i + p->dilation - 1) / p->dilation, column, VEC, in, edge, size,
+                                stride, 1, 0, 2);
         }
     }
 }
@@ -499,7 +505,7 @@ INLINE void depthwise_group(depthwise_channel *p, const depthwise_plane *plane, 
 /* Whether a work-item computes channels c to stop - 1 of whole planes by groups. */
 INLINE int depthwise_by_groups(const depthwise_channel *p, const depthwise_plane *plane,
                                GLOBAL const mts_depthwise_rows_params *job, mts_u32 c, mts_u32 stop) {
-    return p->w <= LANES_WIDTH && p->is_plain && job->multiplier == 1 && job->part >= job->h && c + VEC <= stop &&
+    return p->w <= LANES_WIDTH && p->dilation == 1 && p->is_plain && job->multiplier == 1 && job->part >= job->h && c + VEC <= stop &&
            p->room <= LANES_MOST && plane->rows <= LANES_MOST && plane->row <= LANES_MOST &&
            plane->rows * plane->row + p->room + VEC <= LANES_MOST;
 }
@@ -539,6 +545,7 @@ KERNEL void depthwise_rows__f32_planar(MTS_ARGS) {
     p.in_row = job->in_row;
     p.top = job->top;
     p.left = job->left;
+    p.dilation = job->dilation;
     p.h = job->h;
     p.w = job->w;
     p.row = job->row;
@@ -547,7 +554,7 @@ KERNEL void depthwise_rows__f32_planar(MTS_ARGS) {
     p.mask = pool + (p.has_mask ? job->mask : 0);
     p.has_res = e->res != MTS_PARAM_NONE;
     p.is_plain = !p.has_res && !mts_fn_bends(e->fn);
-    p.is_usual = p.is_plain && p.top + job->stride <= job->size && (p.h - 1) * job->stride < p.top + p.in_h &&
+    p.is_usual = p.is_plain && p.dilation == 1 && p.top + job->stride <= job->size && (p.h - 1) * job->stride < p.top + p.in_h &&
                  (job->stride > 1 || (p.left == job->size / 2 && p.w <= p.in_w));
     p.low = mts_vec_splat(mts_fn_low(e->fn, e->a, e->b));
     p.high = mts_vec_splat(mts_fn_high(e->fn, e->b));

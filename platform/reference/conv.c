@@ -444,10 +444,13 @@ const char *mts_reference_depthwise_tile__f32_planar(const mts_reference_call *c
 
 /* ---- depthwise_rows ---- */
 
+enum { ROWS_BEFORE = 15 }; /* floats that vectors may read before a plane */
+
 static const char *check_depthwise_rows(const mts_reference_call *call, const mts_depthwise_rows_params *r)
 {
     if (r->multiplier == 0 || r->each == 0 || r->part == 0 || (r->size != 3 && r->size != 5) ||
-        (r->stride != 1 && r->stride != 2) || r->w > r->row || r->top >= r->size || r->left >= r->size ||
+        (r->stride != 1 && r->stride != 2) || r->w > r->row || r->dilation == 0 || r->top > ROWS_BEFORE ||
+        r->left > ROWS_BEFORE || (r->dilation > 1 && (r->stride > 1 || r->w <= ROWS_BEFORE + 1)) ||
         r->in_w > r->in_row || (uint64_t)r->h * r->row > r->room) {
         return "the shape is not one of depthwise_rows";
     }
@@ -474,8 +477,8 @@ static void depthwise_row(const mts_reference_call *call, const mts_depthwise_ro
     for (uint32_t i = 0; i < count; i++) {
         sums[i] = 0.0;
         for (uint32_t k = 0; k < r->size * r->size; k++) {
-            const int64_t row = (int64_t)y * r->stride + k / r->size - r->top;
-            const int64_t column = (int64_t)(first + i) * r->stride + k % r->size - r->left;
+            const int64_t row = (int64_t)y * r->stride + k / r->size * r->dilation - r->top;
+            const int64_t column = (int64_t)(first + i) * r->stride + k % r->size * r->dilation - r->left;
             if (row >= 0 && row < r->in_h && column >= 0 && column < r->in_w) {
                 sums[i] += (double)weight[k] * (double)plane[row * r->in_row + column];
             }

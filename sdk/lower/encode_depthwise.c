@@ -32,8 +32,10 @@ static uint32_t larger(uint32_t a, uint32_t b)
 
 bool mts_depthwise_by_rows(const mts_encoding *l, uint32_t member)
 {
-    const mts_attrs_conv *conv = &mts_member_node(l->stitched, &l->stitched->members[member])->attrs.conv;
-    return mts_launch_by_rows(l->device) && mts_plan_by_rows(conv) &&
+    const mts_member *m = &l->stitched->members[member];
+    const mts_attrs_conv *conv = &mts_member_node(l->stitched, m)->attrs.conv;
+    const uint64_t width = (uint64_t)l->stitched->values[m->output].shape.dims[3];
+    return mts_launch_by_rows(l->device) && mts_plan_by_rows(conv, width) &&
            (conv->stride[0] == 1 || l->plan->members[member].input_conversion == MTS_NONE);
 }
 
@@ -130,6 +132,7 @@ static mts_status add_rows(grid *g, uint32_t member, uint32_t pixels)
                                         .zeros = (uint32_t)l->plan->zeros,
                                         .size = site.conv->kernel[0],
                                         .stride = site.conv->stride[0],
+                                        .dilation = site.conv->dilation[0],
                                         .top = (uint32_t)site.conv->pad[0],
                                         .left = (uint32_t)site.conv->pad[1],
                                         .h = site.out->dims[4],

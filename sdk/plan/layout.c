@@ -28,15 +28,18 @@ typedef struct layouter {
     mts_error *error;
 } layouter;
 
-bool mts_plan_by_rows(const mts_attrs_conv *conv)
+bool mts_plan_by_rows(const mts_attrs_conv *conv, uint64_t width)
 {
+    const uint32_t dilation = conv->dilation[0];
     bool near = true; /* no row or column of taps lies in the padding alone */
     for (int i = 0; i < 4; i++) {
-        near = near && conv->pad[i] < (int32_t)conv->kernel[0];
+        near = near && conv->pad[i] < (int32_t)MTS_PLAN_ALIGN &&
+               conv->pad[i] <= (int32_t)((conv->kernel[0] - 1) * dilation);
     }
     return near && conv->kernel[0] == conv->kernel[1] && (conv->kernel[0] == 3 || conv->kernel[0] == 5) &&
            conv->stride[0] == conv->stride[1] && (conv->stride[0] == 1 || conv->stride[0] == 2) &&
-           conv->dilation[0] == 1 && conv->dilation[1] == 1;
+           conv->dilation[1] == dilation &&
+           (dilation == 1 || (dilation < MTS_PLAN_ALIGN && conv->stride[0] == 1 && width > MTS_PLAN_ALIGN));
 }
 
 bool mts_plan_reads_dense(mts_op op)
@@ -213,7 +216,8 @@ static bool reads_rows(const layouter *l, const mts_member *member)
 {
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
     const mts_member_plan *how = &l->plan->members[member - l->stitched->members];
-    return l->depthwise_rows && how->variant == MTS_VARIANT_DEPTHWISE && mts_plan_by_rows(conv) &&
+    return l->depthwise_rows && how->variant == MTS_VARIANT_DEPTHWISE &&
+           mts_plan_by_rows(conv, (uint64_t)value_shape(l, member->output)->dims[3]) &&
            !l->forced[member->inputs[0]];
 }
 

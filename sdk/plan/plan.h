@@ -172,10 +172,10 @@ mts_status mts_plan_create(const mts_plan_request *request, mts_arena *arena, mt
 
 /*
  * Whether a depthwise convolution has a shape that depthwise_rows computes: 3 x 3 or 5 x
- * 5 taps, stride 1 or 2, no dilation. It reads rows of any length, so with stride 2 its
- * input and output need not be of one class.
+ * 5 taps, stride 1 or 2, or dilated in wide images, not padded by more than the taps reach. It
+ * reads rows of any length, so its input and output need not be of one class. width: of its output.
  */
-bool mts_plan_by_rows(const mts_attrs_conv *conv);
+bool mts_plan_by_rows(const mts_attrs_conv *conv, uint64_t width);
 /* Whether an operator reads its input dense, by a copy if need be (RESHAPE, GATHER). */
 bool mts_plan_reads_dense(mts_op op);
 /* The conversion that is a value's dense copy, or MTS_NONE. */

@@ -88,13 +88,16 @@ static mts_depthwise_rows_params depthwise_rows_params(kernel_pair *pair, uint32
         .each = narrow ? 64 : kernel_pair_pick(pair, 1, 4),
         .size = size,
         .stride = stride,
-        .top = kernel_pair_pick(pair, 0, size - 1),
-        .left = kernel_pair_pick(pair, 0, size - 1),
+        .dilation = stride == 1 && i.w > CONV_VECTOR && kernel_pair_pick(pair, 0, 2) == 0
+                        ? kernel_pair_pick(pair, 2, 3)
+                        : 1,
         .h = i.h,
         .w = i.w,
         .row = i.row,
         .part = !narrow && i.row >= CONV_VECTOR && i.h % CONV_VECTOR >= 4 ? CONV_VECTOR : i.h,
         .room = i.pixels};
+    r.top = kernel_pair_pick(pair, 0, (size - 1) * r.dilation);
+    r.left = kernel_pair_pick(pair, 0, (size - 1) * r.dilation);
     /* what the taps reach, less what may lie in the padding behind it or more than they reach */
     r.in_h = (i.h - 1) * stride + 1 + kernel_pair_pick(pair, 0, 2 * size);
     r.in_w = (i.w - 1) * stride + 1 + kernel_pair_pick(pair, 0, 2 * size);

@@ -131,6 +131,7 @@ void bench_depthwise_make_rows(bench_world *w, const bench_depthwise *l, bench_l
                                    .in_h = in.h,
                                    .in_w = in.w,
                                    .zeros = zeros,
+                                   .dilation = 1,
                                    .top = pad,
                                    .left = pad,
                                    .size = (mts_u32)l->kernel,

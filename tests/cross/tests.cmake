@@ -18,6 +18,17 @@ if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND NOT AN
     SKIP_RETURN_CODE 77)
   add_test(NAME cross/classify
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/classify.sh ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:sample_classify>)
+  # processors with and without dotprod: the device says which, and neither meets an instruction that it has not
+  function(mts_on_processor processor multiplies)
+    foreach(program ${ARGN})
+      add_test(NAME cross/${program}_on_${processor}
+        COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR} -cpu ${processor} $<TARGET_FILE:${program}>)
+      set_tests_properties(cross/${program}_on_${processor} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+        ENVIRONMENT "MTS_TEST_DEVICE=cpu;MTS_TEST_BYTE_PRODUCTS=${multiplies}")
+    endforeach()
+  endfunction()
+  mts_on_processor(max 1 cpu_sets conformance_kernels_bytes conformance_kernels_conv engine_bytes)
+  mts_on_processor(cortex-a53 0 cpu_sets conformance_kernels_conv engine_edges)
   add_test(NAME cross/opencl_on_arm64
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/opencl.sh ${CMAKE_SOURCE_DIR}/build/arm64-opencl
             ${MTS_ARM64_ROOT}/usr/lib/aarch64-linux-gnu ${MTS_QEMU_AARCH64} $<TARGET_FILE:device_opencl>

@@ -4,7 +4,8 @@
  *
  * Every vector runs alone (the image goes in as a frame, so the preprocessing kernel runs too) and stitched
  * with all vectors of its family (tensors go in, each task has an input of its own), with both strategies, on
- * every device.
+ * every device. With MTS_TEST_EXPORT the program writes bundles, images and outputs into that folder instead, for
+ * tests/cross/test_vectors.c, which runs where there is no compiler of models.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +27,9 @@
 #define WORK MTS_BINARY_DIR "/golden"
 
 static const char *const devices[] = {"reference", "opencl:0"};
+/* Of the colours that a model takes. */
+static const mts_pixel_format formats[] = {MTS_PIXEL_FORMAT_RGB, MTS_PIXEL_FORMAT_RGB, MTS_PIXEL_FORMAT_BGR,
+                                           MTS_PIXEL_FORMAT_GREY};
 static const mts_strategy strategies[] = {MTS_STRATEGY_SEQUENTIAL, MTS_STRATEGY_COMPACT};
 static ref_vectors vectors;
 static char error_text[1024];
@@ -123,8 +127,6 @@ static void compare(mts_session *session, const ref_vector *vector, const char *
 
 static void run_frame(mts_session *session, const ref_vector *vector)
 {
-    static const mts_pixel_format formats[] = {MTS_PIXEL_FORMAT_RGB, MTS_PIXEL_FORMAT_RGB,
-                                               MTS_PIXEL_FORMAT_BGR, MTS_PIXEL_FORMAT_GREY};
     const mts_frame frame = {.size = sizeof frame,
                              .data = vector->image.data,
                              .width = (uint32_t)vector->image.dims[1],
@@ -231,6 +233,52 @@ static void small_classifier_vectors_match_when_stitched(void **state)
     family_matches("misc");
 }
 
+/* ---- for another processor ---- */
+
+static void export_data(const char *folder, const char *name, const char *ending, const void *data,
+                        size_t size)
+{
+    char path[DATA_PATH];
+    mts_error error = {MTS_STATUS_OK, ""};
+    (void)snprintf(path, sizeof path, "%s/%s.%s", folder, name, ending);
+    if (mts_os_file_write(path, data, size, &error) != MTS_STATUS_OK) {
+        print_error("%s: %s\n", path, error.text);
+        fail();
+    }
+}
+
+/* A line of list.txt: the name, the pixel format, width, height and how many outputs there are. */
+static void each_vector_is_written(void **state)
+{
+    const char *folder = *state;
+    char *list = calloc(vectors.count, 128), path[DATA_PATH];
+    assert_non_null(list);
+    for (uint32_t i = 0; i < vectors.count; i++) {
+        ref_vector *one = &vectors.at[i];
+        char ending[16];
+        (void)snprintf(path, sizeof path, "%s/%s.mtsb", folder, one->name);
+        compile(&one, 1, path);
+        export_data(folder, one->name, "image", one->image.data, one->image.count);
+        for (uint32_t k = 0; k < one->output_count; k++) {
+            (void)snprintf(ending, sizeof ending, "out%u", k);
+            export_data(folder, one->name, ending, one->outputs[k].data,
+                        one->outputs[k].count * sizeof(float));
+        }
+        (void)snprintf(list + strlen(list), 128, "%s %d %d %d %u\n", one->name, (int)formats[one->color],
+                       (int)one->image.dims[1], (int)one->image.dims[0], one->output_count);
+    }
+    export_data(folder, "list", "txt", list, strlen(list));
+    free(list);
+}
+
+static int export_all(const char *folder)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(each_vector_is_written, (void *)(uintptr_t)folder)};
+    return mts_os_directory_make(folder, NULL) == MTS_STATUS_OK ? cmocka_run_group_tests(tests, NULL, NULL)
+                                                                : 1;
+}
+
 int main(void)
 {
     char folder[DATA_PATH], reason[DATA_PATH];
@@ -257,7 +305,8 @@ int main(void)
     if (some) {
         cmocka_set_test_filter(some);
     }
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const char *wanted = getenv("MTS_TEST_EXPORT");
+    const int failed = wanted ? export_all(wanted) : cmocka_run_group_tests(tests, NULL, NULL);
     printf("%u reference vectors, %u comparisons of outputs\n", vectors.count, comparisons);
     ref_vectors_release(&vectors);
     return failed;

@@ -1,5 +1,6 @@
 /*
- * test_fold_resize.c: 1x1 convolutions move before the enlarging that they read: when, when not, and that the numbers stay.
+ * test_fold_resize.c: 1x1 convolutions move before the enlarging that they read: when, when not, and
+ * that the numbers stay.
  */
 #include <stdio.h>
 
@@ -7,7 +8,7 @@
 
 enum { CHANNELS = 24 };
 
-/* The image x of 24 channels, weights and vectors for as many, another image z of the enlarged size. */
+/* The image x of 24 channels, weights and vectors for as many. */
 static int open_image(void **state)
 {
     (void)open_fold(state);
@@ -95,7 +96,7 @@ static void a_sum_stays_behind_the_enlarging(void **state)
     OPS(MTS_OP_CONV, MTS_OP_RESIZE, MTS_OP_RESIZE, MTS_OP_BINARY);
 }
 
-/* Fewer channels cost less to enlarge, even where another pass follows that a convolution's end would have saved. */
+/* Fewer channels cost less to enlarge. */
 static void without_a_function_few_channels_are_enough(void **state)
 {
     (void)state;
@@ -140,6 +141,22 @@ static void a_convolution_stays_where_moving_would_change_numbers_or_cost_more(v
     }
 }
 
+/* Convolutions of 8 bits read what is known to be rounded, and a resize would hide that. */
+static void a_convolution_with_rounded_numbers_stays_behind(void **state)
+{
+    static const uint8_t zero[1] = {128};
+    (void)state;
+    number("t", 0.05f);
+    onnx_model_tensor(&model, "z", ONNX_UINT8, 0, NULL, zero, 1);
+    resize("x", "nearest", "asymmetric", 10, 8, "r");
+    onnx_model_node(&model, "Conv", "r,w,b", "c");
+    onnx_model_node(&model, "QuantizeLinear", "c,t,z", "q");
+    onnx_model_node(&model, "DequantizeLinear", "q,t,z", "y");
+    folded();
+    OPS(MTS_OP_RESIZE, MTS_OP_CONV);
+    assert_int_equal(after->nodes[1].attrs.conv.act.fn, MTS_FN_QUANT8);
+}
+
 static void memory_runs_out_anywhere(void **state)
 {
     (void)state;
@@ -160,6 +177,7 @@ int main(void)
         TEST(a_sum_stays_behind_the_enlarging),
         TEST(without_a_function_few_channels_are_enough),
         TEST(a_convolution_stays_where_moving_would_change_numbers_or_cost_more),
+        TEST(a_convolution_with_rounded_numbers_stays_behind),
         TEST(memory_runs_out_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

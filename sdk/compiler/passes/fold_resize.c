@@ -1,17 +1,20 @@
 /*
  * fold_resize.c: a 1x1 convolution of an enlarged image moves before the enlarging.
  *
- * A 1x1 convolution is the same sum at every pixel, and nearest and linear interpolation are weighted means whose weights
- * sum to 1. So the two commute, bias included. The convolution then has as many times fewer pixels as the image was
- * enlarged by. An element function commutes with the nearest pixel only; behind linear interpolation it stays a node.
+ * A 1x1 convolution is the same sum at every pixel, and nearest and linear interpolation are
+ * weighted means whose weights sum to 1. So the two commute, bias included. The convolution then
+ * has as many times fewer pixels as the image was enlarged by. An element function commutes with
+ * the nearest pixel only; behind linear interpolation it stays a node.
  */
 #include "compiler/passes/fold_work.h"
 
 #include <string.h>
 
 enum {
-    RESIZE_COST = 4, /* multiply-adds for an element of a linear resize */
-    PASS_COST = 12   /* in the time of a pass over an element, which a convolution's end would save */
+    /* Multiply-adds for an element of a linear resize. */
+    RESIZE_COST = 4,
+    /* The same in the time of a pass over an element, which a convolution's end would save. */
+    PASS_COST = 12
 };
 
 static bool is_mean(const mts_attrs_resize *resize)
@@ -35,7 +38,8 @@ static bool is_pointwise(const mts_fold_work *work, const mts_node *node)
     return plain;
 }
 
-/* Whether the convolution saves more than a resize of its channels and `passes` over its output cost. */
+/* Whether the convolution saves more than a resize of its channels and `passes` over its output
+   cost. */
 static bool is_gain(const mts_fold_work *work, const mts_node *resize, const mts_node *conv, int64_t passes)
 {
     const int64_t *in = mts_fold_value(work, mts_fold_input(work, resize, 0))->shape.dims;
@@ -56,7 +60,8 @@ static mts_node *resize_before(mts_fold_work *work, const mts_node *conv, int64_
     return fits ? resize : NULL;
 }
 
-/* The nodes change places. The value between them has the channels of the convolution and the size before the resize. */
+/* The nodes change places. The value between them has the channels of the convolution and the size
+   before the resize. */
 static bool move_before(mts_fold_work *work, mts_node *resize, mts_node *conv)
 {
     const mts_node earlier = *resize, later = *conv;
@@ -81,7 +86,15 @@ static bool move_before(mts_fold_work *work, mts_node *resize, mts_node *conv)
     return true;
 }
 
-/* Whether a node would become a part of the convolution that computes operand `index`, which then has to stay behind. */
+/* Rounded numbers stay where they are: convolutions of 8 bits read what is known to be rounded, and
+   a resize hides it. */
+static bool rounds(uint32_t fn)
+{
+    return fn == MTS_FN_QUANT8 || fn == MTS_FN_QUANT16;
+}
+
+/* Whether a node would become a part of the convolution that computes operand `index`, which then
+   has to stay behind. */
 static bool would_join(mts_fold_work *work, const mts_node *node, uint32_t index)
 {
     const mts_node *resize = mts_fold_producer(work, mts_fold_producer(work, node, index), 0);
@@ -89,7 +102,7 @@ static bool would_join(mts_fold_work *work, const mts_node *node, uint32_t index
     const bool nearest =
         resize && resize->op == MTS_OP_RESIZE && resize->attrs.resize.mode == MTS_RESIZE_NEAREST;
     if (node->op == MTS_OP_UNARY) {
-        return !nearest && index == 0 && fn != MTS_FN_QUANT8 && fn != MTS_FN_QUANT16;
+        return !nearest && index == 0 && !rounds(fn);
     }
     if (node->op != MTS_OP_BINARY) {
         return false;
@@ -120,6 +133,7 @@ bool mts_fold_resize(mts_fold_work *work, mts_node *node)
 bool mts_fold_resize_last(mts_fold_work *work, mts_node *node)
 {
     mts_node *resize = node->op == MTS_OP_CONV ? resize_before(work, node, 0) : NULL;
-    const bool whole = resize && (mts_fold_free_act(node) || resize->attrs.resize.mode == MTS_RESIZE_NEAREST);
-    return whole && move_before(work, resize, node);
+    const uint32_t fn = node->op == MTS_OP_CONV ? node->attrs.conv.act.fn : MTS_FN_NONE;
+    const bool nearest = resize && resize->attrs.resize.mode == MTS_RESIZE_NEAREST;
+    return resize && (fn == MTS_FN_NONE || (nearest && !rounds(fn))) && move_before(work, resize, node);
 }

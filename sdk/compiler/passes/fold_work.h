@@ -3,7 +3,7 @@
  *
  * Rules never reorder nodes: what a node takes up was computed before it, and a merged node stands where the
  * later one stood or, when only constants join, where the earlier one stood. Removed values are aliases of
- * others.
+ * others. Only fold_resize.c exchanges two nodes, the first of which has no other reader than the second.
  */
 #ifndef MTS_COMPILER_PASSES_FOLD_WORK_H
 #define MTS_COMPILER_PASSES_FOLD_WORK_H
@@ -79,8 +79,8 @@ bool mts_fold_slope(mts_fold_work *work, mts_node *node);      /* PReLU as sever
 bool mts_fold_norm(mts_fold_work *work, mts_node *node);       /* normalisations, sums of squares */
 bool mts_fold_gate(mts_fold_work *work, mts_node *node); /* functions that were written as several nodes */
 bool mts_fold_gain(mts_fold_work *work, mts_node *node); /* lines behind activations, x + x g */
-/* A 1x1 convolution moves before the resize that it reads: where `node` would join the convolution and so keep it behind;
-   and in the end, where nothing did. */
+/* A 1x1 convolution moves before the resize that it reads: where `node` would join the convolution
+   and so keep it behind; and in the end, where nothing did. */
 bool mts_fold_resize(mts_fold_work *work, mts_node *node);
 bool mts_fold_resize_last(mts_fold_work *work, mts_node *node);
 /* matmul + other, which may be smaller: the sum moves into the product. The last rule: a product ends with no

@@ -28,25 +28,6 @@ typedef struct layouter {
     mts_error *error;
 } layouter;
 
-bool mts_plan_by_rows(const mts_attrs_conv *conv, uint64_t width)
-{
-    const uint32_t dilation = conv->dilation[0];
-    bool near = true; /* no row or column of taps lies in the padding alone */
-    for (int i = 0; i < 4; i++) {
-        near = near && conv->pad[i] < (int32_t)MTS_PLAN_ALIGN &&
-               conv->pad[i] <= (int32_t)((conv->kernel[0] - 1) * dilation);
-    }
-    return near && conv->kernel[0] == conv->kernel[1] && (conv->kernel[0] == 3 || conv->kernel[0] == 5) &&
-           conv->stride[0] == conv->stride[1] && (conv->stride[0] == 1 || conv->stride[0] == 2) &&
-           conv->dilation[1] == dilation &&
-           (dilation == 1 || (dilation < MTS_PLAN_ALIGN && conv->stride[0] == 1 && width > MTS_PLAN_ALIGN));
-}
-
-bool mts_plan_reads_dense(mts_op op)
-{
-    return op == MTS_OP_RESHAPE || op == MTS_OP_GATHER;
-}
-
 static uint32_t larger(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
@@ -388,6 +369,16 @@ static uint64_t overrun(uint32_t row)
     return (uint64_t)row + 2 * MTS_PLAN_ALIGN;
 }
 
+/*
+ * Floats from one plane to the next. On CPUs, planes a multiple of 512 bytes apart, as those of 16x16 or 64x64 pixels are,
+ * would share few sets of the first level cache when a pixel of all channels is read.
+ */
+static uint64_t spread(const layouter *l, uint64_t plane)
+{
+    const bool shares = plane > 0 && plane % (8 * (uint64_t)MTS_PLAN_ALIGN) == 0;
+    return l->depthwise_rows && shares ? plane + MTS_PLAN_ALIGN : plane;
+}
+
 static mts_status add_padded(layouter *l, uint32_t value, uint32_t *index)
 {
     const cell *c = &l->cells[value];
@@ -403,10 +394,10 @@ static mts_status add_padded(layouter *l, uint32_t value, uint32_t *index)
     s.tail = s.gap;
     /* the last row's vector ends in its plane, also where a row is shorter than a vector */
     const uint64_t rows = s.dims[4] > 0 ? s.dims[4] - 1 : 0;
-    const uint64_t pixels = round_up((uint64_t)s.dims[4] * s.row),
-                   vectors = round_up(rows * s.row + MTS_PLAN_ALIGN);
-    const bool by_rows = l->depthwise_rows && vectors > pixels;
-    return add_storage(l, &s, gap + (by_rows ? vectors : pixels), overrun(s.row) + c->beyond, index);
+    const uint64_t pixels = round_up((uint64_t)s.dims[4] * s.row);
+    const uint64_t vectors = round_up(rows * s.row + MTS_PLAN_ALIGN);
+    const uint64_t plane = gap + (l->depthwise_rows && vectors > pixels ? vectors : pixels);
+    return add_storage(l, &s, spread(l, plane), overrun(s.row) + c->beyond, index);
 }
 
 static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
@@ -426,7 +417,7 @@ static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
         const uint64_t stored = round_up((uint64_t)c->top * s.row + c->left + round_up(image));
         plane = stored > plane ? stored : plane;
     }
-    return add_storage(l, &s, plane, overrun(s.row), &c->storage);
+    return add_storage(l, &s, spread(l, plane), overrun(s.row), &c->storage);
 }
 
 uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value)

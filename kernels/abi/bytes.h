@@ -111,6 +111,16 @@ typedef struct mts_pool_codes_params {
     mts_i32 pad[2]; /* above and on the left */
 } mts_pool_codes_params;
 
+/* mean_bytes: the numbers that the codes of each plane stand for, in the mean, as floats: dims
+ * of dest are [1,1,images,channels,1,1]. Words between the rows of an image hold codes of 0.
+ * Up to 65,536 pixels, whose sums a float holds. Grid: that of dest.h. */
+#define MTS_MEAN_PIXELS_MOST 65536u
+typedef struct mts_mean_params {
+    mts_dest_params dest;
+    mts_codes_source in;
+    mts_u32 height, width; /* of the source's image */
+} mts_mean_params;
+
 /* spread_bytes: depth to space of 2 x 2 neighbours: code 2 y + x of word c of the
  * source's pixel is channel c of its neighbour (y, x), so that the source has a word
  * for each channel. Both have one grid; height and width of the result are even. Grid:

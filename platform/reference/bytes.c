@@ -474,3 +474,35 @@ const char *mts_reference_spread_bytes__i32_words(const mts_reference_call *call
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_spread_params), spread_member);
 }
+
+/* ---- mean_bytes ---- */
+
+static float mean_at(const mts_reference_call *call, const void *params, const uint32_t *at)
+{
+    const mts_mean_params *r = params;
+    const uint64_t plane = r->in.src + ((uint64_t)at[2] * r->in.words + at[3] / 4) * r->in.pitch;
+    int32_t sum = 0;
+    for (uint32_t p = 0; p < r->height * r->width; p++) {
+        const uint64_t pixel = plane + (uint64_t)(p / r->width) * r->in.row + p % r->width;
+        sum += (int32_t)(word_at(call->act, pixel) >> 8 * (at[3] % 4) & 255u) + (int32_t)r->in.least;
+    }
+    return (float)sum * r->in.factor / (float)(r->height * r->width);
+}
+
+static const char *mean_member(const mts_reference_call *call, const void *params)
+{
+    const mts_mean_params *r = params;
+    const uint32_t *d = r->dest.dims;
+    const uint64_t pixels = (uint64_t)r->height * r->width;
+    if (d[0] != 1 || d[1] != 1 || d[4] != 1 || d[5] != 1 || MTS_CODE_WORDS(d[3]) > r->in.words ||
+        pixels == 0 || pixels > MTS_MEAN_PIXELS_MOST) {
+        return "means of other dimensions";
+    }
+    const char *why = check_source(call, &r->in, d[2], r->height, r->width);
+    return why ? why : mts_reference_write(call, &r->dest, r, mean_at);
+}
+
+const char *mts_reference_mean_bytes__i32_words(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_mean_params), mean_member);
+}

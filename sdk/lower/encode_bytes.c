@@ -22,7 +22,8 @@ typedef struct bytes_site {
     uint32_t owner, task_mask;
 } bytes_site;
 
-/* The border of the codes must hold codes of 0, also where floats would not be read. */
+/* What lies between rows of codes must be codes of 0, also where floats would not be read: means
+ * count it. */
 static void find_mask(bytes_site *site, mts_encoding *encoding)
 {
     const mts_storage *out = site->conv.out;
@@ -30,7 +31,7 @@ static void find_mask(bytes_site *site, mts_encoding *encoding)
                                   ? &encoding->plan->conversions[site->how->codes_conversion]
                                   : NULL;
     const bool exact = out->row == out->dims[5] && site->conv.pixels == out->dims[4] * out->row;
-    if (c && !exact && (c->rows != out->dims[4] || c->columns != out->dims[5])) {
+    if (c && !exact && (c->rows != out->dims[4] || out->row != out->dims[5])) {
         site->conv.mask =
             mts_weights_mask(&encoding->pool, out->dims[4], out->row, out->dims[5], site->conv.pixels);
     }

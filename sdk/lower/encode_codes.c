@@ -88,6 +88,33 @@ static void fill_spread(mts_encoding *encoding, uint32_t index, void *params)
     r->in = source_of(encoding, encoding->plan->members[index].input_conversion, 1.0f);
 }
 
+/* Means of planes, which are floats: one launch over their tensors. */
+static mts_status encode_means(mts_encoding *encoding, const mts_layer *layer, const char *label)
+{
+    mts_mean_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    uint32_t *masks = mts_arena_zero(encoding->arena, layer->count, sizeof *masks);
+    uint32_t count = 0;
+    if (!params || !masks) {
+        return mts_encode_memory(encoding);
+    }
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        if (encoding->plan->members[m].variant == MTS_VARIANT_CODES) {
+            const mts_member *member = &encoding->stitched->members[m];
+            const mts_shape *in = &encoding->stitched->values[member->inputs[0]].shape;
+            params[count] = (mts_mean_params){
+                .dest = mts_encode_output(encoding, member),
+                .in = source_of(encoding, encoding->plan->members[m].input_conversion, 1.0f),
+                .height = (mts_u32)in->dims[2],
+                .width = (mts_u32)in->dims[3]};
+            masks[count++] = mts_encode_task_mask(encoding, m);
+        }
+    }
+    const uint32_t words = MTS_PARAM_WORDS(mts_mean_params);
+    mts_status status = mts_encode_dests(encoding, "mean_bytes__i32_words", label, params, words, count);
+    MTS_TRY(status, mts_encode_entries(encoding, MTS_ENTRY_PARAMS, words, masks, count));
+    return status;
+}
+
 /* A kernel, and how a member's parameters are made, which begin with a mts_codes_dest. */
 typedef struct codes_kernel {
     const char *name;
@@ -102,6 +129,10 @@ static const codes_kernel spread = {"spread_bytes__i32_words", MTS_PARAM_WORDS(m
 
 mts_status mts_encode_codes(mts_encoding *encoding, const mts_layer *layer, const char *label)
 {
+    const mts_node *node = mts_member_node(encoding->stitched, &encoding->stitched->members[layer->first]);
+    if (layer->op == MTS_OP_REDUCE || (layer->op == MTS_OP_POOL && node->attrs.pool.kind == MTS_POOL_AVG)) {
+        return encode_means(encoding, layer, label);
+    }
     const codes_kernel *kernel = layer->op == MTS_OP_POOL     ? &pool
                                  : layer->op == MTS_OP_DECONV ? &spread
                                                               : &map;

@@ -272,3 +272,33 @@ bool mts_bytes_maps(const mts_stitched *stitched, const mts_member *member, cons
     }
     return maps_kind(stitched, member);
 }
+
+/* An average pool whose only window is the image, without padding. */
+static bool is_whole_window(const mts_attrs_pool *pool, const mts_shape *in)
+{
+    bool whole = pool->kind == MTS_POOL_AVG;
+    for (int i = 0; i < 2; i++) {
+        whole = whole && (int64_t)pool->kernel[i] == in->dims[i + 2] && pool->dilation[i] == 1 &&
+                pool->pad[i] == 0 && pool->pad[i + 2] == 0;
+    }
+    return whole;
+}
+
+bool mts_bytes_averages(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids)
+{
+    /* a float holds sums of so many codes (mts_mean_params) */
+    enum { ROWS_AND_COLUMNS = 1 << 2 | 1 << 3, PIXELS_MOST = 65536 };
+    const mts_node *node = mts_member_node(stitched, member);
+    const mts_attrs_reduce *reduce = &node->attrs.reduce;
+    const mts_shape *out = &stitched->values[member->output].shape;
+    if ((node->op != MTS_OP_POOL && node->op != MTS_OP_REDUCE) || member->inputs[0] == MTS_NONE ||
+        !grid_fits(&grids[member->inputs[0]]) || node->scatter) {
+        return false;
+    }
+    const mts_shape *in = &stitched->values[member->inputs[0]].shape;
+    const bool image = in->rank == 4 && out->rank == 4 && out->dims[2] == 1 && out->dims[3] == 1 &&
+                       in->dims[2] * in->dims[3] <= PIXELS_MOST;
+    return image &&
+           (node->op == MTS_OP_POOL ? is_whole_window(&node->attrs.pool, in)
+                                    : reduce->kind == MTS_REDUCE_MEAN && reduce->axes == ROWS_AND_COLUMNS);
+}

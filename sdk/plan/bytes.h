@@ -32,4 +32,8 @@ bool mts_bytes_stores(const mts_stitched *stitched, const mts_member *member);
  * result are grids of rank 4, maximum pools, and zeros behind channels. */
 bool mts_bytes_maps(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids);
 
+/* Whether a member is the mean of each plane of an input of known grid, rank 4 as its
+ * result: mean_bytes computes it of codes, and stores floats. */
+bool mts_bytes_averages(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids);
+
 #endif

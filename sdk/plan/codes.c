@@ -7,13 +7,20 @@
 
 /* ---- operators between convolutions ---- */
 
+/* Whether a member that reads codes stores floats alone. */
+static bool is_mean(const mts_plan *plan, const mts_member *member)
+{
+    const mts_node *node = mts_member_node(plan->stitched, member);
+    return node->op == MTS_OP_REDUCE || (node->op == MTS_OP_POOL && node->attrs.pool.kind == MTS_POOL_AVG);
+}
+
 /* Whether the member that computes a value can store its codes. */
 static bool is_stored(const mts_plan *plan, uint32_t value)
 {
     const mts_stitched *s = plan->stitched;
     const uint32_t producer = value != MTS_NONE ? s->values[value].member : MTS_NONE;
     const mts_variant variant = producer != MTS_NONE ? plan->members[producer].variant : MTS_VARIANT_NONE;
-    return variant == MTS_VARIANT_CODES ||
+    return (variant == MTS_VARIANT_CODES && !is_mean(plan, &s->members[producer])) ||
            (variant == MTS_VARIANT_BYTES && mts_bytes_stores(s, &s->members[producer]));
 }
 
@@ -63,6 +70,9 @@ static bool pays(const mts_plan *plan, const mts_member *member, bool floats, bo
         all = all && (stored || member->inputs[i] == MTS_NONE);
         any = any || stored;
     }
+    if (is_mean(plan, member)) {
+        return any;
+    }
     return moves ? any && codes && !floats : any && (all || codes);
 }
 
@@ -78,7 +88,8 @@ mts_status mts_codes_choose(mts_plan *plan, mts_arena *arena, mts_error *error)
     }
     for (uint32_t m = 0; m < s->member_count; m++) {
         mts_variant *variant = &plan->members[m].variant;
-        if (*variant == MTS_VARIANT_NONE && mts_bytes_maps(s, &s->members[m], plan->grids)) {
+        if (*variant == MTS_VARIANT_NONE && (mts_bytes_maps(s, &s->members[m], plan->grids) ||
+                                             mts_bytes_averages(s, &s->members[m], plan->grids))) {
             *variant = MTS_VARIANT_CODES;
         }
     }
@@ -122,7 +133,9 @@ static void add_planes(mts_plan *plan, uint32_t member)
     if (m->input_count > 1 && m->inputs[1] != MTS_NONE) {
         how->residual_conversion = planes_of(plan, m->inputs[1]);
     }
-    (void)planes_of(plan, m->output);
+    if (!is_mean(plan, m)) {
+        (void)planes_of(plan, m->output);
+    }
 }
 
 /* What operators other than convolutions read or store is the whole image. */

@@ -482,6 +482,37 @@ static void pool_bytes_agrees_for_windows_strides_and_borders(void **state)
     }
 }
 
+static void mean_bytes_agrees_for_rows_channels_and_images(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_mean_params list[MEMBERS] = {0};
+        uint32_t planes = 0;
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            const uint32_t height = kernel_pair_pick(pair, 1, 9), width = kernel_pair_pick(pair, 1, 40);
+            mts_mean_params *r = &list[m];
+            const mts_codes_dest d = {.images = kernel_pair_pick(pair, 1, 2),
+                                      .channels = kernel_pair_pick(pair, 1, 9)};
+            r->in = source(pair, &d, height, width);
+            for (uint32_t i = 0; i < d.images * r->in.words * r->in.pitch; i++) {
+                const uint32_t zero = MTS_CODE_WORD((uint32_t)-r->in.least), at = i % r->in.pitch;
+                if (at % r->in.row >= width || at / r->in.row >= height) { /* beside the image */
+                    memcpy(pair->act + r->in.src + i, &zero, sizeof zero);
+                }
+            }
+            r->height = height;
+            r->width = width;
+            r->dest = (mts_dest_params){.dims = {1, 1, d.images, d.channels, 1, 1}, .row = 1, .pitch = 1};
+            r->dest.base = kernel_pair_act(pair, d.images * d.channels);
+            planes = d.images * d.channels > planes ? d.images * d.channels : planes;
+        }
+        const uint32_t first = kernel_pair_words(pair, list, MEMBERS * MTS_PARAM_WORDS(mts_mean_params));
+        const uint32_t grid[3] = {kernel_pair_pick(pair, 1, 4), planes + 1, MEMBERS};
+        compare(pair, "mean_bytes__i32_words", first, grid);
+    }
+}
+
 /* Codes of missing channels are 0, whatever the source has. */
 static void spread_bytes_agrees_for_channels_rows_and_borders(void **state)
 {
@@ -512,6 +543,7 @@ int main(void)
         cmocka_unit_test(pack_bytes_agrees_for_borders_phases_channels_and_images),
         cmocka_unit_test(map_bytes_agrees_for_kinds_borders_vectors_and_floats),
         cmocka_unit_test(pool_bytes_agrees_for_windows_strides_and_borders),
+        cmocka_unit_test(mean_bytes_agrees_for_rows_channels_and_images),
         cmocka_unit_test(spread_bytes_agrees_for_channels_rows_and_borders),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);

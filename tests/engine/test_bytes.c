@@ -221,6 +221,18 @@ static void pool(builder *b)
     b->size /= 2;
 }
 
+/* One pixel, by a pool or by a mean over rows and columns. */
+static void average(builder *b)
+{
+    const mts_attrs pool = {
+        .pool = {.kind = MTS_POOL_AVG, .kernel = {b->size, b->size}, .stride = {1, 1}, .dilation = {1, 1}}};
+    const mts_attrs mean = {.reduce = {.kind = MTS_REDUCE_MEAN, .axes = 1 << 2 | 1 << 3, .keep = 1}};
+    const uint32_t inputs[1] = {b->x};
+    const bool reduce = pick(&b->script, 0, 1);
+    node(b, reduce ? MTS_OP_REDUCE : MTS_OP_POOL, inputs, 1, reduce ? &mean : &pool);
+    b->size = 1;
+}
+
 static mts_graph *network(mts_arena *arena, uint32_t seed, uint32_t task)
 {
     builder b = {
@@ -261,6 +273,9 @@ static mts_graph *network(mts_arena *arena, uint32_t seed, uint32_t task)
                 convolve(&b, false);
             }
         }
+    }
+    if (pick(&b.script, 0, 2) == 0) {
+        average(&b);
     }
     round_value(&b);
     const mts_shape *out = &b.graph->values[b.x].shape;

@@ -33,6 +33,7 @@ typedef struct mts_cl_opaque_event *cl_event;
 #define CL_INVALID_VALUE (-30)
 #define CL_INVALID_CONTEXT (-34)
 #define CL_INVALID_COMMAND_QUEUE (-36)
+#define CL_INVALID_HOST_PTR (-37)
 #define CL_INVALID_PROPERTY (-64)
 
 #define CL_FALSE 0u

@@ -50,8 +50,14 @@ void mts_cl_import_find(const mts_cl_library *cl, cl_platform_id platform, cl_de
     }
 }
 
+/* Memory of which the driver would keep a copy is refused, so that the caller copies it before each run. */
 static cl_mem import_host(mts_cl_device *device, const mts_memory *memory, cl_int *result)
 {
+    const uint32_t alignment = device->quirks->host_alignment;
+    if (alignment != 0 && (uintptr_t)memory->host % alignment != 0) {
+        *result = CL_INVALID_HOST_PTR;
+        return NULL;
+    }
     return device->cl.clCreateBuffer(device->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, memory->size,
                                      (void *)(uintptr_t)memory->host, result);
 }

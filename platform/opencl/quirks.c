@@ -26,8 +26,9 @@ static const mts_cl_quirks table[] = {
      .host_buffers = true,
      .options = "-DFETCH=1"},
     /* Intel's runtime for processors (its GPUs' platforms have longer names): a buffer over host memory is that
-       memory, as on PoCL. */
-    {.match = "Intel(R) OpenCL|", .host_buffers = true, .options = "-DFETCH=1"},
+       memory, as on PoCL, but only where the memory is aligned as CL_DEVICE_MEM_BASE_ADDR_ALIGN says (1024 bits).
+       Of other memory the runtime of 2026 keeps a copy, and runs would see what lay there first. */
+    {.match = "Intel(R) OpenCL|", .host_buffers = true, .host_alignment = 128, .options = "-DFETCH=1"},
     /* clFinish returns before commands that clFlush handed over have run (Mesa 22.3); a marker's event waits for
        them. Its compiler ends the process where it meets an instruction that asks for memory beforehand. */
     {.match = "rusticl", .finish_by_marker = true, .options = ""},

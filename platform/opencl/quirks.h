@@ -15,6 +15,7 @@ typedef struct mts_cl_quirks {
     bool no_replay;           /* replay is slower than launches one by one, or wrong */
     bool no_gemm;             /* a library's matrix products are slower than our kernels */
     bool host_buffers;        /* on a CPU: a buffer over host memory is that memory, without a copy to map */
+    uint32_t host_alignment;  /* bytes; the driver copies other host memory once, when the buffer is made */
     bool finish_by_marker;    /* clFinish returns too early; the event of a marker does not */
     const char *options;      /* more build options, "" if none */
 } mts_cl_quirks;

@@ -10,7 +10,7 @@ nm=$(command -v aarch64-linux-gnu-nm || command -v llvm-nm) || { echo "no nm for
 available="__errno __sched_cpucount abort acos acosf acosh acoshf asin asinf asinh asinhf atan atan2 atan2f atanf atanh atanhf atof atoi atol calloc
  ceil ceilf clock_gettime close closedir cos cosf cosh coshf dlclose dlerror dlopen dlsym dprintf dup dup2 erf erff exp
  exp2 exp2f expf expm1 expm1f fabs fabsf fclose fcntl fdatasync fflush floor floorf fma fmaf fmax fmaxf fmin fminf fmod
- fmodf fopen fprintf fputs fread free frexp fseek fseeko fstat fstatfs fsync ftell ftello ftruncate fwrite getenv getpid
+ fmodf fopen fprintf fputs fread free frexp fseek fseeko fstat fstatfs fsync ftell ftello ftruncate fwrite getauxval getenv getpid
  gettid hypot hypotf ioctl isatty ldexp llround llroundf log log10 log1p log1pf log2 log2f logf lrint lrintf lround lroundf
  lseek lstat madvise malloc memchr memcmp memcpy memmove memset mkdir mkstemp mmap modf mprotect msync munmap nanosleep
  nearbyint nearbyintf open openat opendir pipe poll posix_fallocate posix_memalign pow powf pread pthread_cond_broadcast

@@ -255,7 +255,7 @@ static void an_empty_list_and_an_idle_wait_do_nothing(void **state)
 static void the_callers_memory_is_read_where_it_lies(void **state)
 {
     (void)state;
-    float factors[16] = {3.0f};
+    _Alignas(128) float factors[16] = {3.0f}; /* some drivers take no other */
     const mts_memory memory = {.kind = MTS_MEMORY_HOST, .host = factors, .size = sizeof factors};
     mts_error error = {MTS_STATUS_OK, ""};
     mts_buffer *imported = (mts_buffer *)&error;

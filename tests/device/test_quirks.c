@@ -159,6 +159,32 @@ static void a_driver_whose_finish_returns_early_is_waited_for_by_a_marker(void *
     opencl_fixture_cl->quirks = mts_cl_quirks_find("");
 }
 
+/* Such a driver would show runs what lay in the memory when the buffer was made. */
+static void memory_that_a_driver_would_copy_once_is_not_imported(void **state)
+{
+    _Alignas(128) static float data[64];
+    mts_memory memory = {.kind = MTS_MEMORY_HOST, .host = data, .size = sizeof data / 2};
+    mts_error error = {MTS_STATUS_OK, ""};
+    mts_buffer *buffer = NULL;
+    (void)state;
+    opencl_fixture_need();
+    assert_int_equal(mts_cl_quirks_find("Intel(R) OpenCL|Intel(R) Corporation|a CPU|2026")->host_alignment,
+                     128);
+    mts_cl_quirks quirks = *opencl_fixture_cl->quirks;
+    quirks.host_alignment = 128;
+    opencl_fixture_cl->quirks = &quirks;
+    const uint32_t usual = opencl_fixture_cl->base.info.imports;
+    opencl_fixture_cl->base.info.imports |= MTS_MEMORY_BIT(MTS_MEMORY_HOST);
+    assert_int_equal(mts_buffer_import(opencl_fixture_world.device, &memory, &buffer, &error), MTS_STATUS_OK);
+    mts_buffer_destroy(&buffer);
+    memory.host = data + 1;
+    assert_int_equal(mts_buffer_import(opencl_fixture_world.device, &memory, &buffer, &error),
+                     MTS_STATUS_UNSUPPORTED);
+    assert_null(buffer);
+    opencl_fixture_cl->base.info.imports = usual;
+    opencl_fixture_cl->quirks = mts_cl_quirks_find("");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +193,7 @@ int main(void)
         OPENCL_TEST(the_callers_flush_interval_comes_before_the_drivers),
         OPENCL_TEST(a_driver_that_keeps_denormals_builds_without_the_option),
         OPENCL_TEST(a_driver_whose_finish_returns_early_is_waited_for_by_a_marker),
+        OPENCL_TEST(memory_that_a_driver_would_copy_once_is_not_imported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,8 @@ typedef unsigned int mts_u32;
 typedef int mts_i32;
 typedef float mts_f32;
 
-#define KERNEL extern "C" __global__
+#define MTS_KERNEL extern "C" __global__
+#define KERNEL MTS_KERNEL
 #define GLOBAL
 #define CONSTANT static __device__ const
 #define LOCAL __shared__
@@ -98,9 +99,10 @@ typedef struct __align__(VEC * 4 > 16 ? 16 : VEC * 4) mts_vec {
 } mts_vec;
 #endif
 
-#define MTS_ARGS                                                                                             \
+#define MTS_KERNEL_ARGS                                                                                      \
     GLOBAL mts_real *RESTRICT act, GLOBAL const mts_real *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT params, \
         mts_u32 first
+#define MTS_ARGS MTS_KERNEL_ARGS
 #define LOCAL_SCRATCH(name, count) LOCAL mts_vec name[count]
 #define mts_fetch(p, to_write)
 #if VEC == 1

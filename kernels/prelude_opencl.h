@@ -10,7 +10,8 @@ typedef uint mts_u32;
 typedef int mts_i32;
 typedef float mts_f32;
 
-#define KERNEL __kernel
+#define MTS_KERNEL __kernel
+#define KERNEL MTS_KERNEL
 #define GLOBAL __global
 #define CONSTANT __constant
 #define LOCAL __local
@@ -104,9 +105,10 @@ typedef float16 mts_vec;
 typedef ushort16 mts_half_bits;
 #endif
 
-#define MTS_ARGS                                                                                             \
+#define MTS_KERNEL_ARGS                                                                                      \
     GLOBAL mts_real *RESTRICT act, GLOBAL const mts_real *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT params, \
         mts_u32 first
+#define MTS_ARGS MTS_KERNEL_ARGS
 #define LOCAL_SCRATCH(name, count) LOCAL mts_vec name[count]
 /* To C, global memory is another address space, hence the integer. */
 #if VEC > 1 && defined(FETCH)

@@ -16,7 +16,7 @@
 #define TAPS 0 /* 0, 9, 25 */
 #endif
 
-#define EACH_VECTOR(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
+#define DEPTHWISE_EACH(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
 
 /* clang-format off */
 #define DEPTHWISE_CLEAR(j) if (j < nv) v[j] = mts_vec_splat(0.0f);
@@ -28,8 +28,8 @@
 #define DEPTHWISE_STORE(j) if (j < nv) mts_vec_store(out + j * step, v[j]);
 /* clang-format on */
 
-/* nv vectors from `pixel` on of channel c. Functions that are not simple are left to depthwise_finish. */
-INLINE void depthwise_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+/* nv vectors from `pixel` on of channel c. Functions that are not simple are left to depthwise_tile_finish. */
+INLINE void depthwise_tile_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                               GLOBAL const mts_depthwise_params *job, mts_u32 c, mts_u32 pixel, mts_u32 step,
                               const int nv) {
     GLOBAL const mts_epilogue_params *e = &job->epilogue;
@@ -45,27 +45,27 @@ INLINE void depthwise_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool,
     const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a, e->b)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     mts_vec v[8];
 
-    EACH_VECTOR(DEPTHWISE_CLEAR)
+    DEPTHWISE_EACH(DEPTHWISE_CLEAR)
     for (mts_u32 k = 0; k < taps; k++) {
         GLOBAL const mts_real *at = x + tap[k];
         const mts_vec w = mts_vec_splat(mts_load(weight + k));
-        EACH_VECTOR(DEPTHWISE_FMA)
+        DEPTHWISE_EACH(DEPTHWISE_FMA)
     }
-    EACH_VECTOR(DEPTHWISE_SCALE)
+    DEPTHWISE_EACH(DEPTHWISE_SCALE)
     if (e->res != MTS_PARAM_NONE) {
         GLOBAL const mts_real *res = act + e->res + params[e->index + c] * e->res_pitch + pixel;
-        EACH_VECTOR(DEPTHWISE_RES)
+        DEPTHWISE_EACH(DEPTHWISE_RES)
     }
-    EACH_VECTOR(DEPTHWISE_SIMPLE)
+    DEPTHWISE_EACH(DEPTHWISE_SIMPLE)
     if (job->mask != MTS_PARAM_NONE) {
         GLOBAL const mts_real *mask = pool + job->mask + pixel;
-        EACH_VECTOR(DEPTHWISE_MASK)
+        DEPTHWISE_EACH(DEPTHWISE_MASK)
     }
-    EACH_VECTOR(DEPTHWISE_STORE)
+    DEPTHWISE_EACH(DEPTHWISE_STORE)
 }
 
 /* Applies a function that is not simple, in place: to what was stored, which HALF has rounded. */
-INLINE void depthwise_finish(GLOBAL mts_real *out, GLOBAL const mts_real *pool, GLOBAL const mts_depthwise_params *job,
+INLINE void depthwise_tile_finish(GLOBAL mts_real *out, GLOBAL const mts_real *pool, GLOBAL const mts_depthwise_params *job,
                              mts_u32 pixel, mts_u32 step) {
     GLOBAL const mts_epilogue_params *e = &job->epilogue;
     if (mts_fn_is_simple(e->fn)) return;
@@ -78,7 +78,7 @@ INLINE void depthwise_finish(GLOBAL mts_real *out, GLOBAL const mts_real *pool, 
 }
 
 /* The zeros around the plane; each of the `count` work-items along x writes its share. */
-INLINE void depthwise_border(GLOBAL mts_real *plane, GLOBAL const mts_depthwise_params *job, mts_u32 channel, mts_u32 id,
+INLINE void depthwise_tile_border(GLOBAL mts_real *plane, GLOBAL const mts_depthwise_params *job, mts_u32 channel, mts_u32 id,
                              mts_u32 count) {
     GLOBAL const mts_epilogue_params *e = &job->epilogue;
     mts_u32 plane_end = job->pixels;
@@ -98,8 +98,8 @@ KERNEL void depthwise_tile__f32_planar(MTS_ARGS) {
     GLOBAL mts_real *plane = act + job->epilogue.out + channel * job->epilogue.out_pitch;
 
     for (; pixel + (NV - 1) * step < job->pixels; pixel += NV * step)
-        depthwise_vectors(act, pool, params, job, c, pixel, step, NV);
-    for (; pixel < job->pixels; pixel += step) depthwise_vectors(act, pool, params, job, c, pixel, step, 1);
-    depthwise_finish(plane, pool, job, mts_global_id(0) * VEC, step);
-    depthwise_border(plane, job, channel, mts_global_id(0), mts_global_size(0));
+        depthwise_tile_vectors(act, pool, params, job, c, pixel, step, NV);
+    for (; pixel < job->pixels; pixel += step) depthwise_tile_vectors(act, pool, params, job, c, pixel, step, 1);
+    depthwise_tile_finish(plane, pool, job, mts_global_id(0) * VEC, step);
+    depthwise_tile_border(plane, job, channel, mts_global_id(0), mts_global_size(0));
 }

@@ -43,6 +43,7 @@ static const struct {
 #define ENTRY_channels ENTRY
 #define ENTRY_pixels ENTRY
 #define ENTRY_sets ENTRY
+#define ENTRY_mixed ENTRY
 #define ENTRY_probe(name)
 #define KERNEL(folder, name, params, walk, made_for) ENTRY_##walk(name)
 #include "kernels/manifest.def"

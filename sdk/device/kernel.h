@@ -19,6 +19,7 @@ typedef float mts_f32;
 
 #include "kernels/abi/params.h"
 #include "kernels/abi/bytes.h"
+#include "kernels/abi/mixed.h"
 
 #define MTS_PARAM_WORDS(type) ((uint32_t)(sizeof(type) / sizeof(mts_u32)))
 

@@ -383,7 +383,7 @@ static mts_status prepare(mts_builder *b)
                             from->label, from->kernel, to->local[0], to->kernel->work_group_size);
         }
         if (to->kernel && from->kind != MTS_LAUNCH_BLOCKS) {
-            mts_launch_fit(to, from->kind == MTS_LAUNCH_TILES || from->kind == MTS_LAUNCH_WINOGRAD);
+            mts_launch_fit(to, from->kind != MTS_LAUNCH_GRID);
         }
     }
     e->stats.kernels = e->launches.kernel_count;

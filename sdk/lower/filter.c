@@ -199,6 +199,28 @@ static uint32_t keep_sharing(filling *f, uint32_t index, uint32_t *first)
     return count;
 }
 
+/* Entries of the combined program that are kept, behind their number; the number of their work-groups. */
+static uint32_t keep_mixed(filling *f, uint32_t index, uint32_t *first)
+{
+    const mts_entries *entries = &f->filter->of.encoded[index].entries;
+    uint32_t count = 0;
+    uint32_t groups = 0;
+    uint32_t *number = f->filter->region + f->used;
+    *first = put(f, &count, 1);
+    for (uint32_t i = 0; i < entries->count; i++) {
+        if (keeps(f, index, i)) {
+            mts_mixed_params entry;
+            memcpy(&entry, f->filter->of.params + entries->first + (size_t)i * entries->words, sizeof entry);
+            entry.begin = groups;
+            put(f, (const uint32_t *)(const void *)&entry, entries->words);
+            groups += entries->heights[i];
+            count++;
+        }
+    }
+    *number = count;
+    return groups;
+}
+
 /* What is left of a launch; false: nothing. */
 static bool keep_launch(filling *f, uint32_t index, mts_launch *out)
 {
@@ -218,6 +240,9 @@ static bool keep_launch(filling *f, uint32_t index, mts_launch *out)
     case MTS_ENTRY_BLOCK:
         count = keep_blocks(f, index, &first);
         break;
+    case MTS_ENTRY_MIXED:
+        count = keep_mixed(f, index, &first);
+        break;
     case MTS_ENTRY_SHARING:
         count = keep_sharing(f, index, &first);
         break;
@@ -225,7 +250,8 @@ static bool keep_launch(filling *f, uint32_t index, mts_launch *out)
         count = keep_params(f, index, &first, &out->global[1]);
         break;
     }
-    const bool groups = entries->kind == MTS_ENTRY_TILE || entries->kind == MTS_ENTRY_BLOCK;
+    const bool groups = entries->kind == MTS_ENTRY_TILE || entries->kind == MTS_ENTRY_BLOCK ||
+                        entries->kind == MTS_ENTRY_MIXED;
     out->first = first;
     out->global[groups ? 0 : 2] = groups ? count * out->local[0] : count;
     return count > 0;
@@ -242,6 +268,10 @@ static size_t launch_words(const mts_task_filter_input *of, uint32_t index)
     size_t words = (size_t)entries->count * entries->words;
     words +=
         entries->kind == MTS_ENTRY_BLOCK ? launch->global[0] / launch->local[0] * (size_t)BLOCK_WORDS : 0;
+    /* The number of entries, with every stage that has a part of the launch. */
+    words += entries->kind != MTS_ENTRY_MIXED       ? 0
+             : of->encoded[index].stage == MTS_NONE ? of->group_count
+                                                    : 1;
     for (uint32_t j = 0; j < entries->job_count; j++) {
         words += JOB_WORDS + (size_t)entries->jobs[j].epilogues * EPILOGUE_WORDS;
     }

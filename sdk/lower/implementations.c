@@ -262,15 +262,13 @@ mts_status mts_encode_conv(mts_encoding *encoding, const mts_layer *layer)
     return status;
 }
 
-/* Bit 0: a member is computed by rows; bit 1: one is not. */
-static uint32_t depthwise_kernels(const mts_encoding *encoding, const mts_layer *layer)
+static bool is_depthwise(const mts_plan *plan, const mts_layer *layer)
 {
-    uint32_t kernels = 0;
-    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        const bool is = encoding->plan->members[m].variant == MTS_VARIANT_DEPTHWISE;
-        kernels |= !is ? 0u : mts_depthwise_by_rows(encoding, m) ? 1u : 2u;
+    bool is = true;
+    for (uint32_t m = layer->first; is && m < layer->first + layer->count; m++) {
+        is = plan->members[m].variant == MTS_VARIANT_DEPTHWISE;
     }
-    return kernels;
+    return is;
 }
 
 /* The program of the members of one variant. What does not tell programs of the row apart is 0. */
@@ -285,6 +283,9 @@ uint32_t mts_conv_program(const mts_encoding *encoding, const mts_plan *plan, co
     mts_error ignored;
     probe.plan = plan;
     probe.error = &ignored;
+    if (is_depthwise(plan, layer)) {
+        return MTS_PROGRAM_MIXED;
+    }
     if (is_configured(&probe, layer) && find_config(&probe, layer) != MTS_STATUS_OK) {
         return MTS_NONE;
     }
@@ -294,7 +295,7 @@ uint32_t mts_conv_program(const mts_encoding *encoding, const mts_plan *plan, co
             const mts_kernel_config *c = &probe.config;
             conv_program *program = &programs[v];
             program->row = (uint32_t)(row - table) + 1;
-            program->local = v == MTS_VARIANT_DEPTHWISE ? depthwise_kernels(&probe, layer) : c->local;
+            program->local = c->local;
             if (row->kernel == MTS_KERNEL_CONFIG_BLOCK) {
                 program->rows = c->rows;
                 program->vectors = c->vectors;
@@ -332,6 +333,10 @@ mts_status mts_encode_cases(mts_encoding *encoding)
         }
     }
     mts_status status = set_defines(encoding, MTS_LAUNCH_WINOGRAD, &text);
+    mts_text_init(&text, encoding->arena->allocator);
+    mts_text_add(&text, "%s -DMIXED=%u", common, cases->mixed);
+    const mts_status mixed = set_defines(encoding, MTS_LAUNCH_MIXED, &text);
+    status = status == MTS_STATUS_OK ? mixed : status;
     mts_text_init(&text, encoding->arena->allocator);
     mts_text_add(&text, "%s -DCASES=", common);
     for (uint32_t a = MTS_TILE_ROWS; a > 0; a--) {

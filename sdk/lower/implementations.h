@@ -28,7 +28,8 @@ mts_kernel_config mts_kernel_configs_get(const mts_kernel_configs *configs, cons
 
 /* ---- launches ---- */
 
-/* mts_encode_program of a layer of convolutions: MTS_PROGRAM_CONV or above, MTS_NONE where memory is short. */
+/* mts_encode_program of a layer of convolutions: MTS_PROGRAM_CONV or above, MTS_PROGRAM_MIXED of
+ * depthwise ones; MTS_NONE where memory is short. */
 uint32_t mts_conv_program(const mts_encoding *encoding, const mts_plan *plan, const mts_layer *layer);
 /* A layer of convolutions: one implementation for the members of each variant. */
 mts_status mts_encode_conv(mts_encoding *encoding, const mts_layer *layer);

@@ -19,6 +19,8 @@ typedef enum mts_launch_kind {
     MTS_LAUNCH_WINOGRAD,
     /* The kernel is built for work-groups of exactly local[0] work-items. */
     MTS_LAUNCH_BLOCKS,
+    /* mixed: as conv_tile, of different kernels. */
+    MTS_LAUNCH_MIXED,
     /* A matrix product of the device's library: `gemm`, and no kernel. */
     MTS_LAUNCH_GEMM
 } mts_launch_kind;

@@ -10,6 +10,7 @@
 #include "lower/encoders.h"
 #include "lower/implementations.h"
 #include "lower/merge.h"
+#include "lower/mix.h"
 #include "lower/moves.h"
 #include "lower/traffic.h"
 
@@ -291,17 +292,21 @@ static uint32_t operator_program(const mts_encoding *encoding, const mts_layer *
     const uint32_t kind = layer->op == MTS_OP_BINARY && node->attrs.binary.kind >= MTS_BIN_ALONE
                               ? node->attrs.binary.kind + 1u
                               : 0;
-    return MTS_PROGRAM_OPERATOR + (uint32_t)layer->op + function * MTS_PROGRAM_FUNCTION +
-           kind * MTS_PROGRAM_KIND;
+    const bool mixed = function == 0 && kind == 0 && mts_mix_number(operators[layer->op]->kernel) != MTS_NONE;
+    return mixed ? MTS_PROGRAM_MIXED
+                 : MTS_PROGRAM_OPERATOR + (uint32_t)layer->op + function * MTS_PROGRAM_FUNCTION +
+                       kind * MTS_PROGRAM_KIND;
 }
 
 uint32_t mts_encode_program(void *context, const mts_plan *plan, const mts_step *step)
 {
     const mts_encoding *encoding = context;
     const mts_layer *layer = &plan->stitched->layers[step->first];
-    return step->kind != MTS_STEP_LAYER ? (uint32_t)step->kind
-           : layer->op == MTS_OP_CONV   ? mts_conv_program(encoding, plan, layer)
-                                        : operator_program(encoding, layer);
+    const bool moves = step->kind == MTS_STEP_SPACE_TO_DEPTH || step->kind == MTS_STEP_DENSE;
+    return moves                          ? MTS_PROGRAM_MIXED
+           : step->kind != MTS_STEP_LAYER ? (uint32_t)step->kind
+           : layer->op == MTS_OP_CONV     ? mts_conv_program(encoding, plan, layer)
+                                          : operator_program(encoding, layer);
 }
 
 mts_status mts_encode_plan(mts_encoding *encoding)

@@ -32,6 +32,8 @@ typedef struct mts_kernel_cases {
     bool tile[MTS_TILE_ROWS + 1][MTS_TILE_ROWS + 1];
     /* conv_winograd: rows of a row block. */
     bool winograd[MTS_WINOGRAD_ROWS + 1];
+    /* mixed: a bit for each kernel (kernels/abi/mixed.h). */
+    uint32_t mixed;
     /* Vectors of the scratch memory of conv_winograd's largest work-group. */
     uint32_t winograd_scratch;
 } mts_kernel_cases;
@@ -81,6 +83,8 @@ mts_status mts_encode_plan(mts_encoding *encoding);
 /* Numbers of programs: conversions have those of mts_step_kind. */
 enum {
     /* + mts_op, and above it the function and the kind that a program of its own computes. */
+    /* Of all steps that the combined program computes (mix.h). */
+    MTS_PROGRAM_MIXED = 1u << 5,
     MTS_PROGRAM_OPERATOR = 1u << 6,
     MTS_PROGRAM_FUNCTION = 1u << 8,
     MTS_PROGRAM_KIND = 1u << 16,

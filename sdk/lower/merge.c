@@ -10,6 +10,7 @@
 
 #include "base/size.h"
 #include "lower/encode.h"
+#include "lower/mix.h"
 
 /* Time of a work-group that finds nothing to do, in nanoseconds: a grid is as wide and as high as its largest part needs,
  * and the other parts have such groups. */
@@ -18,6 +19,8 @@
 /* A launch that others are joined to. Its parts are a list, first to last. */
 typedef struct slot {
     uint32_t first, last, count;
+    /* Of different kernels: a launch of the combined program (mix.h). */
+    bool mixed;
     /* Work-groups of its parts, without those that the others' grids add. */
     uint64_t groups;
     uint32_t global[3];
@@ -169,20 +172,18 @@ static uint32_t *sort_parts(const merger *m, const slot *s, uint32_t *parts)
 typedef struct joined {
     uint32_t *words, *masks, *heights, *runs, *blocks;
     mts_entry_job *jobs;
-    mts_access *accesses;
-    uint32_t count, job_count, block_count, run_count, access_count;
+    uint32_t count, job_count, block_count, run_count;
 } joined;
 
 static mts_status allocate(const merger *m, const slot *s, const uint32_t *parts, joined *j)
 {
     mts_encoding *l = m->encoding;
     bool masks = false;
-    uint32_t count = 0, jobs = 0, blocks = 0, accesses = 0;
+    uint32_t count = 0, jobs = 0, blocks = 0;
     for (uint32_t i = 0; i < s->count; i++) {
         const mts_encoded_launch *part = &l->launches[parts[i]];
         count += part->entries.count;
         jobs += part->entries.job_count;
-        accesses += part->access_count;
         blocks += part->global[0] / part->local[0];
         masks = masks || part->entries.masks;
     }
@@ -193,11 +194,10 @@ static mts_status allocate(const merger *m, const slot *s, const uint32_t *parts
     j->masks = masks ? mts_arena_zero(l->strings, count, sizeof *j->masks) : NULL;
     j->heights = high ? mts_arena_zero(l->strings, count, sizeof *j->heights) : NULL;
     j->jobs = jobs > 0 ? mts_arena_zero(l->strings, jobs, sizeof *j->jobs) : NULL;
-    j->accesses = mts_arena_zero(l->strings, accesses, sizeof *j->accesses);
     j->runs = in_blocks ? mts_arena_zero(l->strings, count, sizeof *j->runs) : NULL;
     j->blocks = in_blocks ? mts_arena_zero(l->arena, blocks, sizeof(mts_block_params)) : NULL;
-    const bool ok = j->words && j->accesses && (j->masks || !masks) && (j->heights || !high) &&
-                    (j->jobs || jobs == 0) && ((j->runs && j->blocks) || !in_blocks);
+    const bool ok = j->words && (j->masks || !masks) && (j->heights || !high) && (j->jobs || jobs == 0) &&
+                    ((j->runs && j->blocks) || !in_blocks);
     return ok ? MTS_STATUS_OK : mts_encode_memory(l);
 }
 
@@ -239,9 +239,6 @@ static void add_part(const merger *m, const mts_encoded_launch *part, uint32_t t
     for (uint32_t i = 0; i < e->job_count; i++) {
         j->jobs[j->job_count++] = e->jobs[i];
     }
-    for (uint32_t i = 0; i < part->access_count; i++) {
-        j->accesses[j->access_count++] = part->accesses[i];
-    }
     j->count += e->count;
 }
 
@@ -274,17 +271,11 @@ static mts_status describe(const merger *m, const slot *s, mts_encoded_launch *t
     return to->label ? MTS_STATUS_OK : mts_encode_memory(l);
 }
 
-static mts_status make(const merger *m, const slot *s, mts_encoded_launch *out)
+static mts_status make_list(const merger *m, const slot *s, const uint32_t *parts, mts_encoded_launch *out)
 {
     mts_encoding *l = m->encoding;
     joined j = {0};
-    *out = l->launches[s->first];
-    if (s->count == 1) {
-        return MTS_STATUS_OK;
-    }
-    uint32_t *parts = mts_arena_zero(l->arena, s->count, sizeof *parts);
-    mts_status status = parts ? allocate(m, s, sort_parts(m, s, parts), &j) : mts_encode_memory(l);
-    MTS_TRY(status, describe(m, s, out));
+    const mts_status status = allocate(m, s, parts, &j);
     if (status != MTS_STATUS_OK) {
         return status;
     }
@@ -310,9 +301,116 @@ static mts_status make(const merger *m, const slot *s, mts_encoded_launch *out)
     out->first = !j.blocks ? out->entries.first
                            : mts_param_buffer_add(&l->params, j.blocks,
                                                   j.block_count * MTS_PARAM_WORDS(mts_block_params));
-    out->accesses = j.accesses;
-    out->access_count = j.access_count;
     return l->params.failed ? mts_encode_memory(l) : MTS_STATUS_OK;
+}
+
+static mts_status add_accesses(const merger *m, const slot *s, mts_encoded_launch *out)
+{
+    mts_encoding *l = m->encoding;
+    uint32_t count = 0;
+    for (uint32_t i = s->first; i != MTS_NONE; i = m->next[i]) {
+        count += l->launches[i].access_count;
+    }
+    mts_access *accesses = mts_arena_zero(l->strings, count, sizeof *accesses);
+    if (!accesses) {
+        return mts_encode_memory(l);
+    }
+    out->accesses = accesses;
+    out->access_count = count;
+    for (uint32_t i = s->first; i != MTS_NONE; i = m->next[i]) {
+        const mts_encoded_launch *part = &l->launches[i];
+        memcpy(accesses, part->accesses, part->access_count * sizeof *accesses);
+        accesses += part->access_count;
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status make(const merger *m, const slot *s, mts_encoded_launch *out)
+{
+    mts_encoding *l = m->encoding;
+    *out = l->launches[s->first];
+    if (s->count == 1) {
+        return MTS_STATUS_OK;
+    }
+    uint32_t *parts = mts_arena_zero(l->arena, s->count, sizeof *parts);
+    mts_status status = parts ? describe(m, s, out) : mts_encode_memory(l);
+    MTS_TRY(status, add_accesses(m, s, out));
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    sort_parts(m, s, parts);
+    return s->mixed ? mts_mix_launches(l, parts, s->count, out) : make_list(m, s, parts, out);
+}
+
+/* ---- launches of different kernels ---- */
+
+/*
+ * Launches of one step follow each other, unless all of them are lists of members that the
+ * combined program computes.
+ */
+static bool step_mixes(const mts_encoding *encoding, uint32_t index)
+{
+    const mts_encoded_launch *launches = encoding->launches;
+    const uint32_t step = launches[index].step;
+    bool mixes = true;
+    while (index > 0 && launches[index - 1].step == step) {
+        index--;
+    }
+    for (; mixes && index < encoding->launch_count && launches[index].step == step; index++) {
+        mixes = mts_mix_accepts(encoding, &launches[index]);
+    }
+    return mixes;
+}
+
+static bool may_mix(const merger *m, const slot *s)
+{
+    bool may = true;
+    for (uint32_t i = s->first; may && i != MTS_NONE; i = m->next[i]) {
+        may = step_mixes(m->encoding, i);
+    }
+    return may;
+}
+
+/* Whether both can be one launch, but for their kernels and grids. */
+static bool mixes_with(const merger *m, const slot *a, const slot *b)
+{
+    const mts_encoding *l = m->encoding;
+    const mts_encoded_launch *first = &l->launches[a->first], *second = &l->launches[b->first];
+    bool stages = true;
+    for (int k = 0; stages && l->masks && k < 2; k++) {
+        for (uint32_t i = k == 0 ? a->first : b->first; i != MTS_NONE; i = m->next[i]) {
+            const mts_encoded_launch *part = &l->launches[i];
+            stages = stages && (part->stage == first->stage || (tells_tasks(part) && tells_tasks(first)));
+        }
+    }
+    const uint64_t local = first->local[0] > second->local[0] ? first->local[0] : second->local[0];
+    const bool fits = (a->groups + b->groups) * local <= INT32_MAX;
+    return stages && fits && first->section == second->section;
+}
+
+/*
+ * Makes one slot of those of the wave that the combined program can compute. The others are
+ * empty afterwards.
+ */
+static void mix_slots(merger *m)
+{
+    slot *to = NULL;
+    for (uint32_t i = 0; i < m->slot_count; i++) {
+        slot *s = &m->slots[i];
+        if (!may_mix(m, s)) {
+            continue;
+        }
+        if (!to) {
+            to = s;
+        } else if (mixes_with(m, to, s)) {
+            m->next[to->last] = s->first;
+            to->last = s->last;
+            to->count += s->count;
+            to->groups += s->groups;
+            to->mixed = true;
+            s->count = 0;
+        }
+    }
 }
 
 /* Gives launches [first, end), a wave, their slots. */
@@ -324,6 +422,7 @@ static void place_wave(merger *m, uint32_t first, uint32_t end)
         const bool follows = i > first && m->encoding->launches[i].step == m->encoding->launches[i - 1].step;
         from = place(m, follows ? from : 0, i) + 1;
     }
+    mix_slots(m);
 }
 
 mts_status mts_encode_merge(mts_encoding *encoding)
@@ -345,7 +444,9 @@ mts_status mts_encode_merge(mts_encoding *encoding)
         }
         place_wave(&m, first, end);
         for (uint32_t i = 0; status == MTS_STATUS_OK && i < m.slot_count; i++) {
-            status = make(&m, &m.slots[i], &made[done++]);
+            if (m.slots[i].count > 0) {
+                status = make(&m, &m.slots[i], &made[done++]);
+            }
         }
     }
     if (status == MTS_STATUS_OK && count > 0) {

@@ -24,11 +24,12 @@ typedef struct mts_task_masks {
 
 /* What a launch consists of, and where its entries stand in the parameter buffer. */
 typedef enum mts_entry_kind {
-    MTS_ENTRY_WHOLE = 0,  /* whole */
-    MTS_ENTRY_TILE = 1,   /* mts_tile_params, one for each group along the first dimension */
-    MTS_ENTRY_BLOCK = 2,  /* the mts_tile_params of mts_block_params, which the first dimension counts */
-    MTS_ENTRY_PARAMS = 3, /* params along the third dimension */
-    MTS_ENTRY_SHARING = 4 /* likewise mts_fc_params */
+    MTS_ENTRY_WHOLE = 0,   /* whole */
+    MTS_ENTRY_TILE = 1,    /* mts_tile_params, one for each group along the first dimension */
+    MTS_ENTRY_BLOCK = 2,   /* the mts_tile_params of mts_block_params, which the first dimension counts */
+    MTS_ENTRY_PARAMS = 3,  /* params along the third dimension */
+    MTS_ENTRY_SHARING = 4, /* likewise mts_fc_params */
+    MTS_ENTRY_MIXED = 5    /* mts_mixed_params behind their number; heights: work-groups of each */
 } mts_entry_kind;
 
 /* A mts_conv_params with several epilogues. */
@@ -43,7 +44,8 @@ typedef struct mts_entries {
     mts_entry_kind kind;
     uint32_t first, words, count; /* index in the kernel parameters of the first, words of one, number */
     uint32_t *masks;              /* per entry */
-    uint32_t *heights;   /* PARAMS, per entry: what it needs of the second dimension; NULL: all of it */
+    uint32_t *
+        heights; /* PARAMS, per entry: what it needs of the second dimension; NULL: all of it. MIXED: groups */
     uint32_t *runs;      /* BLOCK, per entry: those of equal number may stand in one block */
     uint32_t parts;      /* BLOCK: most of a block */
     mts_entry_job *jobs; /* TILE and BLOCK; ascending `at` */

@@ -52,6 +52,7 @@ TABLE = {
     # the assembler spills a few words of some shapes, rather than have fewer groups resident
     "conv_block__f32_planar": Row(spill=128),
     "fc_block__f32_planar": Row(spill=128),
+    "mixed_any__f32_planar": Row(options=(" -DMIXED=16383",), most=1),  # MTS_MIXED_USUAL
 }
 CLANG_VECTORS = " -DVEC=4 -DREGS=16"  # kernels are written for any VEC; GPUs use 1
 
@@ -102,7 +103,7 @@ def list_jobs(folder, compiler):
         for turn, arch in enumerate(ARCHS[compiler]):
             options = [GPU + half + extra for half in HALVES for extra in row.options]
             if compiler == "clang" and "#if VEC != 1" not in text:  # which a kernel says that takes no other
-                options += [CLANG_VECTORS + HALVES[turn]]
+                options += [CLANG_VECTORS + HALVES[turn] + row.options[0]]
             options += session_options(found, kernel, arch, row.most, turn)
             for one in options:
                 if half_of(one) < 2 or (arch >= PRODUCTS_SINCE and products_half(text)):

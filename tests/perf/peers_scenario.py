@@ -3,9 +3,9 @@
 
     tests/perf/peers_scenario.py tests/perf/scenarios/holistic.json --mts build/release/bin/mts -o results.json
 
-Three parts: each network alone, a frame (every network as often as an arrival has it), and the rated workload. LiteRT
-runs the scenario's .tflite files; runtimes that read ONNX run what mts exports, with the same weights. Outputs are
-compared before anything is timed. A peer has one interpreter for each network, and one process for everything, which
+Parts: each network alone, a frame (every network as often as an arrival has it), the rated workload, and where asked for
+the highest load that is sustained. LiteRT runs the scenario's .tflite files; runtimes that read ONNX run what mts
+exports, with the same weights. Outputs are compared before anything is timed. A peer has one interpreter for each network, and one process for everything, which
 is stopped while others run; mts bench and the peers take turns, and the times of all turns count. In the rated part a
 peer's loop runs one frame at a time, chosen as schedules `alone` and `fit` of mts bench choose it.
 """
@@ -96,12 +96,11 @@ class Networks:
                    "--runs", str(runs), "--samples", "--json", "--no-probe"]
         return json.loads(peers.run(command + self.arguments.device))
 
-    def bench_rated(self, speed, ms):
+    def bench_rated(self, speed, ms, strategies, schedules):
         path = self.folder / "scenario.json"
         path.write_text(json.dumps({"networks": [{k: v for k, v in row.items() if k != "model"} for row in self.rows]}))
         command = [self.arguments.mts, "bench", self.whole, "--scenario", str(path), "--speed", str(speed), "--seconds",
-                   str(ms / 1e3), "--strategies", self.arguments.strategies, "--schedules", self.arguments.schedules,
-                   "--json"]
+                   str(ms / 1e3), "--strategies", strategies, "--schedules", schedules, "--json"]
         return json.loads(peers.run(command + self.arguments.device))
 
 
@@ -223,7 +222,7 @@ def measure_rated(arguments, networks, rivals, speed):
     ours, facts = [], {}
     for turn in range(arguments.rounds):
         peers.note(f"rated, speed {speed}, turn {turn + 1} of {arguments.rounds}")
-        ours.append(networks.bench_rated(speed, ms))
+        ours.append(networks.bench_rated(speed, ms, arguments.strategies, arguments.schedules))
         for one in rivals:
             cost_of(networks, one)
             for schedule in arguments.schedules.split(","):
@@ -241,6 +240,42 @@ def measure_rated(arguments, networks, rivals, speed):
     rows = [rated_rows(one, schedule, speed, rated_networks(networks, one.costs, speed), found)
             for (one, schedule), found in facts.items()]
     return {"speed": speed, "mts": ours, "peers": rows}
+
+
+def measure_sustained(arguments, networks, rivals):
+    """The highest speed at which each strategy and peer, with each schedule, still scores and is in time. Tries of all of
+    them take turns, so that a disturbance of the machine meets them alike."""
+    ms = arguments.seconds * 1e3
+    found = [{"name": "mts", "mode": strategy, "schedule": schedule, "one": None, "search": rated.Search()}
+             for strategy in arguments.strategies.split(",") for schedule in arguments.schedules.split(",")]
+    found += [{"name": one.name, "version": one.version, "mode": one.mode, "schedule": schedule, "one": one,
+               "search": rated.Search()}
+              for one in rivals for schedule in arguments.schedules.split(",") if schedule != "together"]
+    while not all(row["search"].is_done() for row in found):
+        for row in found:
+            search, one = row["search"], row["one"]
+            if search.is_done():
+                continue
+            if one is None:
+                result = networks.bench_rated(search.next, ms, row["mode"], row["schedule"])["results"][0]
+            else:
+                cost_of(networks, one)
+                kept = rated_networks(networks, one.costs, search.next)
+                facts = one.ask({"ms": ms, "schedule": row["schedule"], "networks": kept})
+                facts["networks"] = {name: (part["latencies"], part["dropped"])
+                                     for name, part in facts["networks"].items()}
+                result = rated_rows(one, row["schedule"], search.next, kept, facts)
+            held = rated.is_sustained(result, arguments.least_score)
+            peers.note(f"{row['name']} {row['mode']}, {row['schedule']}: speed {search.next:.3f}, score "
+                       f"{result['score']:.1f}: {'sustained' if held else 'not sustained'}")
+            if held:
+                row["at_held"] = result
+            search.tell(held)
+    for row in found:
+        search = row.pop("search")
+        del row["one"]
+        row["speed"], row["failed"] = search.held, min(search.failed, search.most)
+    return found
 
 
 def mean_of(turns, index, key):
@@ -279,6 +314,17 @@ def table(answer):
                   f"{row['kept'] / count:>7.0f} {row['due'] / count:>6.0f} {row['late'] / count:>6.0f} "
                   f"{row['latency_ms']['p50']:>7.2f} {row['latency_ms']['p99']:>7.2f} "
                   f"{row['cpu_ms'] / row['wall_ms']:>5.2f}")
+    if answer["sustained"]:
+        muls = answer["mul_adds_a_second"]
+        print(f"\nhighest load sustained (speed 1: {muls / 1e9:.1f} G multiply-adds a second)\n  {'':<48} {'speed':>7} "
+              f"{'G/s':>7}")
+        for row in answer["sustained"]:
+            print(f"  {row['name'] + ' ' + row['mode'] + ', ' + row['schedule']:<48} {row['speed']:>7.3f} "
+                  f"{row['speed'] * muls / 1e9:>7.1f}")
+        best = {ours: max((row["speed"] for row in answer["sustained"] if (row["name"] == "mts") == ours), default=0.0)
+                for ours in (True, False)}
+        if best[False] > 0:
+            print(f"  ours / best peer: {best[True] / best[False]:.2f}")
 
 
 def parse():
@@ -286,10 +332,13 @@ def parse():
     parser.add_argument("scenario")
     parser.add_argument("--networks", help="only these, separated by commas")
     parser.add_argument("--schedules", default="fit,together,alone", help="of the rated part")
-    parser.add_argument("--parts", default="each,frame,rated", help="default: %(default)s")
+    parser.add_argument("--parts", default="each,frame,rated", help="default: %(default)s; and sustained: the highest speed at "
+                        "which the rated workload scores --least-score and each network's p99 is by its deadline")
+    parser.add_argument("--least-score", type=float, default=95.0, help="of the part sustained (default: %(default)s)")
     parser.add_argument("--rated-peers", default="litert", help="of the rated part (default: %(default)s)")
     parser.add_argument("--speeds", default="1,0.5,0.25", help="of the rated part (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each speed, over all turns")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each speed, over all turns; of each try of the part "
+                        "sustained")
     peers.add_options(parser, "litert,onnxruntime,openvino,ncnn,mnn")
     arguments = parser.parse_args()
     peers.take_options(arguments)
@@ -311,11 +360,13 @@ def main():
     arguments = parse()
     parts = arguments.parts.split(",")
     answer = {"scenario": arguments.scenario, "load": [os.getloadavg()[0]], "runs": arguments.runs * arguments.rounds,
-              "each": [], "frame": [], "rated": []}
+              "each": [], "frame": [], "rated": [], "sustained": []}
     with tempfile.TemporaryDirectory(prefix="mts-peers-") as name:
         folder = pathlib.Path(name)
         networks = Networks(arguments, folder)
         answer["runs_of_a_frame"] = len(networks.frame)
+        answer["mul_adds_a_second"] = sum(row["rate"] * row.get("times", 1) * model["mul_adds"]
+                                          for row, model in zip(networks.rows, networks.models))
         rivals = start_rivals(networks, folder, available(arguments))
         try:
             if "each" in parts:
@@ -327,6 +378,8 @@ def main():
             chosen = [one for one in able if one.name in arguments.rated_peers.split(",")]
             for speed in map(float, arguments.speeds.split(",") if "rated" in parts else []):
                 answer["rated"].append(measure_rated(arguments, networks, chosen, speed))
+            if "sustained" in parts:
+                answer["sustained"] = measure_sustained(arguments, networks, chosen)
             answer["peers"] = [{"name": one.name, "version": one.version, "mode": one.mode, "difference": one.worst,
                                 "peak_bytes": one.finish()} for one in rivals]
         finally:

@@ -144,3 +144,34 @@ def result_of(networks):
             **summary([latency for network in networks for latency in network.latencies]),
             "realtime": scores / max(total("due"), 1), "quality": 1 - total("dropped") / max(total("due"), 1),
             "networks": rows}
+
+
+def is_sustained(row, least_score):
+    """Whether a result holds a load: it scores, and of each network 99 % of what ran ended by its deadline."""
+    return row["score"] >= least_score and all(network["latency_ms"]["p99"] <= network["deadline_ms"]
+                                               for network in row["networks"])
+
+
+class Search:
+    """The highest speed that is sustained: doubled or halved until it is between two, then bisected."""
+
+    def __init__(self, first=1.0, width=0.05, least=1 / 64, most=64.0):
+        self.next, self.width, self.least, self.most = first, width, least, most
+        self.held, self.failed = 0.0, math.inf
+
+    def is_done(self):
+        low, high = max(self.held, self.least), min(self.failed, self.most)
+        return high <= low * (1 + self.width)
+
+    def tell(self, held):
+        """Of `next`, the speed that was tried."""
+        if held:
+            self.held = max(self.held, self.next)
+        else:
+            self.failed = min(self.failed, self.next)
+        if self.failed == math.inf:
+            self.next = min(self.held * 2, self.most)
+        elif self.held == 0.0:
+            self.next = max(self.failed / 2, self.least)
+        else:
+            self.next = math.sqrt(self.held * self.failed)

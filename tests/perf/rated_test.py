@@ -92,6 +92,33 @@ class Rated(unittest.TestCase):
         ran = rated.run_turn(networks, "alone", 50, 2, lambda: 1e6, world.wait, world.runs)
         self.assertEqual((ran, sum(network.dropped for network in networks)), (0, 10))
 
+    def search(self, limit, **options):
+        search, tried = rated.Search(**options), []
+        while not search.is_done():
+            tried.append(search.next)
+            search.tell(search.next <= limit)
+        return search, tried
+
+    def test_the_highest_sustained_speed_is_found_from_below_and_above(self):
+        for limit in (0.1, 0.7, 1.0, 3.3, 40.0):
+            search, tried = self.search(limit)
+            self.assertTrue(search.held <= limit < search.failed <= search.held * 1.05, limit)
+            self.assertLess(len(tried), 14)
+
+    def test_a_search_ends_where_all_speeds_or_none_are_sustained(self):
+        self.assertEqual(self.search(1e9)[0].held, 64.0)
+        self.assertEqual(self.search(0.0)[0].held, 0.0)
+
+    def test_a_load_is_sustained_with_a_score_and_few_late_frames(self):
+        network = rated.Network("a", 100)
+        network.latencies = [9.0] * 99 + [11.0]
+        row = rated.result_of([network])
+        self.assertTrue(rated.is_sustained(row, 95))
+        network.latencies = [9.0] * 98 + [11.0] * 2
+        self.assertFalse(rated.is_sustained(rated.result_of([network]), 95))
+        network.latencies, network.dropped = [9.0] * 90, 10
+        self.assertFalse(rated.is_sustained(rated.result_of([network]), 95))
+
 
 if __name__ == "__main__":
     unittest.main()

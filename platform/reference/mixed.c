@@ -1,0 +1,33 @@
+/*
+ * mixed.c: the combined program: each entry is a member of another kernel. Not
+ * responsible for what those compute.
+ */
+#include "platform/reference/reference.h"
+
+static mts_reference_function *const functions[] = {
+#define FUNCTION(number, name) [number] = mts_reference_##name,
+    MTS_MIXED(FUNCTION)
+#undef FUNCTION
+};
+
+const char *mts_reference_mixed_any__f32_planar(const mts_reference_call *call)
+{
+    const uint32_t words = MTS_PARAM_WORDS(mts_mixed_params);
+    const uint32_t *count = mts_reference_params(call, call->first, 1);
+    const mts_mixed_params *entries =
+        count ? mts_reference_params(call, (uint64_t)call->first + 1, (uint64_t)*count * words) : NULL;
+    const char *reason = entries ? NULL : "the entries lie outside the buffer of kernel parameters";
+    for (uint32_t i = 0; !reason && i < *count; i++) {
+        const mts_mixed_params *e = &entries[i];
+        const uint32_t end = i + 1 < *count ? entries[i + 1].begin : call->groups;
+        if (e->number >= sizeof functions / sizeof functions[0] || e->width == 0 || e->begin >= end) {
+            return "an entry has no kernel, or no work-groups";
+        }
+        mts_reference_call member = *call;
+        member.first = e->member;
+        member.groups = e->width;
+        member.members = 1;
+        reason = functions[e->number](&member);
+    }
+    return reason;
+}

@@ -1,0 +1,103 @@
+/*
+ * mix.c: the entries of a launch of the combined program.
+ */
+#include "lower/mix.h"
+
+#include <string.h>
+
+#include "lower/encode.h"
+#include "lower/launch_shape.h"
+
+uint32_t mts_mix_number(const char *kernel)
+{
+    static const char *const names[] = {
+#define NAME(number, name) [number] = #name,
+        MTS_MIXED(NAME)
+#undef NAME
+    };
+    for (uint32_t i = 0; kernel && i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i], kernel) == 0) {
+            return i;
+        }
+    }
+    return MTS_NONE;
+}
+
+/* Members of functions and kinds of their own (lower.c) have programs of their own. */
+bool mts_mix_accepts(const mts_encoding *encoding, const mts_encoded_launch *launch)
+{
+    const mts_entries *e = &launch->entries;
+    const bool members = e->kind == MTS_ENTRY_PARAMS || e->kind == MTS_ENTRY_WHOLE;
+    return launch->kind == MTS_LAUNCH_GRID && launch->source == 0 && members && e->count > 0 &&
+           launch->local[1] == 1 && launch->local[2] == 1 && e->words > 0 &&
+           launch->defines == mts_launch_defines(encoding->device, encoding->precision) &&
+           mts_mix_number(launch->kernel) != MTS_NONE;
+}
+
+typedef struct mixed {
+    /* A word, their number, and the entries. */
+    uint32_t *words;
+    /* Per entry; no masks: all serve all tasks. */
+    uint32_t *masks, *groups;
+    uint32_t count, begin;
+} mixed;
+
+enum { WORDS = MTS_PARAM_WORDS(mts_mixed_params) };
+
+static void add_entries(mixed *m, const mts_encoded_launch *launch, uint32_t local)
+{
+    const mts_entries *e = &launch->entries;
+    const uint32_t width = (launch->global[0] + local - 1) / local;
+    for (uint32_t i = 0; i < e->count; i++) {
+        const mts_mixed_params params = {.number = mts_mix_number(launch->kernel),
+                                         .member = e->first + i * e->words,
+                                         .begin = m->begin,
+                                         .width = width};
+        memcpy(m->words + 1 + (size_t)m->count * WORDS, &params, sizeof params);
+        m->groups[m->count] = width * (e->heights ? e->heights[i] : launch->global[1]);
+        if (m->masks) {
+            m->masks[m->count] = e->masks ? e->masks[i] : MTS_TASKS_ALL;
+        }
+        m->begin += m->groups[m->count++];
+    }
+}
+
+mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, uint32_t count,
+                            mts_encoded_launch *out)
+{
+    uint32_t entries = 0;
+    uint32_t local = 1;
+    bool masks = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const mts_entries *e = &encoding->launches[launches[i]].entries;
+        const uint32_t own = encoding->launches[launches[i]].local[0];
+        entries += e->count;
+        masks = masks || e->masks;
+        local = own > local ? own : local;
+    }
+    mixed m = {.words = mts_arena_zero(encoding->arena, 1 + (size_t)entries * WORDS, sizeof *m.words),
+               .masks = masks ? mts_arena_zero(encoding->strings, entries, sizeof *m.masks) : NULL,
+               .groups = mts_arena_zero(encoding->strings, entries, sizeof *m.groups)};
+    if (!m.words || (masks && !m.masks) || !m.groups) {
+        return mts_encode_memory(encoding);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        add_entries(&m, &encoding->launches[launches[i]], local);
+        encoding->cases.mixed |=
+            MTS_MIXED_USUAL | 1u << mts_mix_number(encoding->launches[launches[i]].kernel);
+    }
+    m.words[0] = m.count;
+    out->kind = MTS_LAUNCH_MIXED;
+    out->kernel = "mixed_any__f32_planar";
+    out->first = mts_param_buffer_add(&encoding->params, m.words, 1 + (size_t)m.count * WORDS);
+    out->global[0] = m.begin * local;
+    out->global[1] = out->global[2] = 1;
+    out->local[0] = local;
+    out->entries = (mts_entries){.kind = MTS_ENTRY_MIXED,
+                                 .first = out->first + 1,
+                                 .words = WORDS,
+                                 .count = m.count,
+                                 .masks = m.masks,
+                                 .heights = m.groups};
+    return encoding->params.failed ? mts_encode_memory(encoding) : MTS_STATUS_OK;
+}

@@ -2,8 +2,12 @@
  * test_simulated_gpu.c: a frame on a GPU that is simulated: N units take the tiles of a launch in its order, launches run
  * one after another with a gap before each, tiles cost what the planner's model says.
  *
- * Waves must never make a frame slower. `MTS_TEST_BUNDLE=app.mtsb build/release/bin/plan_simulated_gpu` prints the frame of
- * a bundle beside its bounds: work / N or the longest chain of tiles, without and with a gap before each tile of the chain.
+ * Waves must never make a frame slower. `MTS_TEST_BUNDLE=app.mtsb
+ * build/release/bin/plan_simulated_gpu` prints the frame of a bundle beside its bounds: work / N
+ * or the longest chain of tiles, without and with a gap before each tile of the chain. "fine":
+ * tiles of 1 / (8 N) of their launch at most, where that leaves them some elements. "one launch":
+ * the persistent form, whose units take tiles in the order of the waves and wait for what they
+ * read.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,6 +28,9 @@
 
 #define GRAPHS_MOST 32u
 #define FAMILIES 40u
+#define FINE_ELEMENTS 64u /* of a fine launch's smallest tile */
+#define FINE_PARTS 8u     /* tiles of each unit in a fine launch, at least */
+#define UNITS_MOST 132u
 
 typedef struct world {
     mts_arena arena;
@@ -74,6 +81,22 @@ static tiles tiles_of(const mts_plan *plan, const mts_step *step)
     return (tiles){.ns = ns / (double)count, .count = count};
 }
 
+/* Cuts tiles of a launch whose work is `ns` into smaller ones, whose sum stays the same. */
+static void cut_fine(const mts_plan *plan, const mts_step *step, tiles *t, double ns, uint32_t units)
+{
+    const double whole = t->ns * (double)t->count;
+    const double wanted = whole * units * FINE_PARTS / ns;
+    uint64_t elements = 0;
+    for (uint32_t i = 0; i < step->uses; i++) {
+        const mts_storage_use *use = &plan->uses[step->use + i];
+        elements += use->writes ? plan->storages[use->storage].floats : 0;
+    }
+    const uint64_t most = elements / FINE_ELEMENTS + 1;
+    const uint64_t count = wanted < (double)most ? (uint64_t)wanted + 1 : most;
+    t->count = count > t->count ? count : t->count;
+    t->ns = whole / (double)t->count;
+}
+
 static int larger_first(const void *left, const void *right)
 {
     const tiles *a = left, *b = right;
@@ -83,7 +106,7 @@ static int larger_first(const void *left, const void *right)
 /* Nanoseconds of one launch: each tile goes to the unit that is free first. */
 static double run_launch(tiles *list, uint32_t count, uint32_t units)
 {
-    double free_at[132] = {0.0}, end = 0.0;
+    double free_at[UNITS_MOST] = {0.0}, end = 0.0;
     qsort(list, count, sizeof *list, larger_first);
     for (uint32_t i = 0; i < count; i++) {
         for (uint64_t t = 0; t < list[i].count; t++) {
@@ -98,39 +121,64 @@ static double run_launch(tiles *list, uint32_t count, uint32_t units)
     return end;
 }
 
-/* The longest chain of tiles that wait for each other through a storage, in nanoseconds with `gap` before each. */
-static double longest_chain(const mts_plan *plan, double gap)
+/* When all that a step reads has been written. */
+static double ready_at(const mts_plan *plan, const mts_step *step, const double *written)
 {
+    double ready = 0.0;
+    for (uint32_t k = 0; k < step->uses; k++) {
+        const mts_storage_use *use = &plan->uses[step->use + k];
+        const uint32_t host = plan->storages[use->storage].host;
+        const double at = written[host != MTS_NONE ? host : use->storage];
+        ready = !use->writes && at > ready ? at : ready;
+    }
+    return ready;
+}
+
+static void complete(const mts_plan *plan, const mts_step *step, double end, double *written)
+{
+    for (uint32_t k = 0; k < step->uses; k++) {
+        const mts_storage_use *use = &plan->uses[step->use + k];
+        const uint32_t host = plan->storages[use->storage].host;
+        double *at = &written[host != MTS_NONE ? host : use->storage];
+        *at = use->writes && end > *at ? end : *at;
+    }
+}
+
+/* Nanoseconds of one tile of a step after the other, on the unit that is free first. */
+static double run_step(const tiles *t, double ready, double *free_at, uint32_t units)
+{
+    double end = 0.0;
+    for (uint64_t i = 0; i < t->count; i++) {
+        uint32_t unit = 0;
+        for (uint32_t u = 1; u < units; u++) {
+            unit = free_at[u] < free_at[unit] ? u : unit;
+        }
+        free_at[unit] = (free_at[unit] > ready ? free_at[unit] : ready) + t->ns;
+        end = free_at[unit] > end ? free_at[unit] : end;
+    }
+    return end;
+}
+
+/*
+ * The end of the last step. With units: of the persistent form, in the order of the steps. Without
+ * (0): of the longest chain of tiles that wait for each other, with `gap` before each.
+ */
+static double last_end(const mts_plan *plan, const tiles *list, double gap, uint32_t units)
+{
+    double free_at[UNITS_MOST] = {0.0}, last = 0.0;
     double *written = calloc(plan->storage_count, sizeof *written);
-    double longest = 0.0;
     assert_non_null(written);
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        const mts_step *step = &plan->steps[i];
-        double end = 0.0;
-        for (int writes = 0; writes < 2; writes++) {
-            end += writes == 1 ? gap + tiles_of(plan, step).ns : 0.0;
-            for (uint32_t k = 0; k < step->uses; k++) {
-                const mts_storage_use *use = &plan->uses[step->use + k];
-                const uint32_t host = plan->storages[use->storage].host;
-                double *at = &written[host != MTS_NONE ? host : use->storage];
-                end = writes == 0 && !use->writes && *at > end ? *at : end;
-                *at = writes == 1 && use->writes && end > *at ? end : *at;
-            }
-        }
-        longest = end > longest ? end : longest;
+        const double ready = ready_at(plan, &plan->steps[i], written);
+        const double end = units > 0 ? run_step(&list[i], ready, free_at, units) : ready + gap + list[i].ns;
+        complete(plan, &plan->steps[i], end, written);
+        last = end > last ? end : last;
     }
     free(written);
-    return longest;
+    return last;
 }
 
 /* ---- programs ---- */
-
-/* As if one kernel computed all steps but convolutions, depthwise and fully connected layers. */
-static uint32_t moves_in_one_program(void *context, const mts_plan *plan, const mts_step *step)
-{
-    const uint32_t program = mts_encode_program(context, plan, step);
-    return program < MTS_PROGRAM_CONV ? 0 : program;
-}
 
 /* As if one kernel computed everything. */
 static uint32_t one_program(void *context, const mts_plan *plan, const mts_step *step)
@@ -145,8 +193,31 @@ typedef uint32_t (*programs)(void *context, const mts_plan *plan, const mts_step
 
 /* ---- a frame ---- */
 
-/* `program`: of the waves; NULL: each step is one. */
-static frame simulate(world *w, uint32_t units, double gap, programs program)
+typedef struct shape {
+    /* Of the waves; NULL: each step is one. */
+    programs program;
+    bool fine, persistent;
+} shape;
+
+/* Tiles of the steps of a plan; those of a wave are a launch. */
+static tiles *cut(const mts_plan *plan, uint32_t units, bool fine)
+{
+    tiles *list = calloc(plan->step_count, sizeof *list);
+    assert_non_null(list);
+    for (uint32_t first = 0, end = 0; first < plan->step_count; first = end) {
+        double ns = 0.0;
+        for (; end < plan->step_count && plan->steps[end].wave == plan->steps[first].wave; end++) {
+            list[end] = tiles_of(plan, &plan->steps[end]);
+            ns += list[end].ns * (double)list[end].count;
+        }
+        for (uint32_t i = first; fine && i < end; i++) {
+            cut_fine(plan, &plan->steps[i], &list[i], ns, units);
+        }
+    }
+    return list;
+}
+
+static frame simulate(world *w, uint32_t units, double gap, shape how)
 {
     const mts_device_info device = {.is_gpu = true,
                                     .compute_units = units,
@@ -155,29 +226,28 @@ static frame simulate(world *w, uint32_t units, double gap, programs program)
                                     .work_group_size = 256,
                                     .local_bytes = 1 << 15};
     mts_encoding kernels = {.stitched = w->stitched, .device = &device, .arena = &w->arena};
-    const mts_plan_waves wanted = {.program = program,
+    const mts_plan_waves wanted = {.program = how.program,
                                    .context = &kernels,
                                    .launch = (uint64_t)(gap * (double)mts_wave_rate(&device)),
                                    .units = units};
     const mts_plan_request request = {
-        .stitched = w->stitched, .waves = program ? &wanted : NULL, .lane_floats = 1 << 30};
+        .stitched = w->stitched, .waves = how.program ? &wanted : NULL, .lane_floats = 1 << 30};
     mts_plan *plan = NULL;
     mts_error error = {0};
     frame f = {0};
     test_must(mts_plan_create(&request, &w->arena, &plan, &error), &error, "plan");
-    tiles *list = calloc(plan->step_count, sizeof *list);
-    assert_non_null(list);
+    tiles *list = cut(plan, units, how.fine);
+    f.chain_ns = last_end(plan, list, 0.0, 0);
+    f.gaps_ns = how.persistent ? gap + f.chain_ns : last_end(plan, list, gap, 0);
+    f.ns = how.persistent ? gap + last_end(plan, list, 0.0, units) : 0.0;
     for (uint32_t first = 0, end = 0; first < plan->step_count; first = end) {
         for (; end < plan->step_count && plan->steps[end].wave == plan->steps[first].wave; end++) {
-            list[end - first] = tiles_of(plan, &plan->steps[end]);
-            f.work_ns += list[end - first].ns * (double)list[end - first].count / units;
+            f.work_ns += list[end].ns * (double)list[end].count / units;
         }
-        f.ns += gap + run_launch(list, end - first, units);
-        f.waves++;
+        f.ns += how.persistent ? 0.0 : gap + run_launch(list + first, end - first, units);
+        f.waves += how.persistent && first > 0 ? 0 : 1;
     }
     free(list);
-    f.chain_ns = longest_chain(plan, 0.0);
-    f.gaps_ns = longest_chain(plan, gap);
     f.floats = plan->arena_floats;
     return f;
 }
@@ -194,6 +264,8 @@ static void waves_of_random_networks_are_not_slower(void **state)
 {
     static const uint32_t units[] = {2, 16, 132};
     static const double gaps[] = {1000.0, 3000.0};
+    static const shape waves = {mts_encode_program, false, false},
+                       fine_waves = {mts_encode_program, true, false}, one_launch = {one_program, true, true};
     double sum = 0.0;
     (void)state;
     for (uint32_t seed = 0; seed < FAMILIES; seed++) {
@@ -207,11 +279,15 @@ static void waves_of_random_networks_are_not_slower(void **state)
             assert_non_null(w.graphs[g]);
         }
         stitch(&w, true);
-        const frame apart = simulate(&w, units[seed % 3], gaps[seed % 2], NULL);
-        const frame together = simulate(&w, units[seed % 3], gaps[seed % 2], mts_encode_program);
+        const frame apart = simulate(&w, units[seed % 3], gaps[seed % 2], (shape){0});
+        const frame together = simulate(&w, units[seed % 3], gaps[seed % 2], waves);
+        const frame fine = simulate(&w, units[seed % 3], gaps[seed % 2], fine_waves);
+        const frame once = simulate(&w, units[seed % 3], gaps[seed % 2], one_launch);
         assert_true(together.waves <= apart.waves);
         assert_true(together.ns <= apart.ns * 1.0001);
         assert_true(together.ns * 1.0001 >= larger(together.work_ns, together.chain_ns));
+        assert_true(fine.ns <= together.ns * 1.0001);
+        assert_true(once.ns * 1.0001 >= larger(once.work_ns, once.chain_ns));
         sum += together.ns / apart.ns;
         mts_arena_release(&w.arena);
     }
@@ -238,16 +314,22 @@ static void print_bundle(const char *path)
     test_must(mts_graph_families(w.graphs, w.count, mts_allocator_default(), w.group_of, &w.groups, &error),
               &error, "families");
     stitch(&w, true);
-    static const programs kinds[] = {NULL, mts_encode_program, moves_in_one_program, one_program};
-    static const char *const names[] = {"no waves", "same program", "moves in one", "one program"};
-    printf("units  gap us  waves of      launches       us  / bound  / bound with gaps  arena\n");
-    for (uint32_t i = 0; i < 24; i++) {
-        const uint32_t n = units[i / 8];
-        const double gap = gaps[i / 4 % 2];
-        const frame apart = simulate(&w, n, gap, NULL), f = simulate(&w, n, gap, kinds[i % 4]);
-        printf("%5u  %6.0f  %-12s  %8u %8.0f  %7.2f  %17.2f  %5.2f\n", n, gap / 1000, names[i % 4], f.waves,
-               f.ns / 1000, f.ns / larger(apart.work_ns, apart.chain_ns),
-               f.ns / larger(apart.work_ns, apart.gaps_ns), (double)f.floats / (double)apart.floats);
+    static const shape kinds[] = {{NULL, false, false},
+                                  {mts_encode_program, false, false},
+                                  {mts_encode_program, true, false},
+                                  {one_program, true, false},
+                                  {one_program, true, true}};
+    static const char *const names[] = {"no waves", "waves", "waves, fine", "one program, fine",
+                                        "one launch, fine"};
+    enum { KINDS = sizeof kinds / sizeof kinds[0] };
+    printf("units  gap us  shape              launches       us  / bound  / bound with gaps  arena\n");
+    for (uint32_t i = 0; i < 6 * KINDS; i++) {
+        const uint32_t n = units[i / (2 * KINDS)];
+        const double gap = gaps[i / KINDS % 2];
+        const frame apart = simulate(&w, n, gap, kinds[0]), f = simulate(&w, n, gap, kinds[i % KINDS]);
+        printf("%5u  %6.0f  %-17s  %8u %8.0f  %7.2f  %17.2f  %5.2f\n", n, gap / 1000, names[i % KINDS],
+               f.waves, f.ns / 1000, f.ns / larger(f.work_ns, f.chain_ns),
+               f.ns / larger(f.work_ns, f.gaps_ns), (double)f.floats / (double)apart.floats);
     }
     mts_arena_release(&w.arena);
     mts_archive_destroy(&archive);

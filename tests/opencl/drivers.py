@@ -11,7 +11,7 @@ Responsible for which programs run where, for how long, and for the table. Not r
   five minutes is "stuck", which is a failure, as is an exit status other than 0 and 77.
 - RULES names programs that a driver leaves out, with the reason: DRIVER, a pattern of the whole name, the reason.
 
-usage: drivers.py --build BUILD --rules RULES [--page PAGE] [--share SECONDS] LIST
+usage: drivers.py --build BUILD --programs REGEX --rules RULES [--page PAGE] [--share SECONDS] LIST
 LIST has a line for each driver: name, title, and VARIABLE=VALUE ... or "! why it cannot be had", between tabs.
 """
 import argparse
@@ -28,16 +28,15 @@ import sys
 import textwrap
 import time
 
-PROGRAMS = r"^(device/|conformance/kernels_|engine/|golden/vectors)"
 NOT_RUN = {"device/kernel_texts"}  # a script that runs nothing on a device
 BEGIN, END = "<!-- begin: toolchains/host drivers -->", "<!-- end -->"
 STUCK_S = 300 # a busy machine may give a program nothing for a minute
 KINDS = ("passed", "skipped", "failed", "stuck", "ended", "not reached", "left out")
 
 
-def read_programs(build):
+def read_programs(build, wanted):
     """Name -> (command, environment, folder) of each program."""
-    text = subprocess.run(["ctest", "--show-only=json-v1", "-R", PROGRAMS], cwd=build, check=True,
+    text = subprocess.run(["ctest", "--show-only=json-v1", "-R", wanted], cwd=build, check=True,
                           stdout=subprocess.PIPE).stdout
     programs = {}
     for test in json.loads(text)["tests"]:
@@ -141,7 +140,7 @@ def device_of(build, environment):
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=120, check=False)
     for line in done.stdout.splitlines():
         if " opencl:0 " in line:
-            return line.split("GB", 1)[-1].strip()
+            return re.split(r" [kMG]B +", line, maxsplit=1)[-1].strip()
     return None
 
 
@@ -212,13 +211,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
     parser.add_argument("--rules", required=True)
+    parser.add_argument("--programs", required=True, help="expression for their names, as ctest -R")
     parser.add_argument("--page")
     parser.add_argument("--share", type=int, default=600, help="seconds of processor time of a driver")
     parser.add_argument("--limit", type=int, default=120, help="seconds of processor time of a program")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("list")
     options = parser.parse_args()
-    programs, rules = read_programs(options.build), read_rules(options.rules)
+    programs, rules = read_programs(options.build, options.programs), read_rules(options.rules)
     drivers, rows, times = read_drivers(options.list), [], {}
     start = time.monotonic()
     signal.signal(signal.SIGTERM, end_all)

@@ -15,7 +15,7 @@
 #include "platform/os/os.h"
 
 #define BURDEN 256u /* launches of a list that keeps a queue busy */
-#define PATIENCE_NS ((uint64_t)20 * 1000000000u)
+#define PATIENCE_NS ((uint64_t)120 * 1000000000u)
 
 static const mts_backend *backend;
 static uint32_t backend_index;

@@ -241,7 +241,11 @@ INLINE void depthwise_beside(const depthwise_channel *p, mts_u32 y, mts_u32 end)
 
 /* Whether so many rows can be a usual strip. */
 INLINE int depthwise_is_usual(const depthwise_channel *p, mts_u32 count, const int size, const int stride) {
+#if HALF && defined(MTS_CPU_FN_SHARED) /* the smallest library: float16 storage has the general form alone */
+    return 0;
+#else
     return p->is_usual && count + 1 >= (mts_u32)((size - 1) / stride + 1);
+#endif
 }
 
 /* The same of rows of one vector, which in rows shorter than it reaches into the next one, stored later. */

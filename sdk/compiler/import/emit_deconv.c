@@ -19,9 +19,10 @@ enum { WASTE_MOST = 2, STRIDE_MOST = 4 };
 
 /* Along rows, along columns. */
 typedef struct phases {
-    int64_t stride[2], kernel[2], pad[2]; /* of the weights; of what is cut off before the first result */
-    int64_t first[2], size[2];            /* least d, and number of them */
-    int64_t in, out;                      /* channels */
+    /* Of the weights; the padding is what is cut off before the first result. */
+    int64_t stride[2], kernel[2], pad[2];
+    int64_t first[2], size[2]; /* least d, and number of them */
+    int64_t in, out;           /* channels */
 } phases;
 
 static int64_t floor_div(int64_t n, int64_t d)
@@ -172,7 +173,8 @@ mts_import_value *mts_import_emit_deconv(mts_import *import, const mts_attrs *at
     }
     mts_import_value *rows = NULL;
     if (bias) {
-        if (mts_shape_count(&bias->shape) != (size_t)p.out) { /* refused where the operator itself would be */
+        /* the operator itself is refused then */
+        if (mts_shape_count(&bias->shape) != (size_t)p.out) {
             return mts_import_emit_conv(import, MTS_OP_DECONV, attrs, x, weight, bias);
         }
         rows = by_phase(import, &p, mts_import_read_f32(import, bias, "the bias"), false);

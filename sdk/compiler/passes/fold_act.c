@@ -103,7 +103,8 @@ static bool same_act(const mts_act *a, const mts_act *b)
 static bool join_function(mts_fold_work *work, mts_node *node)
 {
     const mts_act *before = rounding_of(work, node, 0);
-    if (before && same_act(before, &node->attrs.unary.act)) { /* all numbers are rounded so already */
+    /* all numbers are rounded so already */
+    if (before && same_act(before, &node->attrs.unary.act)) {
         mts_fold_replace(work, node, mts_fold_input(work, node, 0));
         return true;
     }

@@ -390,7 +390,12 @@ INLINE mts_source mts_source_by(mts_source s, mts_i32 n) {
 }
 #define mts_source_load(s, n) mts_load((s).p + (n))
 #define mts_source_vec(s, n) mts_vec_load((s).p + (n))
-#define mts_source_row(s, step, left, room) mts_row_load((s).p, step, left, room)
+INLINE mts_vec mts_source_row(mts_source s, mts_i32 step, mts_u32 left, mts_u32 room) {
+#ifdef mts_vec_three
+    if (step == 3 && left >= VEC) return mts_vec_three(s.p); /* colours of pixels */
+#endif
+    return mts_row_load(s.p, step, left, room);
+}
 #endif
 
 /*

@@ -25,7 +25,7 @@
  * a == b ? 1 : 0, add, sub, mul, div, neg and the componentwise mathematics; mts_vec_call(name, v) and
  * mts_vec_call_2(name, a, b) for functions without a word. Of the 2 VEC floats a b: mts_vec_even, mts_vec_odd; of a0 b0
  * a1 b1 ..: the first VEC, mts_vec_zip_low, and the others, mts_vec_zip_high. mts_vec_two(p): every second float from p
- * on, of 2 VEC - 1. mts_vec_gather(p, step), of C alone: every step-th real from p on.
+ * on, of 2 VEC - 1. Of C alone: mts_vec_three(p), every third float, of 3 VEC - 2; mts_vec_gather(p, step), every step-th.
  * mts_vec_hold(v): v is in a register from here on, where a compiler may else load it again with each use.
  * MTS_SHUFFLE(a, b, M), where the language has it: lane i is lane M(i) of the 2 VEC floats a b.
  *

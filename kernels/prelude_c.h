@@ -107,6 +107,7 @@ typedef int32_t mts_vec_bits __attribute__((vector_size(VEC * 4)));
 #endif
 #define mts_vec_store_any(p, v) mts_vec_store(p, v)
 #define mts_vec_gather(p, step) mts_vec_gathered(p, step)
+#define mts_vec_three(p) mts_vec_thirds(mts_vec_load(p), mts_vec_load((p) + VEC), mts_vec_load((p) + 2 * VEC - 2))
 #define mts_vec_two(p) mts_vec_even_odd(mts_vec_load(p), mts_vec_load((p) + VEC - 1))
 
 #define mts_vec_fma(a, b, c) mts_fma(a, b, c)

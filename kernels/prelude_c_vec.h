@@ -52,6 +52,13 @@ INLINE mts_vec mts_vec_even(mts_vec a, mts_vec b) { return MTS_SHUFFLE(a, b, MTS
 INLINE mts_vec mts_vec_odd(mts_vec a, mts_vec b) { return MTS_SHUFFLE(a, b, MTS_ODD); }
 INLINE mts_vec mts_vec_zip_low(mts_vec a, mts_vec b) { return MTS_SHUFFLE(a, b, MTS_ZIP_LOW); }
 INLINE mts_vec mts_vec_zip_high(mts_vec a, mts_vec b) { return MTS_SHUFFLE(a, b, MTS_ZIP_HIGH); }
+/* Every third float of the 3 VEC - 2 from p on, which three vectors hold: of the first two of them, then of the third. */
+#define MTS_THIRD(i) 3 * (i) < 2 * VEC ? 3 * (i) : 0
+#define MTS_THIRD_MORE(i) 3 * (i) < 2 * VEC ? (i) : 3 * (i)-VEC + 2
+INLINE mts_vec mts_vec_thirds(mts_vec a, mts_vec b, mts_vec c) {
+    const mts_vec low = MTS_SHUFFLE(a, b, MTS_THIRD);
+    return MTS_SHUFFLE(low, c, MTS_THIRD_MORE);
+}
 /* The even lanes of a, then the odd ones of b. */
 INLINE mts_vec mts_vec_even_odd(mts_vec a, mts_vec b) { return MTS_SHUFFLE(a, b, MTS_EVEN_ODD); }
 

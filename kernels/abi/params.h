@@ -426,7 +426,8 @@ typedef struct mts_space_to_depth_params {
     mts_u32 out, pitch, rows, row; /* pitch >= rows * row; the rest of a plane is written 0 */
     mts_u32 channels, sy, sx;
     mts_i32 top, left;
-    mts_u32 src, src_pitch, src_row; /* act offset of pixel 0 of channel 0; floats between channels, rows */
+    /* act offset of pixel 0 of channel 0; floats between channels, rows and columns */
+    mts_u32 src, src_pitch, src_row, src_column;
     mts_u32 in_h, in_w;
     mts_u32 src_pool; /* 1: src is a pool offset. 2: the launch's `pool` is the caller's memory (zero-copy):
                          float32 whatever the session stores, and src counts floats; no member then says 1 */

@@ -23,7 +23,7 @@ INLINE mts_i32 phase_position(const phase_span *s, mts_i32 step, mts_i32 px, mts
 /* One phase of a row. */
 INLINE void phase_one(GLOBAL mts_real *act, GLOBAL const mts_space_to_depth_params *r, const phase_span *s, mts_i32 px)
 {
-    const mts_i32 step = (mts_i32)r->sx, width = (mts_i32)r->in_w;
+    const mts_i32 step = (mts_i32)r->sx, width = (mts_i32)r->in_w, wide = (mts_i32)r->src_column;
     const mts_i32 from = s->inside ? phase_position(s, step, px, 0) : s->n;
     const mts_i32 end = s->inside ? mts_most(from, phase_position(s, step, px, width)) : s->n;
     GLOBAL mts_real *to = act + s->to + (mts_u32)px * r->pitch;
@@ -34,8 +34,9 @@ INLINE void phase_one(GLOBAL mts_real *act, GLOBAL const mts_space_to_depth_para
     for (mts_i32 i = from; i < end; i += VEC) {
         const mts_i32 column = s->x + px + i * step;
         const mts_u32 left = (mts_u32)(end - i);
-        const mts_source from_column = mts_source_by(s->row, column);
-        mts_row_store(to + i, mts_source_row(from_column, step, left, (mts_u32)(width - column)), left, 0);
+        const mts_source from_column = mts_source_by(s->row, column * wide);
+        const mts_u32 room = (mts_u32)((width - 1 - column) * wide + 1);
+        mts_row_store(to + i, mts_source_row(from_column, step * wide, left, room), left, 0);
     }
 }
 
@@ -44,7 +45,7 @@ INLINE void phase_one(GLOBAL mts_real *act, GLOBAL const mts_space_to_depth_para
  * before. */
 INLINE void phase_pair(GLOBAL mts_real *act, GLOBAL const mts_space_to_depth_params *r, const phase_span *s)
 {
-    const mts_i32 from = phase_position(s, 2, 0, 0);
+    const mts_i32 from = phase_position(s, 2, 0, 0), wide = (mts_i32)r->src_column;
     const mts_i32 end = mts_most(from, phase_position(s, 2, 1, (mts_i32)r->in_w));
     GLOBAL mts_real *even = act + s->to, *odd = even + r->pitch;
     for (mts_i32 i = 0; i < s->n; i++) {
@@ -55,16 +56,17 @@ INLINE void phase_pair(GLOBAL mts_real *act, GLOBAL const mts_space_to_depth_par
         const mts_i32 column = s->x + 2 * i;
         float a = 0.0f, b = 0.0f;
         if (column >= 0 && column < (mts_i32)r->in_w)
-            a = mts_source_load(s->row, column);
+            a = mts_source_load(s->row, column * wide);
         if (column + 1 >= 0 && column + 1 < (mts_i32)r->in_w)
-            b = mts_source_load(s->row, column + 1);
+            b = mts_source_load(s->row, (column + 1) * wide);
         mts_store(even + i, a);
         mts_store(odd + i, b);
     }
     for (mts_i32 i = from; i < end; i += VEC) {
         const mts_i32 at = mts_least(i, end - VEC);
-        const mts_vec a = mts_source_vec(s->row, s->x + 2 * at);
-        const mts_vec b = mts_source_vec(s->row, s->x + 2 * at + VEC);
+        const mts_i32 column = s->x + 2 * at;
+        const mts_vec a = mts_source_row(mts_source_by(s->row, column * wide), wide, VEC, VEC);
+        const mts_vec b = mts_source_row(mts_source_by(s->row, (column + VEC) * wide), wide, VEC, VEC);
         mts_vec_store_any(even + at, mts_vec_even(a, b));
         mts_vec_store_any(odd + at, mts_vec_odd(a, b));
     }
@@ -128,7 +130,7 @@ KERNEL void space_to_depth_any__f32_planar(MTS_ARGS)
     if (channel >= r->channels)
         return;
 #if VEC > 1
-    if (r->sx == 2 && r->row <= VEC && at == 0 && end == r->pitch)
+    if (r->sx == 2 && r->src_column == 1 && r->row <= VEC && at == 0 && end == r->pitch)
         at = phase_narrow(act, base, r, channel) * r->row;
 #endif
     while (at < end) {

@@ -190,14 +190,15 @@ static float phase_value(const mts_reference_call *call, const mts_space_to_dept
         return 0.0f;
     }
     const float *from = r->src_pool != 0 ? call->pool : call->act;
-    return from[r->src + (uint64_t)channel * r->src_pitch + (uint64_t)y * r->src_row + (uint64_t)x];
+    return from[r->src + (uint64_t)channel * r->src_pitch + (uint64_t)y * r->src_row +
+                (uint64_t)x * r->src_column];
 }
 
 static const char *phase_member(const mts_reference_call *call, const void *params)
 {
     const mts_space_to_depth_params *r = params;
     const uint64_t planes = (uint64_t)r->channels * r->sy * r->sx;
-    const mts_view_params src = {r->src, {0, 0, 0, r->src_pitch, r->src_row, 1}};
+    const mts_view_params src = {r->src, {0, 0, 0, r->src_pitch, r->src_row, r->src_column}};
     const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, r->channels, r->in_h, r->in_w};
     if (r->row == 0 || r->sx == 0 || r->sy == 0 || (uint64_t)r->rows * r->row > r->pitch) {
         return "the phases overlap";

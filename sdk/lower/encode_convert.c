@@ -30,13 +30,49 @@ static mts_status mark_conversions(mts_encoding *encoding, const uint32_t *which
     return mts_encode_entries(encoding, MTS_ENTRY_PARAMS, words, masks, count);
 }
 
+/* A zero-copy input in the caller's buffer, row-major. */
+static mts_view_params callers_view(const mts_encoding *encoding, uint32_t value)
+{
+    mts_view_params view = {.base = 0};
+    uint32_t dims[MTS_PARAM_RANK];
+    mts_shape_pad(&encoding->stitched->values[value].shape, dims);
+    mts_encode_strides(dims, view.stride);
+    return view;
+}
+
+/* The view of the result of a TRANSPOSE, given that of its operand. */
+static mts_view_params turned_view(const mts_encoding *encoding, uint32_t result,
+                                   const mts_view_params *operand)
+{
+    const mts_stitched *s = encoding->stitched;
+    const mts_node *node = mts_member_node(s, &s->members[s->values[result].member]);
+    const uint32_t skip = MTS_PARAM_RANK - s->values[result].shape.rank;
+    mts_view_params view = *operand;
+    for (uint32_t d = skip; d < MTS_PARAM_RANK; d++) {
+        view.stride[d] = operand->stride[skip + node->attrs.transpose.perm[d - skip]];
+    }
+    return view;
+}
+
+/* The view of a conversion's value, which a TRANSPOSE may make of its source. */
+static mts_view_params view_of(const mts_encoding *encoding, const mts_conversion *c)
+{
+    const mts_view_params source =
+        c->zero_copy ? callers_view(encoding, c->source) : mts_encode_view(encoding, c->source);
+    return c->source != c->value ? turned_view(encoding, c->value, &source) : source;
+}
+
+static void steps_of(mts_copy_params *params)
+{
+    for (int d = 0; d < MTS_PARAM_RANK; d++) {
+        params->step[d] = (mts_i32)params->src.stride[d];
+    }
+}
+
 static mts_copy_params copy_of(const mts_encoding *encoding, const mts_conversion *c)
 {
-    mts_copy_params params = {.dest = mts_encode_dest(encoding, c->storage),
-                              .src = mts_encode_view(encoding, c->value)};
-    for (int d = 0; d < MTS_PARAM_RANK; d++) {
-        params.step[d] = (mts_i32)params.src.stride[d];
-    }
+    mts_copy_params params = {.dest = mts_encode_dest(encoding, c->storage), .src = view_of(encoding, c)};
+    steps_of(&params);
     return params;
 }
 
@@ -60,17 +96,36 @@ mts_status mts_encode_copies(mts_encoding *encoding, const mts_step *step)
     return encode_copies(encoding, which, step->count, params, parts ? "copy to concat" : "copy to dense");
 }
 
+/* A whole input, as the result of the TRANSPOSE that reads it. */
+static mts_copy_params turned_input(const mts_encoding *encoding, uint32_t input)
+{
+    const uint32_t result = encoding->plan->turned[input];
+    const mts_view_params operand = callers_view(encoding, input);
+    mts_copy_params params = {.dest = mts_encode_dest(encoding, encoding->plan->value_storage[result]),
+                              .src = turned_view(encoding, result, &operand),
+                              .src_pool = CALLERS_POOL};
+    steps_of(&params);
+    return params;
+}
+
 /* The caller's data of one part, flat, to where it lies in its value's storage. */
-static mts_status copy_part(mts_encoding *encoding, const mts_encode_part *part)
+static mts_copy_params flat_part(const mts_encoding *encoding, const mts_encode_part *part)
 {
     const mts_plan *plan = encoding->plan;
     const uint32_t count = (uint32_t)part->count;
     const mts_u32 base = (mts_u32)(plan->storages[plan->value_storage[part->value]].offset + part->first);
-    const mts_copy_params params = {
+    return (mts_copy_params){
         .dest = {.base = base, .dims = {1, 1, 1, 1, 1, count}, .row = count, .pitch = count},
         .src = {.stride = {0, 0, 0, 0, 0, 1}},
         .src_pool = CALLERS_POOL,
         .step = {0, 0, 0, 0, 0, 1}};
+}
+
+static mts_status copy_part(mts_encoding *encoding, const mts_encode_part *part)
+{
+    const mts_copy_params params = encoding->plan->turned[part->value] != MTS_NONE
+                                       ? turned_input(encoding, part->value)
+                                       : flat_part(encoding, part);
     const mts_status status = launch_copies(encoding, &params, 1, "input");
     if (status != MTS_STATUS_OK) {
         return status;
@@ -93,24 +148,11 @@ mts_status mts_encode_inputs(mts_encoding *encoding, const mts_step *step)
     return status;
 }
 
-/* A zero-copy input is read in the caller's buffer, row-major. */
-static mts_view_params source_of(const mts_encoding *encoding, const mts_conversion *c)
-{
-    if (!c->zero_copy) {
-        return mts_encode_view(encoding, c->value);
-    }
-    mts_view_params view = {.base = 0};
-    uint32_t dims[MTS_PARAM_RANK];
-    mts_shape_pad(&encoding->stitched->values[c->value].shape, dims);
-    mts_encode_strides(dims, view.stride);
-    return view;
-}
-
 static mts_space_to_depth_params params_of(const mts_encoding *encoding, const mts_conversion *c)
 {
     const mts_storage *out = &encoding->plan->storages[c->storage];
     const mts_shape *shape = &encoding->stitched->values[c->value].shape;
-    const mts_view_params view = source_of(encoding, c);
+    const mts_view_params view = view_of(encoding, c);
     return (mts_space_to_depth_params){.out = (mts_u32)out->offset,
                                        .pitch = out->pitch,
                                        .rows = c->rows,
@@ -123,6 +165,7 @@ static mts_space_to_depth_params params_of(const mts_encoding *encoding, const m
                                        .src = view.base,
                                        .src_pitch = view.stride[3],
                                        .src_row = view.stride[4],
+                                       .src_column = view.stride[5],
                                        .in_h = (mts_u32)shape->dims[2],
                                        .in_w = (mts_u32)shape->dims[3],
                                        .src_pool = c->zero_copy ? CALLERS_POOL : 0};
@@ -234,7 +277,7 @@ mts_status mts_encode_space_to_depth(mts_encoding *encoding, const mts_step *ste
             coded[coded_count++] = which;
         } else if (c->zero_copy) {
             status =
-                launch_space_to_depth(encoding, &which, 1, encoding->stitched->values[c->value].slot + 1);
+                launch_space_to_depth(encoding, &which, 1, encoding->stitched->values[c->source].slot + 1);
         } else if (c->phases < c->stride[0] * c->stride[1]) {
             thinner[thin_count] = which;
             thin[thin_count++] = thinned(encoding, c);

@@ -1,6 +1,6 @@
 /*
  * moves.c: the passes that only move data which sdk/plan could not do without. The reasons follow the rules of
- * plan/places.c and plan/layout.c; they decide nothing.
+ * plan/places.c, plan/transposes.c and plan/layout.c; they decide nothing.
  */
 #include "lower/moves.h"
 
@@ -45,7 +45,7 @@ static const char *layer_reason(const mts_stitched *s, const mts_layer *layer)
                    ? "only zeros behind channels are written by the producer, and only its own"
                    : "only zeros are written by the producer";
     case MTS_OP_TRANSPOSE:
-        return "a reader has its operand in the order of its dimensions";
+        return "not only convolutions with a stride read it, and its operand is no input in place";
     case MTS_OP_GATHER:
         return "the indices are a list";
     case MTS_OP_TAKE:

@@ -3,6 +3,8 @@
  */
 #include "plan/conversion.h"
 
+#include "plan/transposes.h"
+
 uint32_t mts_conversion_of(mts_plan *plan, uint32_t value, const uint32_t stride[2], bool codes)
 {
     for (uint32_t i = 0; i < plan->conversion_count; i++) {
@@ -14,6 +16,7 @@ uint32_t mts_conversion_of(mts_plan *plan, uint32_t value, const uint32_t stride
     }
     mts_conversion *c = &plan->conversions[plan->conversion_count];
     *c = (mts_conversion){.value = value,
+                          .source = mts_transpose_source(plan, value),
                           .storage = MTS_NONE,
                           .space_to_depth = true,
                           .codes = codes,

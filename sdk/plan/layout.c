@@ -7,6 +7,7 @@
 #include "plan/codes.h"
 #include "plan/conversion.h"
 #include "plan/places.h"
+#include "plan/transposes.h"
 
 /* A value's own storage, or a conversion (index value_count + conversion), while classes are formed. */
 typedef struct cell {
@@ -137,7 +138,7 @@ static void need_split_border(layouter *l, const mts_member *member, mts_member_
     c->top = larger(c->top, (uint32_t)conv->pad[0]);
     c->left = larger(c->left, (uint32_t)conv->pad[1]);
     if (conv->kernel[0] != 1 || conv->kernel[1] != 1 || conv->pad[0] != 0 || conv->pad[1] != 0 ||
-        reads_beyond(l, member, conv) || input_kind(l, c->value) == MTS_INPUT_ZERO_COPY) {
+        reads_beyond(l, member, conv) || input_kind(l, c->source) == MTS_INPUT_ZERO_COPY) {
         c->phases = c->stride[0] * c->stride[1];
     }
 }
@@ -411,7 +412,7 @@ static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
     s.dims[3] = (c->codes ? MTS_CODE_WORDS(s.dims[3]) : s.dims[3]) * c->phases;
     s.dims[4] = c->rows;
     s.dims[5] = c->columns;
-    c->zero_copy = input_kind(l, c->value) == MTS_INPUT_ZERO_COPY;
+    c->zero_copy = input_kind(l, c->source) == MTS_INPUT_ZERO_COPY;
     uint64_t plane = round_up((uint64_t)c->rows * s.row);
     if (c->producer != MTS_NONE) { /* which stores whole vectors */
         const uint64_t stored = round_up((uint64_t)c->top * s.row + c->left + round_up(image));
@@ -445,7 +446,7 @@ static mts_status dense_copy(layouter *l, uint32_t value, uint32_t *storage)
         return MTS_STATUS_OK;
     }
     mts_conversion *c = &plan->conversions[plan->conversion_count++];
-    *c = (mts_conversion){.value = value, .producer = MTS_NONE, .from = MTS_NONE};
+    *c = (mts_conversion){.value = value, .source = value, .producer = MTS_NONE, .from = MTS_NONE};
     const mts_status status = add_dense(l, value_shape(l, value), MTS_REGION_TRANSIENT, &c->storage);
     *storage = c->storage;
     return status;
@@ -544,8 +545,10 @@ static mts_status decide_in_place(layouter *l, mts_arena *arena)
     }
     mts_bytes_grids(s, l->plan->grids);
     classify_members(l);
-    const mts_status status = l->byte_products ? mts_codes_choose(l->plan, arena, l->error) : MTS_STATUS_OK;
-    return status != MTS_STATUS_OK ? status : mts_places_find(l->plan, l->forced, l->places, arena, l->error);
+    mts_status status = l->byte_products ? mts_codes_choose(l->plan, arena, l->error) : MTS_STATUS_OK;
+    MTS_TRY(status, mts_places_find(l->plan, l->forced, l->places, arena, l->error));
+    MTS_TRY(status, mts_transposes_find(l->plan, l->inputs, l->forced, l->places, arena, l->error));
+    return status;
 }
 
 mts_status mts_layout_members(const mts_stitched *stitched, mts_arena *arena, const mts_member_plan **members,
@@ -589,6 +592,7 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
     }
     if (status == MTS_STATUS_OK) {
         mts_places_store(plan, l.places);
+        mts_transposes_store(plan);
         status = store_outputs(&l);
     }
     return status;

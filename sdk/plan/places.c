@@ -359,6 +359,7 @@ static void add_copy(mts_plan *plan, uint32_t value, uint32_t member, uint32_t h
     mts_shape_pad(shape_of(plan->stitched, value), part->dims);
     make_part(plan, part, host, plane, 0);
     plan->conversions[plan->conversion_count++] = (mts_conversion){.value = value,
+                                                                   .source = value,
                                                                    .storage = plan->storage_count++,
                                                                    .part = true,
                                                                    .producer = MTS_NONE,

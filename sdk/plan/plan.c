@@ -56,7 +56,7 @@ static void close_step(mts_plan *plan, const mts_step *step)
         if (c->from != MTS_NONE) {
             touch(plan, plan->conversions[c->from].storage, index, false);
         } else if (!c->zero_copy) {
-            touch(plan, plan->value_storage[c->value], index, false);
+            touch(plan, plan->value_storage[c->source], index, false);
         }
         touch(plan, c->storage, index, true);
     }
@@ -107,7 +107,10 @@ static void add_inputs(mts_plan *plan, const mts_layer *layer)
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
         const mts_member_plan *how = &plan->members[m];
         const uint32_t conversions[] = {how->input_conversion, how->residual_conversion};
-        for (uint32_t i = 0; i < s->members[m].input_count; i++) {
+        /* conversions read for the TRANSPOSE */
+        const uint32_t operands =
+            layer->op == MTS_OP_TRANSPOSE && how->in_place ? 0 : s->members[m].input_count;
+        for (uint32_t i = 0; i < operands; i++) {
             if (s->members[m].inputs[i] != MTS_NONE) {
                 add_input(plan, operand_storage(plan, m, i), &input);
             }
@@ -115,7 +118,7 @@ static void add_inputs(mts_plan *plan, const mts_layer *layer)
         for (int i = 0; i < 2; i++) {
             const mts_conversion *c = conversions[i] != MTS_NONE ? &plan->conversions[conversions[i]] : NULL;
             if (c && !c->zero_copy) {
-                add_input(plan, plan->value_storage[c->value], &input);
+                add_input(plan, plan->value_storage[c->source], &input);
             }
         }
     }

@@ -68,6 +68,9 @@ typedef enum mts_variant {
  */
 typedef struct mts_conversion {
     uint32_t value; /* svalue that is copied */
+    /* Where it is read: `value`, or the operand of the TRANSPOSE that produces it and has no
+       launch (transposes.h). */
+    uint32_t source;
     uint32_t storage;
     bool space_to_depth; /* else dense, or a part */
     bool part;           /* into the storage of a concatenation that `member` makes in place */
@@ -131,14 +134,17 @@ typedef struct mts_plan {
     mts_storage *storages;
     mts_conversion *conversions;
     mts_step *steps;
-    mts_storage_use *uses;     /* in step order */
-    uint32_t *order;           /* conversions in step order */
-    uint32_t *imports;         /* input svalues in step order */
-    uint32_t *import_value;    /* per storage: the input svalue that an INPUT step brings, or MTS_NONE */
-    uint32_t *value_storage;   /* per svalue */
-    mts_grid *grids;           /* per svalue: the 8-bit numbers that it holds */
-    mts_member_plan *members;  /* per member */
-    uint32_t **output_storage; /* [graph][output], MTS_NONE for constants */
+    mts_storage_use *uses;   /* in step order */
+    uint32_t *order;         /* conversions in step order */
+    uint32_t *imports;       /* input svalues in step order */
+    uint32_t *import_value;  /* per storage: the input svalue that an INPUT step brings, or MTS_NONE */
+    uint32_t *value_storage; /* per svalue */
+    /* Per svalue: of a zero-copy input that is written in another order of dimensions, the
+       result of the TRANSPOSE that does so, which an INPUT step brings in its place; or MTS_NONE. */
+    uint32_t *turned;
+    mts_grid *grids;                                    /* per svalue: the 8-bit numbers that it holds */
+    mts_member_plan *members;                           /* per member */
+    uint32_t **output_storage;                          /* [graph][output], MTS_NONE for constants */
     uint64_t input_floats, output_floats, arena_floats; /* inputs first, then outputs, zeros, transients */
     uint64_t zeros; /* offset of MTS_PLAN_ZEROS floats that stay 0, with `depthwise_rows` */
 } mts_plan;

@@ -200,12 +200,19 @@ static void space_to_depth_params(kernel_pair *pair, mts_space_to_depth_params *
         r->src = kernel_pair_pool(pair, dims[3] * dims[4] * dims[5]);
         r->src_pitch = dims[4] * dims[5];
         r->src_row = dims[5];
+        r->src_column = 1;
         r->src_pool = 2;
     } else {
         const mts_dest_params source = kernel_pair_place(pair, dims);
         r->src = source.base;
         r->src_pitch = source.pitch;
         r->src_row = source.row;
+        r->src_column = 1;
+    }
+    if (kernel_pair_pick(pair, 0, 1)) { /* channels last: dense, and no larger */
+        r->src_pitch = 1;
+        r->src_column = dims[3];
+        r->src_row = dims[5] * dims[3];
     }
     r->in_h = dims[4];
     r->in_w = dims[5];

@@ -139,7 +139,7 @@ static void play_conversions(play *p, const mts_step *step)
             if (phase == 1) {
                 write_storage(p, c->storage);
             } else if (!c->zero_copy) {
-                read_storage(p, p->plan->value_storage[c->value]);
+                read_storage(p, p->plan->value_storage[c->source]);
             }
         }
     }
@@ -152,7 +152,9 @@ static void play_conversions(play *p, const mts_step *step)
 static void play_inputs(play *p, const mts_step *step)
 {
     for (uint32_t i = step->first; i < step->first + step->count; i++) {
-        const uint32_t storage = p->plan->value_storage[p->plan->imports[i]];
+        const uint32_t input = p->plan->imports[i];
+        const uint32_t turned = p->plan->turned[input];
+        const uint32_t storage = p->plan->value_storage[turned != MTS_NONE ? turned : input];
         assert_int_equal(p->plan->import_value[storage], p->plan->imports[i]);
         write_storage(p, storage);
     }

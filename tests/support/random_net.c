@@ -437,6 +437,18 @@ static void step_expand(random_builder *b)
     }
 }
 
+/* An image, of `shape` with channels first. */
+static void add_input(random_builder *b, mts_shape shape, bool channels_last)
+{
+    const int64_t *d = shape.dims;
+    const mts_shape last = mts_shape_make(4, (const int64_t[]){d[0], d[2], d[3], d[1]});
+    const mts_attrs turn = {.transpose = {.perm = {0, 3, 1, 2}}};
+    b->x = mts_graph_add_input(b->graph, "input", MTS_TYPE_FLOAT32, channels_last ? &last : &shape);
+    if (channels_last) {
+        (void)random_add_node(b, MTS_OP_TRANSPOSE, &b->x, 1, &turn, &b->x);
+    }
+}
+
 static void add_output(random_builder *b, uint32_t value)
 {
     if (mts_graph_add_output(b->graph, random_fresh_name(b, "out"), value, MTS_TYPE_FLOAT32,
@@ -513,9 +525,9 @@ mts_graph *random_net(const random_family *family, uint32_t task, mts_arena *are
     const int64_t channels = random_draw(&b.family, 1, 4);
     const int64_t batch = random_chance(size, 25) ? 2 : 1, rows = random_draw(size, 5, 20),
                   columns = random_draw(size, 5, 20);
+    const bool channels_last = random_chance(&b.family, 20);
     b.family = mts_hash(&family->seed, sizeof family->seed, 3);
-    const mts_shape shape = mts_shape_make(4, (const int64_t[]){batch, channels, rows, columns});
-    b.x = mts_graph_add_input(b.graph, "input", MTS_TYPE_FLOAT32, &shape);
+    add_input(&b, mts_shape_make(4, (const int64_t[]){batch, channels, rows, columns}), channels_last);
     add_steps(&b);
     add_output(&b, b.x);
     add_head(&b);

@@ -91,6 +91,12 @@ static bool is_dense_view(const mts_view_params *view, const uint32_t dims[MTS_P
     return true;
 }
 
+static bool is_dense_dest(const mts_dest_params *dest)
+{
+    return dest->gap == 0 && dest->tail == 0 && dest->row == dest->dims[5] &&
+           dest->pitch == dest->dims[4] * dest->dims[5];
+}
+
 /* Dimensions behind the axis are one with it, and those before it are rows, where all parts and the result are dense: a
  * row of a part then is as long as can be, and many short ones lie in one plane. */
 static void join_dims(mts_encoding *encoding, mts_concat_params *r)
@@ -103,8 +109,7 @@ static void join_dims(mts_encoding *encoding, mts_concat_params *r)
         outer *= i < r->axis ? dest->dims[i] : 1;
         inner *= i > r->axis ? dest->dims[i] : 1;
     }
-    const bool dense = dest->gap == 0 && dest->tail == 0 && dest->row == dest->dims[5] &&
-                       dest->pitch == dest->dims[4] * dest->dims[5];
+    const bool dense = is_dense_dest(dest);
     uint32_t own[MTS_PARAM_RANK];
     memcpy(own, dest->dims, sizeof own);
     for (uint32_t i = 0; i < r->parts; i++) {
@@ -143,6 +148,38 @@ static void fill_concat(mts_encoding *encoding, const mts_member *member, void *
 
 MTS_OPERATOR(concat, concat, fill_concat, NULL);
 
+/*
+ * The last dimension is one with that before it where it is not padded, or where it is a
+ * single column: rows are then as long as can be. Both sides are dense.
+ */
+static void join_last(mts_pad_params *r)
+{
+    mts_u32 *from = r->src_dims, *to = r->dest.dims;
+    const mts_u32 columns = from[5];
+    for (int i = 5; i > 0; i--) {
+        const mts_u32 by = i == 5 ? columns : 1;
+        from[i] = from[i - 1] * by;
+        to[i] = to[i - 1] * by;
+        r->before[i] = r->before[i - 1] * (mts_i32)by;
+    }
+    from[0] = to[0] = 1;
+    r->before[0] = 0;
+    r->dest.row = to[5];
+    r->dest.pitch = to[4] * to[5];
+    mts_encode_strides(from, r->src.stride);
+}
+
+static void join_pad_dims(mts_pad_params *r)
+{
+    const bool dense = is_dense_dest(&r->dest) && is_dense_view(&r->src, r->src_dims);
+    for (int i = 0; dense && i < MTS_PARAM_RANK - 1; i++) {
+        const bool whole = r->before[5] == 0 && r->src_dims[5] == r->dest.dims[5];
+        if (whole && (r->mode == MTS_PAD_CONSTANT || r->src_dims[5] == 1)) {
+            join_last(r);
+        }
+    }
+}
+
 static void fill_pad(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_pad *pad = &mts_member_node(encoding->stitched, member)->attrs.pad;
@@ -156,11 +193,13 @@ static void fill_pad(mts_encoding *encoding, const mts_member *member, void *par
     }
     r->mode = pad->mode;
     r->value = pad->value;
+    join_pad_dims(r);
 }
 
 MTS_OPERATOR(pad, pad, fill_pad, NULL);
 
-/* Both sides are dense (mts_plan_reads_dense): [outer, axis, inner] -> [outer, indices, inner]. */
+/* Both sides are dense (mts_plan_reads_dense): [outer, axis, inner] -> [outer, indices, inner], or rows of the axis
+   where inner is 1. */
 static void fill_gather(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const uint32_t axis = mts_member_node(encoding->stitched, member)->attrs.gather.axis;
@@ -173,11 +212,18 @@ static void fill_gather(mts_encoding *encoding, const mts_member *member, void *
             from[d < axis ? 3 : 5] *= (uint32_t)in->dims[d];
         }
     }
+    const uint32_t along = from[5] == 1 ? 5 : 4;
+    if (along == 5) {
+        from[5] = from[4];
+        from[4] = from[3];
+        from[3] = 1;
+    }
+    const uint32_t count = (uint32_t)mts_shape_count(&index->shape);
     uint32_t to[MTS_PARAM_RANK];
     memcpy(to, from, sizeof to);
-    to[4] = (uint32_t)mts_shape_count(&index->shape);
+    to[along] = count;
     mts_gather_params *r = params;
-    r->axis = 4;
+    r->axis = along;
     r->dest = mts_encode_dest_as(encoding, plan->value_storage[member->output], to);
     r->dest.row = to[5];
     r->dest.pitch = to[4] * to[5];
@@ -186,7 +232,7 @@ static void fill_gather(mts_encoding *encoding, const mts_member *member, void *
         copy != MTS_NONE ? plan->conversions[copy].storage : plan->value_storage[member->inputs[0]];
     r->src.base = (mts_u32)plan->storages[storage].offset;
     mts_encode_strides(from, r->src.stride);
-    r->index = mts_param_buffer_add(&encoding->params, index->blocks[0].data, to[4]);
+    r->index = mts_param_buffer_add(&encoding->params, index->blocks[0].data, count);
 }
 
 MTS_OPERATOR(gather, gather, fill_gather, NULL);

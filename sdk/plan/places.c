@@ -149,17 +149,23 @@ static bool place_slice(finder *f, const mts_member *member)
 {
     const mts_attrs_slice *slice = &mts_member_node(f->stitched, member)->attrs.slice;
     const uint32_t host = member->inputs[0];
-    const uint32_t axis = host != MTS_NONE ? plane_axis(f, host) : MTS_NONE;
-    if (axis == MTS_NONE || f->forced[host] || f->forced[member->output] || f->stays[member->output]) {
+    if (host == MTS_NONE || f->forced[host] || f->forced[member->output] || f->stays[member->output]) {
         return false;
     }
     const mts_shape *from = shape_of(f->stitched, host);
-    for (uint32_t d = 0; d < from->rank; d++) {
-        if (slice->step[d] != 1 || (d != axis && (slice->start[d] != 0 || slice->size[d] != from->dims[d]))) {
+    uint64_t plane = 0;
+    uint64_t inner = 1; /* planes of one position of a dimension */
+    bool cut = false;   /* a dimension from here on is not whole */
+    for (uint32_t d = from->rank; d-- > 0;) {
+        const bool whole = slice->start[d] == 0 && slice->size[d] == from->dims[d];
+        if (slice->step[d] != 1 || (!whole && d + 2 >= from->rank) || (cut && slice->size[d] != 1)) {
             return false;
         }
+        cut = cut || !whole;
+        plane += (uint64_t)slice->start[d] * inner;
+        inner *= d + 2 >= from->rank ? 1 : (uint64_t)from->dims[d];
     }
-    return put(f, member->output, (mts_place){.host = host, .plane = (uint32_t)slice->start[axis]});
+    return plane <= UINT32_MAX && put(f, member->output, (mts_place){.host = host, .plane = (uint32_t)plane});
 }
 
 /* Only dimensions in front of rows and columns change, so that the planes stay as they are. */

@@ -340,6 +340,28 @@ static void layers_of_a_classifier_keep_the_form_of_convolutions(void **state)
     assert_equal_results();
 }
 
+/* A channel shuffle that was exported with rows and columns joined: [C, H W]. */
+static void a_shuffle_of_channels_keeps_rows_and_columns_apart(void **state)
+{
+    (void)state;
+    onnx_model_ints(&model, "pairs", INTS(2, 2, 2, 36));
+    onnx_model_ints(&model, "image", INTS(2, 4, 6, 6));
+    onnx_model_node(&model, "Reshape", "x,pairs", "a");
+    onnx_model_node(&model, "Transpose", "a", "t");
+    onnx_model_attr_ints(&model, "perm", INTS(0, 2, 1, 3));
+    onnx_model_node(&model, "Reshape", "t,image", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_RESHAPE, MTS_OP_TRANSPOSE, MTS_OP_RESHAPE);
+    for (uint32_t n = 0; n < 2; n++) {
+        const mts_shape *shape = &after->values[after->nodes[n].output].shape;
+        assert_int_equal(shape->rank, 5);
+        assert_int_equal(shape->dims[3], 6);
+    }
+    const uint32_t perm[] = {0, 2, 1, 3, 4};
+    assert_memory_equal(after->nodes[1].attrs.transpose.perm, perm, sizeof perm);
+}
+
 static void transposes_that_cancel_or_move_nothing_go(void **state)
 {
     (void)state;
@@ -392,6 +414,7 @@ int main(void)
         TEST(padding_goes_into_a_maximum_only_where_nothing_is_negative),
         TEST(an_average_over_padding_counts_it),
         TEST(layers_of_a_classifier_keep_the_form_of_convolutions),
+        TEST(a_shuffle_of_channels_keeps_rows_and_columns_apart),
         TEST(transposes_that_cancel_or_move_nothing_go),
         TEST(folding_without_memory_fails_cleanly),
     };

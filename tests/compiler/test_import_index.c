@@ -80,6 +80,44 @@ static void tuples_of_indices_name_elements_or_rows(void **state)
     refused(MTS_STATUS_MALFORMED, "do not fit");
 }
 
+/* Imports y = Gather(x [3, 4], index) along `axis`. */
+static const mts_graph *gathered(int axis, int rank, const int64_t *shape, const int64_t *index)
+{
+    size_t count = 1;
+    for (int i = 0; i < rank; i++) {
+        count *= (size_t)shape[i];
+    }
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 18);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(3, 4));
+    onnx_model_tensor(&model, "i", ONNX_INT64, rank, shape, index, count * sizeof *index);
+    onnx_model_node(&model, "Gather", "x,i", "y");
+    onnx_model_attr_int(&model, "axis", axis);
+    onnx_model_output(&model, "y");
+    return imported();
+}
+
+static void positions_in_equal_steps_are_a_slice(void **state)
+{
+    (void)state;
+    const int64_t odd[] = {1, 3}, last[] = {-1}, back[] = {2, 1}, uneven[] = {0, 1, 3}, same[] = {1, 1};
+    const mts_graph *graph = gathered(1, 1, DIMS(2), odd);
+    assert_int_equal(graph->node_count, 1);
+    const mts_attrs_slice *slice = &node_of(graph, MTS_OP_SLICE, 0)->attrs.slice;
+    assert_true(slice->start[1] == 1 && slice->step[1] == 2 && slice->size[1] == 2);
+    assert_true(slice->start[0] == 0 && slice->step[0] == 1 && slice->size[0] == 3);
+    graph = gathered(0, 0, NULL, last);
+    assert_int_equal(graph->node_count, 2);
+    assert_true(node_of(graph, MTS_OP_SLICE, 0)->attrs.slice.start[0] == 2);
+    assert_true(graph->outputs[0].shape.rank == 1 && graph->outputs[0].shape.dims[0] == 4);
+    graph = gathered(1, 2, DIMS(1, 2), odd);
+    assert_int_equal(graph->node_count, 2);
+    assert_true(graph->outputs[0].shape.rank == 3 && graph->outputs[0].shape.dims[2] == 2);
+    assert_int_equal(gathered(0, 1, DIMS(2), back)->nodes[0].op, MTS_OP_GATHER);
+    assert_int_equal(gathered(1, 1, DIMS(3), uneven)->nodes[0].op, MTS_OP_GATHER);
+    assert_int_equal(gathered(1, 1, DIMS(2), same)->nodes[0].op, MTS_OP_GATHER);
+}
+
 static void scatter(const char *op, const char *reduction, const int64_t *index, int rows, int columns,
                     const float *updates)
 {
@@ -416,6 +454,7 @@ int main(void)
         TEST(constant_indices_are_checked_and_may_count_from_the_end),
         TEST(tuples_of_indices_name_elements_or_rows),
         TEST(updates_replace_or_are_combined),
+        TEST(positions_in_equal_steps_are_a_slice),
         TEST(updates_at_run_time_are_placed_by_one_gather),
         TEST(constants_of_positions_are_computed),
         TEST(the_number_of_results_must_be_known),

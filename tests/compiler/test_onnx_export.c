@@ -277,9 +277,9 @@ static void movements_return(void **state)
 static void gathers_return_with_indices_of_any_rank(void **state)
 {
     (void)state;
-    static const int32_t indices[4] = {3, 0, 2, 2};
-    const mts_shape shapes[3] = {{0}, SHAPE(4), SHAPE(2, 2)};
-    for (size_t i = 0; i < 3; i++) {
+    static const int32_t indices[4] = {3, 0, 2, 2}; /* one alone would return as a slice */
+    const mts_shape shapes[2] = {SHAPE(4), SHAPE(2, 2)};
+    for (size_t i = 0; i < 2; i++) {
         const mts_attrs attrs = {.gather = {.axis = 1}};
         uint32_t index = mts_graph_add_const(graph, "index", MTS_TYPE_INT32, &shapes[i], indices);
         (void)same_attrs(NODE(MTS_OP_GATHER, attrs, x, index), sizeof(attrs.gather));

@@ -172,8 +172,9 @@ static void gather_params(kernel_pair *pair, mts_gather_params *r, uint32_t axis
     r->axis = axis;
     r->src = kernel_pair_operand(pair, dims, false, NULL);
     dims[axis] = kernel_pair_pick(pair, 1, 30);
+    const bool in_a_row = kernel_pair_pick(pair, 0, 1) == 1;
     for (uint32_t i = 0; i < dims[axis]; i++) {
-        index[i] = kernel_pair_pick(pair, 0, size - 1);
+        index[i] = in_a_row ? (i + size / 4) % size : kernel_pair_pick(pair, 0, size - 1);
     }
     r->index = kernel_pair_words(pair, index, dims[axis]);
     r->dest = kernel_pair_output(pair, dims);
@@ -182,7 +183,7 @@ static void gather_params(kernel_pair *pair, mts_gather_params *r, uint32_t axis
 static void gather_agrees_along_every_axis(void **state)
 {
     kernel_pair *pair = *state;
-    for (uint32_t n = 0; n < MTS_PARAM_RANK; n++) {
+    for (uint32_t n = 0; n < 4 * MTS_PARAM_RANK; n++) {
         mts_gather_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {

@@ -266,6 +266,35 @@ static void planes_stay_when_leading_dimensions_change(void **state)
     mts_arena_release(&w.arena);
 }
 
+/* The two halves of [2, 6, 5, 7], as a shuffle's GATHERs read them, one of planes 2 and 3 alone. */
+static void positions_of_leading_dimensions_are_read_where_they_lie(void **state)
+{
+    world w;
+    (void)state;
+    const uint32_t a = relu(&w, world_open(&w, 12));
+    const uint32_t pair = reshape(&w, a, 5, (const int64_t[]){2, 1, 6, 5, 7});
+    const mts_attrs half = {
+        .slice = {.start = {1, 0, 0, 0, 0}, .step = {1, 1, 1, 1, 1}, .size = {1, 1, 6, 5, 7}}};
+    const mts_attrs some = {
+        .slice = {.start = {1, 0, 2, 0, 0}, .step = {1, 1, 1, 1, 1}, .size = {1, 1, 2, 5, 7}}};
+    const mts_attrs both = {
+        .slice = {.start = {0, 0, 2, 0, 0}, .step = {1, 1, 1, 1, 1}, .size = {2, 1, 2, 5, 7}}};
+    const mts_attrs sum = {.binary = {.kind = MTS_BIN_ADD}};
+    const uint32_t second = add(&w, MTS_OP_SLICE, &pair, 1, &half);
+    const uint32_t two = add(&w, MTS_OP_SLICE, &pair, 1, &some);
+    const uint32_t apart = add(&w, MTS_OP_SLICE, &pair, 1, &both); /* planes 2, 3, 8, 9 */
+    const uint32_t image = reshape(&w, second, 4, (const int64_t[]){1, 6, 5, 7});
+    output(&w, relu(&w, image));
+    output(&w, add(&w, MTS_OP_BINARY, (const uint32_t[]){two, apart}, 2, &sum));
+    make_plan(&w);
+    assert_int_equal(steps_of(&w, MTS_OP_SLICE), 1);
+    assert_int_equal(w.plan->order_count, 0);
+    assert_int_equal(plane_of(&w, second, a), 6);
+    assert_int_equal(plane_of(&w, image, a), 6);
+    assert_int_equal(plane_of(&w, two, a), 8);
+    mts_arena_release(&w.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +305,7 @@ int main(void)
         cmocka_unit_test(concatenations_that_continue_each_other_are_one),
         cmocka_unit_test(nested_values_have_a_limit),
         cmocka_unit_test(planes_stay_when_leading_dimensions_change),
+        cmocka_unit_test(positions_of_leading_dimensions_are_read_where_they_lie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /*
  * emit_index.c: picking and placing elements by position, for the ONNX and the TensorFlow Lite operators.
  *
- * Positions that are known when the model is compiled are checked here and become a GATHER; run-time ones
- * become a TAKE, which counts a position below 0 from the end and moves one outside to the nearer end.
+ * Positions that are known when the model is compiled are checked here and become a GATHER, or a
+ * SLICE where they follow each other in equal steps; run-time ones become a TAKE, which counts a
+ * position below 0 from the end and moves one outside to the nearer end.
  */
 #include "compiler/import/index.h"
 
@@ -67,11 +68,57 @@ static value take(mts_import *import, value x, value index, const mts_shape *sha
     return y ? mts_import_emit_reshape(import, y, shape) : NULL;
 }
 
+/* The shape of a GATHER's result. False: its rank is above what a tensor may have. */
+static bool gathered_shape(const mts_shape *x, uint32_t axis, const mts_shape *index, mts_shape *out)
+{
+    *out = (mts_shape){0};
+    if (x->rank - 1 + index->rank > MTS_TENSOR_RANK_MAX) {
+        return false;
+    }
+    for (uint32_t i = 0; i < axis; i++) {
+        out->dims[out->rank++] = x->dims[i];
+    }
+    for (uint32_t i = 0; i < index->rank; i++) {
+        out->dims[out->rank++] = index->dims[i];
+    }
+    for (uint32_t i = axis + 1; i < x->rank; i++) {
+        out->dims[out->rank++] = x->dims[i];
+    }
+    return true;
+}
+
+/* The distance of positions that ascend in equal steps; 0: they do not. */
+static int64_t even_step(const mts_import_value *index)
+{
+    const int32_t *at = index->data;
+    const size_t count = mts_shape_count(&index->shape);
+    const int64_t step = count > 1 ? (int64_t)at[1] - at[0] : 1;
+    for (size_t i = 1; i < count; i++) {
+        if ((int64_t)at[i] - at[i - 1] != step) {
+            return 0;
+        }
+    }
+    return count > 0 && step > 0 ? step : 0;
+}
+
 static value gather_constant(mts_import *import, value x, uint32_t axis, value index)
 {
     const mts_attrs attrs = {.gather = {.axis = axis}};
     value both[2] = {x, index ? checked(import, index, x->shape.dims[axis]) : NULL};
-    return both[1] ? mts_import_emit(import, MTS_OP_GATHER, &attrs, both, 2) : NULL;
+    mts_shape shape;
+    const int64_t step = both[1] ? even_step(both[1]) : 0;
+    if (!both[1]) {
+        return NULL;
+    }
+    if (step == 0 || !gathered_shape(&x->shape, axis, &index->shape, &shape)) {
+        return mts_import_emit(import, MTS_OP_GATHER, &attrs, both, 2);
+    }
+    mts_attrs_slice part = mts_import_whole(&x->shape);
+    part.start[axis] = ((const int32_t *)both[1]->data)[0];
+    part.step[axis] = step;
+    part.size[axis] = (int64_t)mts_shape_count(&index->shape);
+    value y = mts_import_emit_slice(import, x, &part);
+    return y && !mts_shape_equal(&y->shape, &shape) ? mts_import_emit_reshape(import, y, &shape) : y;
 }
 
 /* ---- picking ---- */
@@ -85,20 +132,11 @@ value mts_import_gather(mts_import *import, value x, uint32_t axis, value index)
         return gather_constant(import, x, axis, index);
     }
     const mts_shape *s = &x->shape;
-    if (s->rank - 1 + index->shape.rank > MTS_TENSOR_RANK_MAX) {
+    mts_shape shape;
+    if (!gathered_shape(s, axis, &index->shape, &shape)) {
         mts_import_fail(import, MTS_STATUS_LIMIT, "the result's rank %u is above %d",
                         s->rank - 1 + index->shape.rank, MTS_TENSOR_RANK_MAX);
         return NULL;
-    }
-    mts_shape shape = {0};
-    for (uint32_t i = 0; i < axis; i++) {
-        shape.dims[shape.rank++] = s->dims[i];
-    }
-    for (uint32_t i = 0; i < index->shape.rank; i++) {
-        shape.dims[shape.rank++] = index->shape.dims[i];
-    }
-    for (uint32_t i = axis + 1; i < s->rank; i++) {
-        shape.dims[shape.rank++] = s->dims[i];
     }
     value rows = view(import, x, product(s, 0, axis), s->dims[axis], product(s, axis + 1, s->rank));
     return take(import, rows, view(import, index, 1, (int64_t)mts_shape_count(&index->shape), 1), &shape);

@@ -116,6 +116,50 @@ static bool transpose_is_reshape(mts_fold_work *work, mts_node *node)
     return true;
 }
 
+static bool ends_with(const mts_shape *shape, int64_t rows, int64_t columns)
+{
+    return shape->rank >= 2 && shape->dims[shape->rank - 2] == rows &&
+           shape->dims[shape->rank - 1] == columns;
+}
+
+static void split_last(mts_shape *shape, int64_t rows, int64_t columns)
+{
+    shape->dims[shape->rank - 1] = rows;
+    shape->dims[shape->rank++] = columns;
+}
+
+/*
+ * Channel shuffles of [C, H W]: a RESHAPE joins rows and columns, a TRANSPOSE leaves them
+ * last, and the RESHAPE `node` parts them again. They stay apart here, so that whole planes
+ * are moved and both RESHAPEs are in place.
+ */
+static bool keep_rows(mts_fold_work *work, const mts_node *node)
+{
+    mts_node *turn = mts_fold_producer(work, node, 0);
+    mts_node *join = turn && turn->op == MTS_OP_TRANSPOSE ? mts_fold_producer(work, turn, 0) : NULL;
+    if (!join || join->op != MTS_OP_RESHAPE || !mts_fold_single_use(work, turn) ||
+        !mts_fold_single_use(work, join)) {
+        return false;
+    }
+    const mts_shape *from = &mts_fold_value(work, mts_fold_input(work, join, 0))->shape;
+    mts_shape *joined = &work->graph->values[join->output].shape;
+    uint32_t *perm = turn->attrs.transpose.perm;
+    const uint32_t rank = joined->rank;
+    if (from->rank < 2 || rank == 0 || rank == MTS_TENSOR_RANK_MAX || perm[rank - 1] != rank - 1) {
+        return false;
+    }
+    const int64_t rows = from->dims[from->rank - 2], columns = from->dims[from->rank - 1];
+    if (rows == 1 || joined->dims[rank - 1] != rows * columns ||
+        !ends_with(&mts_fold_value(work, node->output)->shape, rows, columns)) {
+        return false;
+    }
+    perm[rank] = rank;
+    split_last(joined, rows, columns);
+    split_last(&work->graph->values[turn->output].shape, rows, columns);
+    join->attrs.reshape.shape = *joined;
+    return true;
+}
+
 /* Zeros around the image only, that grow it. */
 static bool pads_image(const mts_node *pad, const mts_shape *in)
 {
@@ -192,7 +236,7 @@ bool mts_fold_move(mts_fold_work *work, mts_node *node)
 {
     switch (node->op) {
     case MTS_OP_RESHAPE:
-        return merge_reshapes(work, node);
+        return merge_reshapes(work, node) || keep_rows(work, node);
     case MTS_OP_TRANSPOSE:
         return merge_transposes(work, node) || transpose_is_reshape(work, node);
     case MTS_OP_CONV:

@@ -1,8 +1,8 @@
 # The kernels of kernels/manifest.def compiled ahead of time for platform/cpu: an object library for each instruction set
 # (kernels/variants.def) and precision, whose objects are collected in MTS_CPU_OBJECTS.
 #
-# Kernels are compiled for speed whatever the build type is; sanitizers see them where they can (addresses and races, not
-# arithmetic: unsigned offsets wrap by design).
+# Kernels are compiled for speed whatever the build type is, but for sanitizers, which see them where they can (addresses
+# and races, not arithmetic: unsigned offsets wrap by design).
 
 string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" cpu_arch)
 if(cpu_arch MATCHES "^(x86_64|amd64)$")
@@ -144,8 +144,8 @@ foreach(set ${sets})
         target_compile_options(${target} PRIVATE -Os -fno-unwind-tables -fno-asynchronous-unwind-tables)
       endif()
       target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
-      if(cpu_sanitize)
-        target_compile_options(${target} PRIVATE -fsanitize=${cpu_sanitize} -fno-omit-frame-pointer)
+      if(cpu_sanitize) # instrumented code takes four times as long to optimise, and is slow all the same
+        target_compile_options(${target} PRIVATE -O1 -fsanitize=${cpu_sanitize} -fno-omit-frame-pointer)
       endif()
       list(APPEND MTS_CPU_OBJECTS $<TARGET_OBJECTS:${target}>)
     endforeach()

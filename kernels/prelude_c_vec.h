@@ -187,8 +187,8 @@ INLINE mts_vec mts_vec_load_half(const mts_half *p) {
 INLINE void mts_vec_store_half(mts_half *p, mts_vec v) { vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(MTS_NEON(v)))); }
 #define MTS_HALF_VECTORS 1
 #endif
-#else
-INLINE float mts_half_value(mts_half h) {
+#else /* no instruction: copies at every load and store would make an object seven times as large */
+OUTLINE float mts_half_value(mts_half h) {
     const mts_u32 magnitude = h & 0x7fffu;
     const float value = magnitude >= 0x7c00u   ? mts_as_float(magnitude << 13 | 0x7f800000u)
                         : magnitude >= 0x0400u ? mts_as_float((magnitude << 13) + (112u << 23))
@@ -196,7 +196,7 @@ INLINE float mts_half_value(mts_half h) {
     return h & 0x8000u ? -value : value;
 }
 /* To the nearest, halves to the even one. */
-INLINE mts_half mts_half_make(float x) {
+OUTLINE mts_half mts_half_make(float x) {
     const mts_u32 bits = mts_as_u32(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return (mts_half)(sign | 0x7e00u);
     if (magnitude >= 0x477ff000u) return (mts_half)(sign | 0x7c00u);

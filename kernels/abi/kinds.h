@@ -32,8 +32,8 @@
    then to the nearest of b .. b + 255 (65535). a > 0; b is an integer, and 0 is among the numbers. */
 #define MTS_FN_QUANT8 20u
 #define MTS_FN_QUANT16 21u
-/* The functions before this one may end a convolution, and GELU and those from LEAKY_BOUND on; the others are
-   applied by UNARY, BINARY and SCALE, whose programs are built for one of them (functions.h). */
+/* From here on UNARY, BINARY and SCALE alone apply a function, in programs built for it (mts_fn_is_alone). GELU and
+   those from LEAKY_BOUND on are none of these: they may end a convolution, as all before this one may. */
 #define MTS_FN_ALONE 22u
 #define MTS_FN_ERF 22u
 #define MTS_FN_GELU 23u      /* x (1 + erf(x / sqrt(2))) / 2 */

@@ -29,9 +29,10 @@ static void kind_of(const char *label, char *kind, size_t size)
     kind[length] = '\0';
 }
 
-/* What fills the launches: a profile of so many runs; without ceilings NULL. */
+/* What fills the launches: times of so many runs, or what the model says of a device with such ceilings. */
 typedef struct request {
     const char *name;
+    bool predicts;
     uint32_t runs;
     const mts_ceilings *ceilings;
 } request;
@@ -46,7 +47,7 @@ static mts_status fill(mts_session *session, const request *r, uint32_t count, m
         return mts_fail_memory(error);
     }
     const size_t size = count > 0 ? launches->size : 0;
-    const mts_status status = r->ceilings ? mts_engine_predict(session->engine, r->ceilings, known, error)
+    const mts_status status = r->predicts ? mts_engine_predict(session->engine, r->ceilings, known, error)
                                           : mts_engine_profile(session->engine, r->runs, known, error);
     for (uint32_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
         unsigned char *out = (unsigned char *)launches + i * size;
@@ -132,7 +133,7 @@ mts_status mts_session_predict(mts_session *session, const mts_ceilings *ceiling
                                mts_launch_profile *launches, uint32_t capacity, uint32_t *count)
 {
     mts_ceilings known = {.size = sizeof known};
-    const request r = {.name = "mts_session_predict", .ceilings = &known};
+    const request r = {.name = "mts_session_predict", .predicts = true, .ceilings = &known};
     mts_error error = {0};
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;

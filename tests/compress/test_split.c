@@ -145,19 +145,41 @@ static const mts_task *subnet_of(const world *w, uint32_t number)
     return task;
 }
 
+/* What several tests look at: a split with the options of begin, and one without pruning. */
+typedef struct worlds {
+    world usual, unpruned;
+} worlds;
+
+static int split_for_all(void **state)
+{
+    static worlds both;
+    begin(&both.usual);
+    split_and_read(&both.usual);
+    begin(&both.unpruned);
+    both.unpruned.wanted.ratio = 0.0;
+    split_and_read(&both.unpruned);
+    *state = &both;
+    return 0;
+}
+
+static int end_all(void **state)
+{
+    worlds *both = *state;
+    end(&both->usual);
+    end(&both->unpruned);
+    return 0;
+}
+
 /* ---- what is made ---- */
 
 static void every_class_is_known_to_one_subnet(void **state)
 {
-    (void)state;
-    world w;
+    const world *w = &((const worlds *)*state)->usual;
     uint32_t known[CLASSES] = {0};
-    begin(&w);
-    split_and_read(&w);
-    assert_int_equal(w.archive->task_count, 7 + 3);
-    assert_null(task_of(&w, "object"));
+    assert_int_equal(w->archive->task_count, 7 + 3);
+    assert_null(task_of(w, "object"));
     for (uint32_t g = 1; g <= 3; g++) {
-        const mts_task *task = subnet_of(&w, g);
+        const mts_task *task = subnet_of(w, g);
         assert_in_range(task->label_count, 2, 5); /* at most 4 classes, and none */
         assert_string_equal(task->labels[task->label_count - 1], "(none)");
         assert_int_equal(task->class_count, CLASSES);
@@ -170,26 +192,21 @@ static void every_class_is_known_to_one_subnet(void **state)
     for (uint32_t c = 0; c < CLASSES; c++) {
         assert_int_equal(known[c], 1);
     }
-    end(&w);
 }
 
 static void labels_are_those_of_the_classes(void **state)
 {
-    (void)state;
     static const char *const labels[CLASSES] = {"airplane", "automobile", "bird",  "cat",  "deer",
                                                 "dog",      "frog",       "horse", "ship", "truck"};
-    world w;
-    begin(&w);
-    split_and_read(&w);
+    const world *w = &((const worlds *)*state)->usual;
     for (uint32_t g = 1; g <= 3; g++) {
-        const mts_task *task = subnet_of(&w, g);
+        const mts_task *task = subnet_of(w, g);
         for (uint32_t c = 0; c < CLASSES; c++) {
             if (task->class_map[c] + 1 < task->label_count) {
                 assert_string_equal(task->labels[task->class_map[c]], labels[c]);
             }
         }
     }
-    end(&w);
 }
 
 static char *read_file(const char *path, size_t *size)
@@ -215,34 +232,25 @@ static void assert_files_equal(const char *a, const char *b)
 
 static void other_tasks_and_the_input_are_untouched(void **state)
 {
-    (void)state;
-    world w;
+    const world *w = &((const worlds *)*state)->usual;
     char before[80];
     char after[80];
-    begin(&w);
-    (void)snprintf(before, sizeof before, "%s.before", w.input);
-    (void)snprintf(after, sizeof after, "%s.after", w.input);
+    (void)snprintf(before, sizeof before, "%s.before", w->input);
+    (void)snprintf(after, sizeof after, "%s.after", w->input);
     compile_demo(before);
-    split_and_read(&w);
-    assert_files_equal(w.input, before);
-    assert_int_equal(mtsc_export(w.input, "legs", before, NULL), MTS_STATUS_OK);
-    assert_int_equal(mtsc_export(w.output, "legs", after, NULL), MTS_STATUS_OK);
+    assert_files_equal(w->input, before);
+    assert_int_equal(mtsc_export(w->input, "legs", before, NULL), MTS_STATUS_OK);
+    assert_int_equal(mtsc_export(w->output, "legs", after, NULL), MTS_STATUS_OK);
     assert_files_equal(before, after);
     (void)unlink(before);
     (void)unlink(after);
-    end(&w);
 }
 
 static void without_pruning_the_subnets_answer_as_the_task_did(void **state)
 {
-    (void)state;
-    world w;
-    begin(&w);
-    w.wanted.ratio = 0.0;
-    split_and_read(&w);
-    assert_true(w.report.change < 3.0);
-    assert_true(w.report.mul_adds_groups > 2 * w.report.mul_adds);
-    end(&w);
+    const mtsz_split_report *report = &((const worlds *)*state)->unpruned.report;
+    assert_true(report->change < 3.0);
+    assert_true(report->mul_adds_groups > 2 * report->mul_adds);
 }
 
 static void pruning_leaves_the_work_that_was_asked_for(void **state)
@@ -309,6 +317,7 @@ static void the_task_stays_where_it_is_to_be_kept(void **state)
     world w;
     begin(&w);
     w.wanted.keep = 1;
+    w.wanted.ratio = 0.0;
     split_and_read(&w);
     assert_int_equal(w.archive->task_count, 8 + 3);
     assert_non_null(task_of(&w, "object"));
@@ -317,35 +326,27 @@ static void the_task_stays_where_it_is_to_be_kept(void **state)
 
 static void equal_arguments_give_equal_bundles(void **state)
 {
-    (void)state;
-    world w;
+    const world *w = &((const worlds *)*state)->unpruned;
     world again;
-    begin(&w);
     begin(&again);
-    w.wanted.ratio = 0.0; /* pruning sums on as many threads as there are */
-    again.wanted.ratio = 0.0;
-    assert_int_equal(split(&w), MTS_STATUS_OK);
+    again.wanted.ratio = 0.0; /* pruning sums on as many threads as there are */
     assert_int_equal(split(&again), MTS_STATUS_OK);
-    assert_files_equal(w.output, again.output);
+    assert_files_equal(w->output, again.output);
     end(&again);
-    end(&w);
 }
 
 static void answers_of_a_subnet_are_probabilities(void **state)
 {
-    (void)state;
-    world w;
+    const world *w = &((const worlds *)*state)->usual;
     mts_runtime_options options;
     mts_runtime *runtime = NULL;
     mts_bundle *bundle = NULL;
     mts_session *session = NULL;
     unsigned char pixels[3 * SIDE * SIDE];
-    begin(&w);
-    split_and_read(&w);
     mts_runtime_options_default(&options);
     options.device = "reference";
     assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_OK);
-    assert_int_equal(mts_bundle_open(runtime, w.output, &bundle), MTS_STATUS_OK);
+    assert_int_equal(mts_bundle_open(runtime, w->output, &bundle), MTS_STATUS_OK);
     assert_int_equal(mts_session_create(runtime, bundle, NULL, &session), MTS_STATUS_OK);
     (void)image(NULL, 5, SIDE, SIDE, pixels);
     const mts_frame frame = {
@@ -354,7 +355,7 @@ static void answers_of_a_subnet_are_probabilities(void **state)
     assert_int_equal(mts_session_submit(session, &frame, &ticket), MTS_STATUS_OK);
     assert_int_equal(mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
     for (uint32_t g = 1; g <= 3; g++) {
-        const mts_task *task = subnet_of(&w, g);
+        const mts_task *task = subnet_of(w, g);
         mts_tensor output;
         double sum = 0;
         assert_int_equal(mts_session_output(session, task->name, 0, &output), MTS_STATUS_OK);
@@ -368,7 +369,6 @@ static void answers_of_a_subnet_are_probabilities(void **state)
     mts_session_destroy(&session);
     mts_bundle_destroy(&bundle);
     mts_runtime_destroy(&runtime);
-    end(&w);
 }
 
 /* ---- what is refused ---- */
@@ -538,5 +538,5 @@ int main(void)
         cmocka_unit_test(the_bundle_that_is_read_is_refused_as_output_before_any_work),
         cmocka_unit_test(a_caller_may_stop_it),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, split_for_all, end_all);
 }

@@ -37,9 +37,9 @@ PRODUCTS_SINCE = 53  # compute capability that multiplies in float16
 
 
 class Row:
-    """What is checked of a kernel: `options` besides those of sessions; at most `most` of the sessions' option sets for
-    each architecture and precision (another selection for each, so that together they cover all); bytes that it may
-    spill, stores and loads together."""
+    """What is checked of a kernel: `options` besides those of sessions, in another precision for each architecture; at
+    most `most` of the sessions' option sets for each architecture and precision (another selection for each, so that
+    together they cover all); bytes that it may spill, stores and loads together."""
 
     def __init__(self, options=("",), most=2, spill=0):
         self.options, self.most, self.spill = options, most, spill
@@ -94,14 +94,24 @@ def products_half(text):
     return re.search(r"HALF\s*(==|>|>=)\s*[12]|mts_h2_|MATRIX", own) is not None
 
 
-def list_jobs(folder, compiler):
+def kernels_of_processors():
+    """Variants that no GPU takes (kernels/manifest.def)."""
+    manifest = (pathlib.Path(__file__).parents[2] / "kernels/manifest.def").read_text()
+    return set(re.findall(r"^KERNEL\(\w+, *(\w+),.*, *cpu\)", manifest, re.MULTILINE))
+
+
+def list_jobs(folder, compiler, known):
     found = read_sessions(folder / "sessions.tsv")
+    for_processors = kernels_of_processors()
     jobs = {}
     for file in sorted(folder.glob("*.cu")):
         kernel, text = file.stem, file.read_text()
         row = TABLE.get(kernel, Row())
-        for turn, arch in enumerate(ARCHS[compiler]):
-            options = [GPU + half + extra for half in HALVES for extra in row.options]
+        for turn, arch in enumerate(known):
+            if kernel in for_processors and arch != known[-1]:
+                continue  # one architecture shows that the text is right in this dialect
+            halves = HALVES if arch == known[-1] else [HALVES[turn % 2], HALVES[2]]
+            options = [GPU + half + extra for half in halves for extra in row.options]
             if compiler == "clang" and "#if VEC != 1" not in text:  # which a kernel says that takes no other
                 options += [CLANG_VECTORS + HALVES[turn] + row.options[0]]
             options += session_options(found, kernel, arch, row.most, turn)
@@ -304,10 +314,10 @@ def main():
     folder.mkdir(parents=True)
     start = time.monotonic()
     subprocess.run([arguments.programs, str(folder)], check=True)
-    jobs, missing = list_jobs(folder, arguments.compiler)
+    jobs, missing = list_jobs(folder, arguments.compiler, known)
     if missing:
         sys.exit(f"TABLE names kernels that do not exist: {', '.join(sorted(missing))}")
-    jobs = [job for job in jobs if job.arch in known and arguments.only in job.kernel]
+    jobs = [job for job in jobs if arguments.only in job.kernel]
     with multiprocessing.get_context("spawn").Pool(os.cpu_count(), set_up, data) as pool:
         rows = pool.map(compile_job, jobs, chunksize=1)
     results = [(job, row, judge(job, row)) for job, row in zip(jobs, rows)]

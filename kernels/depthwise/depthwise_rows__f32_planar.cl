@@ -33,6 +33,14 @@
 #define LANES_MOST 448 /* vectors of VEC channels' input and sums, in the first level cache */
 #define LANES_WIDTH 8 /* columns of such a plane at most: wider ones are quicker by strips */
 
+/* Strips there are code for. 3: all; 2: none that is away from the image's sides; 1: the general one. The smallest
+   library has 2, and 1 in float16 storage. */
+#ifdef MTS_CPU_FN_SHARED
+#define DEPTHWISE_FORMS (HALF ? 1 : 2)
+#else
+#define DEPTHWISE_FORMS 3
+#endif
+
 #define EACH_COLUMN(M, k) M(k, 0) M(k, 1)
 #define EACH_TAP(M) M(0) M(1) M(2) M(3) M(4)
 #define EACH_LIVE(M, k) M(k, 0) M(k, 1) M(k, 2) M(k, 3) M(k, 4)
@@ -241,11 +249,7 @@ INLINE void depthwise_beside(const depthwise_channel *p, mts_u32 y, mts_u32 end)
 
 /* Whether so many rows can be a usual strip. */
 INLINE int depthwise_is_usual(const depthwise_channel *p, mts_u32 count, const int size, const int stride) {
-#if HALF && defined(MTS_CPU_FN_SHARED) /* the smallest library: float16 storage has the general form alone */
-    return 0;
-#else
-    return p->is_usual && count + 1 >= (mts_u32)((size - 1) / stride + 1);
-#endif
+    return DEPTHWISE_FORMS > 1 && p->is_usual && count + 1 >= (mts_u32)((size - 1) / stride + 1);
 }
 
 /* The same of rows of one vector, which in rows shorter than it reaches into the next one, stored later. */
@@ -279,7 +283,8 @@ INLINE void depthwise_across(const depthwise_channel *p, const mts_vec *w, const
     for (; usual && x + VEC < width; x += 2 * VEC) {
         const mts_u32 step = mts_least(VEC, width - VEC - x), after = x + step + VEC; /* the strip's end */
         const mts_vec in = x + 2 * VEC < width ? all : inside;
-        if (x * (mts_u32)stride < p->left || (after - 1) * (mts_u32)stride + (mts_u32)size > p->in_w + p->left) {
+        if (DEPTHWISE_FORMS < 3 || x * (mts_u32)stride < p->left ||
+            (after - 1) * (mts_u32)stride + (mts_u32)size > p->in_w + p->left) {
             depthwise_edges(p, x, step, edge, size, stride);
             depthwise_strip(p, w, y, count, x, step, in, edge, size, stride, 2, 1, 1);
         } else {

@@ -252,56 +252,52 @@ INLINE int depthwise_is_usual(const depthwise_channel *p, mts_u32 count, const i
     return DEPTHWISE_FORMS > 1 && p->is_usual && count + 1 >= (mts_u32)((size - 1) / stride + 1);
 }
 
-/* The same of rows of one vector, which in rows shorter than it reaches into the next one, stored later. */
-INLINE void depthwise_narrow(const depthwise_channel *p, const mts_vec *w, const mts_vec (*edge)[COLUMNS_MOST],
-                             mts_u32 y, mts_u32 end, const int size, const int stride) {
-    /* rows whose vector ends in the plane */
-    const mts_u32 whole = p->room >= VEC ? mts_least(end, (p->room - VEC) / p->row + 1) : 0;
-    if (p->row > VEC) depthwise_beside(p, y, end);
-    if (y < whole && depthwise_is_usual(p, whole - y, size, stride)) {
-        depthwise_strip(p, w, y, whole - y, 0, VEC, p->inside, edge, size, stride, 1, 1, 1);
-        y = whole;
+/*
+ * A column of single vectors, from row y on: usual ones, of a narrow plane as far as they end in it, then the others. A
+ * vector of a row shorter than it reaches into the next row, stored later.
+ */
+INLINE void depthwise_single(const depthwise_channel *p, const mts_vec *w, mts_u32 y, mts_u32 end, mts_u32 column,
+                             mts_vec inside, const mts_vec (*edge)[COLUMNS_MOST], const int size, const int stride) {
+    mts_u32 stop = end;
+    if (p->w <= VEC) stop = p->room >= VEC ? mts_least(end, (p->room - VEC) / p->row + 1) : y;
+    if (y < stop && depthwise_is_usual(p, stop - y, size, stride)) {
+        depthwise_strip(p, w, y, stop - y, column, VEC, inside, edge, size, stride, 1, 1, 1);
+        y = stop;
     }
-    if (y < end) depthwise_strip(p, w, y, end - y, 0, VEC, p->inside, edge, size, stride, 1, 0, 2);
+    for (mts_u32 i = 0; i < p->dilation && y + i < end; i++)
+        depthwise_strip(p, w, y + i, (end - y - i + p->dilation - 1) / p->dilation, column, VEC, inside, edge, size, stride, 1,
+                        0, 2);
 }
 
-/* All columns of rows y to end - 1. The last vector ends with the row, or else with the image. */
+/* All columns of rows y to end - 1. The last vector ends with the row, or else with the image. first: edges of column 0. */
 INLINE void depthwise_across(const depthwise_channel *p, const mts_vec *w, const mts_vec (*first)[COLUMNS_MOST],
                              mts_u32 y, mts_u32 end, const int size, const int stride) {
-    const mts_vec all = mts_vec_splat(1.0f);
-    const int by_row = (p->row + VEC - 1) / VEC == (p->w + VEC - 1) / VEC;
-    const mts_vec inside = by_row ? p->inside_last : all;
-    const mts_u32 width = by_row ? p->row : p->w, count = end - y;
-    const int usual = depthwise_is_usual(p, count, size, stride);
+    const int narrow = p->w <= VEC;
+    const int by_row = narrow || (p->row + VEC - 1) / VEC == (p->w + VEC - 1) / VEC;
+    const mts_vec all = mts_vec_splat(1.0f), inside = narrow ? p->inside : by_row ? p->inside_last : all;
+    const mts_u32 width = narrow ? VEC : by_row ? p->row : p->w;
     mts_vec edge[LIVE_MOST][COLUMNS_MOST];
     mts_u32 x = 0;
-    if (p->w <= VEC) {
-        depthwise_narrow(p, w, first, y, end, size, stride);
-        return;
-    }
-    if (!by_row) depthwise_beside(p, y, end);
-    for (; usual && x + VEC < width; x += 2 * VEC) {
+    if (!by_row || (narrow && p->row > VEC)) depthwise_beside(p, y, end);
+    for (; depthwise_is_usual(p, end - y, size, stride) && x + VEC < width; x += 2 * VEC) {
         const mts_u32 step = mts_least(VEC, width - VEC - x), after = x + step + VEC; /* the strip's end */
         const mts_vec in = x + 2 * VEC < width ? all : inside;
         if (DEPTHWISE_FORMS < 3 || x * (mts_u32)stride < p->left ||
             (after - 1) * (mts_u32)stride + (mts_u32)size > p->in_w + p->left) {
             depthwise_edges(p, x, step, edge, size, stride);
-            depthwise_strip(p, w, y, count, x, step, in, edge, size, stride, 2, 1, 1);
+            depthwise_strip(p, w, y, end - y, x, step, in, edge, size, stride, 2, 1, 1);
         } else {
-            depthwise_strip(p, w, y, count, x, step, in, edge, size, stride, 2, 1, 0);
+            depthwise_strip(p, w, y, end - y, x, step, in, edge, size, stride, 2, 1, 0);
         }
     }
     for (; x < width; x += VEC) {
-        const mts_vec in = x + VEC < width ? all : inside;
         const mts_u32 column = mts_least(x, width - VEC);
-        depthwise_edges(p, column, VEC, edge, size, stride);
-        if (usual) {
-            depthwise_strip(p, w, y, count, column, VEC, in, edge, size, stride, 1, 1, 1);
-        } else {
-            for (mts_u32 i = 0; i < p->dilation && i < count; i++)
-                depthwise_strip(p, w, y + i, (count - i + p->dilation - 1) / p->dilation, column, VEC, in, edge, size,
-                                stride, 1, 0, 2);
+        const mts_vec(*at)[COLUMNS_MOST] = first;
+        if (column > 0) {
+            depthwise_edges(p, column, VEC, edge, size, stride);
+            at = (const mts_vec(*)[COLUMNS_MOST])edge;
         }
+        depthwise_single(p, w, y, end, column, x + VEC < width ? all : inside, at, size, stride);
     }
 }
 

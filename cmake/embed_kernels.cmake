@@ -4,7 +4,8 @@
 #
 # The library carries these texts onto every device, so comments, blanks and #include lines are left out. Line
 # breaks stay: the lines that a driver's compiler names are those of head and kernel, one after the other. With
-# -DKEEP=ON texts are embedded as they are.
+# -DKEEP=ON texts are embedded as they are. With -DSMALL=ON those that multiply bytes are empty: devices that compile
+# texts have no byte_products and never ask for them, but for tests. Nor has it CUDA's prelude then, without -DCUDA=ON.
 function(drop_comments out text)
   if(text MATCHES "\"[^\"\n]*(//|/\\*)[^\"\n]*\"")
     message(FATAL_ERROR "a string of a kernel looks as if it held a comment: ${CMAKE_MATCH_0}")
@@ -69,8 +70,16 @@ function(deflate out text)
 endfunction()
 
 file(STRINGS ${ROOT}/kernels/manifest.def rows REGEX "^KERNEL\\(")
-read_text(head kernels/prelude.h kernels/prelude_cuda.h kernels/prelude_opencl.h kernels/prelude_operators.h kernels/abi/kinds.h kernels/abi/functions.h
-          kernels/abi/params.h kernels/abi/bytes.h kernels/abi/mixed.h kernels/dest.h kernels/codes.h kernels/member.h)
+set(codes kernels/abi/bytes.h kernels/codes.h)
+set(cuda kernels/prelude_cuda.h)
+if(SMALL)
+  set(codes "")
+endif()
+if(SMALL AND NOT CUDA)
+  set(cuda "")
+endif()
+read_text(head kernels/prelude.h ${cuda} kernels/prelude_opencl.h kernels/prelude_operators.h kernels/abi/kinds.h kernels/abi/functions.h
+          kernels/abi/params.h kernels/abi/mixed.h kernels/dest.h ${codes} kernels/member.h)
 set(all "${head}")
 string(LENGTH "${head}" head_length)
 set(entries "")
@@ -84,6 +93,9 @@ foreach(row ${rows})
   set(folder ${CMAKE_MATCH_1})
   set(name ${CMAKE_MATCH_2})
   read_text(text kernels/${folder}/${name}.cl)
+  if(SMALL AND name MATCHES "__i32_words$")
+    set(text "")
+  endif()
   string(LENGTH "${all}" first)
   string(APPEND all "${text}")
   list(FIND members ${name} member)

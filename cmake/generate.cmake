@@ -5,7 +5,7 @@ file(MAKE_DIRECTORY ${MTS_GENERATED})
 file(GLOB_RECURSE MTS_KERNEL_FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*.cl)
 add_custom_command(
   OUTPUT ${MTS_GENERATED}/kernel_table.c
-  COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DOUT=${MTS_GENERATED}/kernel_table.c
+  COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DOUT=${MTS_GENERATED}/kernel_table.c -DSMALL=${MTS_SMALL} -DCUDA=${MTS_BACKEND_CUDA}
           -P ${CMAKE_SOURCE_DIR}/cmake/embed_kernels.cmake
   DEPENDS ${MTS_KERNEL_FILES} ${CMAKE_SOURCE_DIR}/kernels/manifest.def ${CMAKE_SOURCE_DIR}/kernels/prelude.h
           ${CMAKE_SOURCE_DIR}/kernels/prelude_cuda.h ${CMAKE_SOURCE_DIR}/kernels/prelude_opencl.h

@@ -1,11 +1,11 @@
 /*
  * codes.h: how a kernel writes planes of codes (kernels/abi/bytes.h).
  *
- * Responsible for the rows of a plane that a work-item owns, and for the codes of 0 around the
- * image. Of n work-items each owns equally many rows of a plane, the border beside them
- * included; the last one also owns what follows the last row. It meets the image's rows in
- * order. The program text of a kernel has this file after dest.h. Not responsible for any
- * operator.
+ * Responsible for the rows of a plane that a work-item owns, and for the codes of 0
+ * around the image. Of n work-items each owns equally many rows of a plane, the border
+ * beside them included; the last one also owns what follows the last row. It meets the
+ * image's rows in order. The program text of a kernel has this file after dest.h. Not
+ * responsible for any operator.
  */
 #ifndef MTS_KERNELS_CODES_H
 #define MTS_KERNELS_CODES_H
@@ -18,7 +18,8 @@ INLINE void mts_codes_fill(GLOBAL mts_real *act, mts_u32 from, mts_u32 until, mt
     for (mts_u32 i = from; i < until; i++) ((GLOBAL mts_u32 *)act)[i] = word;
 }
 
-/* Rows of a plane: from start to before end, those of the image from top to before bottom. */
+/* Rows of a plane: from start to before end, those of the image from top to before
+   bottom. */
 typedef struct mts_codes_rows {
     mts_u32 plane; /* act offset of row 0 */
     mts_u32 start, end, top, bottom;
@@ -26,7 +27,8 @@ typedef struct mts_codes_rows {
     mts_u32 zero;
 } mts_codes_rows;
 
-/* The rows that work-item `item` of `items` owns of word plane q; start is end if there are none. */
+/* The rows that work-item `item` of `items` owns of word plane q; start is end if there
+   are none. */
 INLINE mts_codes_rows mts_codes_open(GLOBAL const mts_codes_dest *d, mts_u32 item, mts_u32 items, mts_u32 q) {
     const mts_u32 each = (d->rows + items - 1) / items, rows = q < d->images * MTS_CODE_WORDS(d->channels) ? d->rows : 0;
     mts_codes_rows s;
@@ -40,7 +42,8 @@ INLINE mts_codes_rows mts_codes_open(GLOBAL const mts_codes_dest *d, mts_u32 ite
     return s;
 }
 
-/* Codes of 0 up to the image's pixels in row y. The caller writes n words from the offset that is returned. */
+/* Codes of 0 up to the image's pixels in row y. The caller writes n words from the offset
+   that is returned. */
 INLINE mts_u32 mts_codes_until(GLOBAL mts_real *act, GLOBAL const mts_codes_dest *d, mts_codes_rows *s, mts_u32 y, mts_u32 n) {
     const mts_u32 to = s->plane + y * d->row + d->left;
     mts_codes_fill(act, s->done, to, s->zero);

@@ -1,29 +1,31 @@
 /*
  * dest.h: how a kernel walks the tensor it writes.
  *
- * Responsible for the part that every kernel with a mts_dest_params shares: which floats a work-item owns, where
- * they lie in the tensor, the zeros around the image, and loading and storing stretches of a row as vectors.
- * The program text of a kernel has this file after params.h. A "float" in act or pool is a mts_real (prelude.h).
- * Not responsible for any operator.
+ * Responsible for the part that every kernel with a mts_dest_params shares: which floats
+ * a work-item owns, where they lie in the tensor, the zeros around the image, and loading
+ * and storing stretches of a row as vectors. The program text of a kernel has this file
+ * after params.h. A "float" in act or pool is a mts_real (prelude.h). Not responsible for
+ * any operator.
  *
- * A work-item owns `run` consecutive floats of one plane (and writes the zeros among them); it meets them as
- * stretches, each a piece of one image row, and computes a stretch in vectors of VEC floats, the last one
- * partly filled:
+ * A work-item owns `run` consecutive floats of one plane (and writes the zeros among
+ * them); it meets them as stretches, each a piece of one image row, and computes a
+ * stretch in vectors of VEC floats, the last one partly filled:
  *
  *     plane q    | 0 0 .. 0 | v v v v v v 0 0 | v v v v v v 0 0 | 0 |
  *     positions  |<- gap -->|<---- row ------>|                     e = 0 .. pitch - 1
  *     work-item        |<------------- run ----------->|
  *     stretches             |<----------->|    |<---->|
  *
- * Where an operand has the layout of the result (mts_view_flat), the whole run is one stretch, borders
- * included, and the zeros are written over it afterwards.
+ * Where an operand has the layout of the result (mts_view_flat), the whole run is one
+ * stretch, borders included, and the zeros are written over it afterwards.
  *
- * Grid: (n, planes + 1, members). run = ceil(pitch / n), rounded up to whole vectors, so any n gives the same
- * result, and the first two dimensions may be larger than needed. A GPU wants VEC = 1 and n = pitch, so that
- * neighbours touch neighbours; a CPU wants VEC = 16 and runs of some hundred floats.
+ * Grid: (n, planes + 1, members). run = ceil(pitch / n), rounded up to whole vectors, so
+ * any n gives the same result, and the first two dimensions may be larger than needed. A
+ * GPU wants VEC = 1 and n = pitch, so that neighbours touch neighbours; a CPU wants VEC =
+ * 16 and runs of some hundred floats.
  *
- * The result may lie over an operand only if both have the same layout and the operator is unary, binary or
- * scale.
+ * The result may lie over an operand only if both have the same layout and the operator
+ * is unary, binary or scale.
  */
 #ifndef MTS_KERNELS_DEST_H
 #define MTS_KERNELS_DEST_H
@@ -90,8 +92,9 @@ INLINE mts_span mts_span_of(GLOBAL mts_real *act, GLOBAL const mts_dest_params *
 #define mts_span_open(act, d) mts_span_of(act, d, mts_global_id(0), mts_global_size(0), mts_global_id(1))
 
 /*
- * For kernels whose work-items own rows instead of runs: the zeros beside rows y .. y + n - 1 of the plane that begins
- * at act offset `plane`, those before the first row and after the last one among them.
+ * For kernels whose work-items own rows instead of runs: the zeros beside rows y .. y + n
+ * - 1 of the plane that begins at act offset `plane`, those before the first row and
+ * after the last one among them.
  */
 INLINE void mts_rows_zero(GLOBAL mts_real *act, GLOBAL const mts_dest_params *d, mts_u32 plane, mts_u32 y, mts_u32 n) {
     if (y == 0) mts_zero(act + plane, d->gap);
@@ -171,8 +174,9 @@ INLINE int mts_span_next(GLOBAL mts_real *act, GLOBAL const mts_dest_params *d, 
 }
 
 /*
- * Rows of the run that may be met together: the stretch and the whole rows that follow it without a gap, which it then
- * stands for. 1 where the stretch is not a whole row or zeros follow it.
+ * Rows of the run that may be met together: the stretch and the whole rows that follow it
+ * without a gap, which it then stands for. 1 where the stretch is not a whole row or
+ * zeros follow it.
  */
 INLINE mts_u32 mts_span_rows(GLOBAL const mts_dest_params *d, mts_span *s) {
     mts_u32 rows = 1;
@@ -184,7 +188,8 @@ INLINE mts_u32 mts_span_rows(GLOBAL const mts_dest_params *d, mts_span *s) {
     return rows;
 }
 
-/* Offset of the element that a view has at the first column of the stretch; or its plane's first one. */
+/* Offset of the element that a view has at the first column of the stretch; or its
+   plane's first one. */
 INLINE mts_u32 mts_view_plane(GLOBAL const mts_view_params *v, const mts_span *s) {
     return v->base + s->c[0] * v->stride[0] + s->c[1] * v->stride[1] + s->c[2] * v->stride[2] +
            s->c[3] * v->stride[3];
@@ -193,7 +198,8 @@ INLINE mts_u32 mts_view_at(GLOBAL const mts_view_params *v, const mts_span *s) {
     return mts_view_plane(v, s) + s->y * v->stride[4] + s->x * v->stride[5];
 }
 
-/* Offset after the last element of a view whose planes are those of `d` and have h rows of w columns. */
+/* Offset after the last element of a view whose planes are those of `d` and have h rows
+   of w columns. */
 INLINE mts_u32 mts_view_end(GLOBAL const mts_view_params *v, GLOBAL const mts_dest_params *d, mts_u32 h,
                             mts_u32 w) {
     mts_u32 last = v->base + (h - 1) * v->stride[4] + (w - 1) * v->stride[5];
@@ -204,10 +210,11 @@ INLINE mts_u32 mts_view_end(GLOBAL const mts_view_params *v, GLOBAL const mts_de
 /*
  * ---- vectors of a stretch ----
  *
- * `left` floats are wanted, at most VEC are taken. `room` says what may be touched beyond them, so that the
- * last vector need not go float by float: a load may read p[0 .. room - 1] (up to the end of the tensor), a
- * store may write p[0 .. room - 1] (up to the end of the run, where the work-item writes again later; never
- * where the result may lie over an operand).
+ * `left` floats are wanted, at most VEC are taken. `room` says what may be touched beyond
+ * them, so that the last vector need not go float by float: a load may read p[0 .. room -
+ * 1] (up to the end of the tensor), a store may write p[0 .. room - 1] (up to the end of
+ * the run, where the work-item writes again later; never where the result may lie over an
+ * operand).
  */
 
 #if VEC == 1
@@ -224,7 +231,8 @@ INLINE void mts_row_store(GLOBAL mts_real *p, float v, mts_u32 left, mts_u32 roo
 
 #else
 
-/* Lanes without a float repeat the first one, so that no function meets a value that is not there. */
+/* Lanes without a float repeat the first one, so that no function meets a value that is
+   not there. */
 INLINE mts_vec mts_row_lanes(GLOBAL const mts_real *p, mts_i32 step, mts_u32 left) {
 #ifdef mts_vec_gather
     if (left >= VEC) return mts_vec_gather(p, step);
@@ -284,8 +292,9 @@ INLINE float mts_vec_least(mts_vec v) {
 /*
  * ---- a square of vectors ----
  *
- * mts_vec_transpose(v): VEC vectors of VEC lanes, rows to columns, in place: first within stretches of four lanes, which
- * many processors shuffle quicker than across them, then the stretches.
+ * mts_vec_transpose(v): VEC vectors of VEC lanes, rows to columns, in place: first within
+ * stretches of four lanes, which many processors shuffle quicker than across them, then
+ * the stretches.
  */
 #if defined(MTS_SHUFFLE) && VEC >= 8
 #define MTS_LOW_ONE(i) (i) / 4 * 4 + (i) % 4 / 2 + (i) % 2 * VEC
@@ -337,7 +346,8 @@ INLINE void mts_vec_transpose(mts_vec *v) {
 /*
  * ---- memory that may be the caller's (zero-copy) ----
  *
- * What is read lies in act or pool, or it is the caller's own memory in the pool's place: floats, whatever HALF is.
+ * What is read lies in act or pool, or it is the caller's own memory in the pool's place:
+ * floats, whatever HALF is.
  */
 typedef struct mts_source {
     GLOBAL const mts_real *p; /* of floats where `zero_copy` is set */
@@ -401,10 +411,10 @@ INLINE mts_vec mts_source_row(mts_source s, mts_i32 step, mts_u32 left, mts_u32 
 /*
  * ---- a window over a row ----
  *
- * Lane i looks at column first + i * stride of rows that are `width` long; what lies outside counts as
- * `nothing`. Which lanes those are is found once for many rows. Where memory allows, they are loaded like the
- * others (a border, or the next row), and replaced when the rows have been combined lane by lane
- * (mts_reach_close).
+ * Lane i looks at column first + i * stride of rows that are `width` long; what lies
+ * outside counts as `nothing`. Which lanes those are is found once for many rows. Where
+ * memory allows, they are loaded like the others (a border, or the next row), and
+ * replaced when the rows have been combined lane by lane (mts_reach_close).
  */
 typedef struct mts_reach {
     mts_vec inside; /* 1 or 0 */
@@ -431,7 +441,8 @@ INLINE mts_vec mts_vec_between(float first, float stride, float low, float high)
     return mts_vec_min(one, mts_vec_max(zero, mts_vec_min(a, b)));
 }
 
-/* top, bottom: act offsets of column 0 of the first and the last row to be loaded; end: of the view. */
+/* top, bottom: act offsets of column 0 of the first and the last row to be loaded; end:
+   of the view. */
 INLINE mts_reach mts_reach_open(GLOBAL const mts_view_params *v, mts_i32 first, mts_u32 stride, mts_u32 width,
                                 mts_u32 left, float nothing, mts_u32 top, mts_u32 bottom, mts_u32 end) {
     const mts_i32 lanes = left < VEC ? (mts_i32)left : VEC, step = (mts_i32)(stride * v->stride[5]);
@@ -459,7 +470,8 @@ INLINE mts_vec mts_reach_gather(GLOBAL const mts_real *row, const mts_reach *r) 
     return v;
 }
 
-/* row: act offset of column 0; mode: that of r, written out so that a loop over rows holds no decision. */
+/* row: act offset of column 0; mode: that of r, written out so that a loop over rows
+   holds no decision. */
 INLINE mts_vec mts_reach_load(GLOBAL const mts_real *act, const mts_reach *r, mts_u32 row, const int mode) {
     GLOBAL const mts_real *p = act + (row + (mts_u32)(r->first * r->column)); /* wraps where first is negative */
     if (mode == 1) return mts_vec_load(p);
@@ -486,8 +498,9 @@ INLINE mts_vec mts_reach_close(const mts_reach *r, mts_vec v) {
 #endif
 
 /*
- * erf: v p(v v) / q(v v) with polynomials of five powers, fitted to the least relative error up to 3.9. Beyond, the
- * square stays what it is there, and 1 or -1 cuts off the rest. Within 6 units in the last place.
+ * erf: v p(v v) / q(v v) with polynomials of five powers, fitted to the least relative
+ * error up to 3.9. Beyond, the square stays what it is there, and 1 or -1 cuts off the
+ * rest. Within 6 units in the last place.
  */
 INLINE mts_vec mts_vec_erf(mts_vec v) {
     const mts_vec z = mts_vec_min(mts_vec_of(15.21), mts_vec_mul(v, v));
@@ -505,7 +518,8 @@ INLINE mts_vec mts_vec_erf(mts_vec v) {
     return mts_vec_clip(mts_vec_div(mts_vec_mul(p, v), q), -1.0f, 1.0f);
 }
 
-/* One of the functions that may end a convolution (kernels/abi/functions.h), but PRELU; NONE gives v. */
+/* One of the functions that may end a convolution (kernels/abi/functions.h), but PRELU;
+   NONE gives v. */
 #define MTS_FN_CASE(NAME, formula)                                                                           \
     case MTS_FN_##NAME: return formula;
 INLINE mts_vec mts_vec_element(mts_u32 fn, mts_vec v, float a, float b) {
@@ -522,8 +536,9 @@ INLINE mts_vec mts_vec_element(mts_u32 fn, mts_vec v, float a, float b) {
 }
 
 /*
- * -DFN=n: the program applies just this function, one of those that may not end a convolution. The other programs do
- * not know these, so that they cost no registers there.
+ * -DFN=n: the program applies just this function, one of those that may not end a
+ * convolution. The other programs do not know these, so that they cost no registers
+ * there.
  */
 #ifndef FN
 #define FN 0
@@ -548,7 +563,8 @@ INLINE mts_vec mts_row_fn(mts_u32 fn, mts_vec v, float a, float b) {
  */
 #define MTS_BLOCK (VEC > 1 ? 4 : 1)
 
-/* As mts_row_load, of `left` floats, at least 1. Vectors without a float repeat the first. */
+/* As mts_row_load, of `left` floats, at least 1. Vectors without a float repeat the
+   first. */
 INLINE void mts_block_load(mts_vec x[MTS_BLOCK], GLOBAL const mts_real *p, mts_i32 step, mts_u32 left) {
     x[0] = mts_row_load(p, step, left, 0);
     UNROLL for (int k = 1; k < MTS_BLOCK; k++)

@@ -1,5 +1,6 @@
 /*
- * item.h: what a kernel that was compiled ahead of time is called with besides its buffers: a work-item's place.
+ * item.h: what a kernel that was compiled ahead of time is called with besides its
+ * buffers: a work-item's place.
  *
  * Shared by the kernels (prelude_c.h) and their caller (platform/cpu).
  */

@@ -1,10 +1,13 @@
 /*
- * prelude_c.h: the dialect's words in C, with vectors of GCC and Clang (prelude.h says what they mean).
+ * prelude_c.h: the dialect's words in C, with vectors of GCC and Clang (prelude.h says
+ * what they mean).
  *
- * platform/cpu compiles every kernel with this file instead of prelude_opencl.h and prelude_operators.h, once for each
- * instruction set: VEC is the set's width, so -D options other than HALF choose nothing at run time. A kernel computes
- * one work-item, whose ids it gets from its caller. What the language has no word for is in prelude_c_vec.h (operations
- * of an instruction set) and prelude_c_math.h (exp and its kin). No driver gets this text.
+ * platform/cpu compiles every kernel with this file instead of prelude_opencl.h and
+ * prelude_operators.h, once for each instruction set: VEC is the set's width, so -D
+ * options other than HALF choose nothing at run time. A kernel computes one work-item,
+ * whose ids it gets from its caller. What the language has no word for is in
+ * prelude_c_vec.h (operations of an instruction set) and prelude_c_math.h (exp and its
+ * kin). No driver gets this text.
  */
 #ifndef MTS_KERNELS_PRELUDE_C_H
 #define MTS_KERNELS_PRELUDE_C_H
@@ -143,7 +146,8 @@ MTS_VEC_CALLS_FAR(MTS_VEC_CALL)
 MTS_VEC_CALL_2(pow)
 MTS_VEC_CALL_2(fmod)
 
-/* An element function that no convolution ends with, of *v in place (platform/cpu/alone.c). */
+/* An element function that no convolution ends with, of *v in place
+   (platform/cpu/alone.c). */
 void MTS_CPU_SYMBOL(mts_cpu_alone_)(mts_u32 fn, float *v, float a, float b);
 INLINE mts_vec mts_vec_alone(mts_u32 fn, mts_vec v, float a, float b) {
     float lanes[VEC];

@@ -1,9 +1,11 @@
 /*
- * prelude_c_math.h: exp, log, expm1, log1p and tanh of vectors, within 3 units in the last place.
+ * prelude_c_math.h: exp, log, expm1, log1p and tanh of vectors, within 3 units in the
+ * last place.
  *
- * Methods and polynomials in the manner of Cephes (S. L. Moshier, "Methods and Programs for Mathematical Functions",
- * 1989): reduce the argument, sum a short polynomial, put the exponent back by integer operations. Infinities and NaN
- * come out as <math.h> has them. Part of prelude_c.h.
+ * Methods and polynomials in the manner of Cephes (S. L. Moshier, "Methods and Programs
+ * for Mathematical Functions", 1989): reduce the argument, sum a short polynomial, put
+ * the exponent back by integer operations. Infinities and NaN come out as <math.h> has
+ * them. Part of prelude_c.h.
  */
 #ifndef MTS_KERNELS_PRELUDE_C_MATH_H
 #define MTS_KERNELS_PRELUDE_C_MATH_H
@@ -12,8 +14,8 @@
 INLINE mts_vec mts_vec_power(mts_vec_bits n) { return (mts_vec)((n + 127) << 23); }
 
 /*
- * exp(x) = (1 + q) 2^half 2^rest. The power of two has two factors, because its exponent may be
- * one more or much less than one of a float can be.
+ * exp(x) = (1 + q) 2^half 2^rest. The power of two has two factors, because its exponent
+ * may be one more or much less than one of a float can be.
  */
 typedef struct mts_vec_exp_parts {
     mts_vec q;
@@ -39,7 +41,8 @@ INLINE mts_vec mts_vec_exp(mts_vec v) {
     return (e.q + 1.0f) * mts_vec_power(e.half) * mts_vec_power(e.rest);
 }
 
-/* exp(x) - 1 = (2^half q + (2^half - 2^-rest)) 2^rest: near 0 all powers are 1 and it is q. */
+/* exp(x) - 1 = (2^half q + (2^half - 2^-rest)) 2^rest: near 0 all powers are 1 and it is
+   q. */
 INLINE mts_vec mts_vec_call_expm1(mts_vec v) {
     const mts_vec_exp_parts e = mts_vec_exp_split(v);
     const mts_vec low = mts_vec_power(e.half);
@@ -66,7 +69,8 @@ INLINE mts_vec mts_vec_log(mts_vec v) {
     p = p * m + 3.3333331174e-1f;
     p = p * m * z + e * -2.12194440e-4f - 0.5f * z;
     p = m + p + e * 0.693359375f;
-    /* infinity and NaN give themselves, 0 and what is too small for a normal float gives -infinity, the rest NaN */
+    /* infinity and NaN give themselves, 0 and what is too small for a normal float gives
+       -infinity, the rest NaN */
     const mts_vec most = mts_vec_splat(3.402823466e+38f), least = mts_vec_splat(1.17549435e-38f);
     p = mts_vec_if_above(v, most, v, p);
     p = mts_vec_if_above(least, v, mts_vec_splat(-INFINITY), p);

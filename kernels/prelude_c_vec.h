@@ -1,8 +1,10 @@
 /*
- * prelude_c_vec.h: operations on vectors that C has no operator for, in the words of the instruction set.
+ * prelude_c_vec.h: operations on vectors that C has no operator for, in the words of the
+ * instruction set.
  *
- * Responsible for choosing by comparison, rounding, square roots, shuffles, float16 and gathering. What an instruction set has no
- * branch for is written in plain vector C, so that any processor works. Part of prelude_c.h.
+ * Responsible for choosing by comparison, rounding, square roots, shuffles, float16 and
+ * gathering. What an instruction set has no branch for is written in plain vector C, so
+ * that any processor works. Part of prelude_c.h.
  */
 #ifndef MTS_KERNELS_PRELUDE_C_VEC_H
 #define MTS_KERNELS_PRELUDE_C_VEC_H
@@ -20,8 +22,8 @@ INLINE mts_vec mts_vec_splat(float x) {
 }
 
 /*
- * A value that is loaded once and stays in a register: GCC else loads again with each operation that takes an operand
- * from memory, and an unaligned load costs two.
+ * A value that is loaded once and stays in a register: GCC else loads again with each
+ * operation that takes an operand from memory, and an unaligned load costs two.
  */
 #if defined(__AVX512F__)
 #define mts_vec_hold(v) __asm__("" : "+v"(v))
@@ -52,7 +54,8 @@ INLINE mts_vec mts_vec_even(mts_vec a, mts_vec b) { return MTS_SHUFFLE(a, b, MTS
 INLINE mts_vec mts_vec_odd(mts_vec a, mts_vec b) { return MTS_SHUFFLE(a, b, MTS_ODD); }
 INLINE mts_vec mts_vec_zip_low(mts_vec a, mts_vec b) { return MTS_SHUFFLE(a, b, MTS_ZIP_LOW); }
 INLINE mts_vec mts_vec_zip_high(mts_vec a, mts_vec b) { return MTS_SHUFFLE(a, b, MTS_ZIP_HIGH); }
-/* Every third float of the 3 VEC - 2 from p on, which three vectors hold: of the first two of them, then of the third. */
+/* Every third float of the 3 VEC - 2 from p on, which three vectors hold: of the first
+   two of them, then of the third. */
 #define MTS_THIRD(i) 3 * (i) < 2 * VEC ? 3 * (i) : 0
 #define MTS_THIRD_MORE(i) 3 * (i) < 2 * VEC ? (i) : 3 * (i)-VEC + 2
 INLINE mts_vec mts_vec_thirds(mts_vec a, mts_vec b, mts_vec c) {

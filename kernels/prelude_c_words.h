@@ -1,13 +1,15 @@
 /*
- * prelude_c_words.h: vectors of words that hold four codes of 8 bits each (kernels/abi/bytes.h), in
- * the words of the instruction set. Only the kernels *_bytes get this text behind prelude_c.h
- * (cmake/cpu_kernels.cmake); the other dialects have no such vectors.
+ * prelude_c_words.h: vectors of words that hold four codes of 8 bits each
+ * (kernels/abi/bytes.h), in the words of the instruction set. Only the kernels *_bytes
+ * get this text behind prelude_c.h (cmake/cpu_kernels.cmake); the other dialects have no
+ * such vectors.
  *
- * mts_words_dot(sum, x, w, r) adds to each lane the four products of the bytes of x and the signed
- * bytes of weight r, without saturation. x comes from mts_words_input, which takes MTS_WORDS_ZERO
- * off each code; w comes from mts_words_weight(p, r), and r is a literal. MTS_WORDS_DOT is 1 where
- * an instruction does it: VPDPBUSD of AVX512-VNNI, SDOT of arm64. platform/cpu asks the processor
- * for it (sets.c). Elsewhere there are no such vectors, and kernels compute word by word.
+ * mts_words_dot(sum, x, w, r) adds to each lane the four products of the bytes of x and
+ * the signed bytes of weight r, without saturation. x comes from mts_words_input, which
+ * takes MTS_WORDS_ZERO off each code; w comes from mts_words_weight(p, r), and r is a
+ * literal. MTS_WORDS_DOT is 1 where an instruction does it: VPDPBUSD of AVX512-VNNI, SDOT
+ * of arm64. platform/cpu asks the processor for it (sets.c). Elsewhere there are no such
+ * vectors, and kernels compute word by word.
  */
 #ifndef MTS_KERNELS_PRELUDE_C_WORDS_H
 #define MTS_KERNELS_PRELUDE_C_WORDS_H
@@ -37,18 +39,20 @@ INLINE mts_words mts_words_splat(int32_t x) {
 #define mts_words_keep(mask, v, word)                                                                        \
     ((mts_words)_mm512_mask_mov_epi32(_mm512_set1_epi32(word), _mm512_cmp_ps_mask(mask, mts_vec_zero(), _CMP_NEQ_OQ), \
                                       (__m512i)(v)))
-/* VPDPBUSD, whose sums wrap; its sibling VPDPBUSDS saturates. Written so that only this one instruction is asked of
-   the processor beyond the set's. */
+/* VPDPBUSD, whose sums wrap; its sibling VPDPBUSDS saturates. Written so that only this
+   one instruction is asked of the processor beyond the set's. */
 INLINE mts_words mts_words_dot_all(mts_words sum, mts_words x, mts_words w) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
     return sum;
 }
-/* A float rounded to the nearest integer (halves to the even one), and `zero` added. What is far away is cut before it is
-   no int32; NaN becomes the least integer, so that its code is 0. */
+/* A float rounded to the nearest integer (halves to the even one), and `zero` added. What
+   is far away is cut before it is no int32; NaN becomes the least integer, so that its
+   code is 0. */
 INLINE __m512i mts_words_round(mts_vec v, int32_t zero) {
     return _mm512_add_epi32(_mm512_cvtps_epi32(mts_vec_min(mts_vec_splat(1.0e6f), v)), _mm512_set1_epi32(zero));
 }
-/* Four floats of a pixel -> their codes; saturation to int16 and to bytes clamps them to 0..255. */
+/* Four floats of a pixel -> their codes; saturation to int16 and to bytes clamps them to
+   0..255. */
 INLINE mts_words mts_words_codes(mts_vec a, mts_vec b, mts_vec c, mts_vec d, int32_t zero) {
     const __m512i ab = _mm512_packs_epi32(mts_words_round(a, zero), mts_words_round(b, zero));
     const __m512i cd = _mm512_packs_epi32(mts_words_round(c, zero), mts_words_round(d, zero));
@@ -92,12 +96,13 @@ INLINE mts_words mts_words_input(const int32_t *p) {
 INLINE mts_words mts_words_keep(mts_vec mask, mts_words v, int32_t word) {
     return (mts_words)vbslq_s32(vceqzq_f32(MTS_NEON(mask)), vdupq_n_s32(word), (int32x4_t)v);
 }
-/* A float rounded to the nearest integer (halves to the even one), and `zero` added. Both saturate;
-   NaN becomes `zero`. */
+/* A float rounded to the nearest integer (halves to the even one), and `zero` added. Both
+   saturate; NaN becomes `zero`. */
 INLINE int32x4_t mts_words_round(mts_vec v, int32_t zero) {
     return vqaddq_s32(vcvtnq_s32_f32(MTS_NEON(v)), vdupq_n_s32(zero));
 }
-/* Four floats of a pixel -> their codes; saturation to int16 and to bytes clamps them to 0..255. */
+/* Four floats of a pixel -> their codes; saturation to int16 and to bytes clamps them to
+   0..255. */
 INLINE mts_words mts_words_codes(mts_vec a, mts_vec b, mts_vec c, mts_vec d, int32_t zero) {
     const int16x8_t ab = vqmovn_high_s32(vqmovn_s32(mts_words_round(a, zero)), mts_words_round(b, zero));
     const int16x8_t cd = vqmovn_high_s32(vqmovn_s32(mts_words_round(c, zero)), mts_words_round(d, zero));

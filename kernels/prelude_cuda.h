@@ -1,8 +1,9 @@
 /*
  * prelude_cuda.h: the dialect's words in CUDA (prelude.h says what they mean).
  *
- * Part of every kernel's program text; OpenCL passes over it. Vectors are structs here, whose loops are unrolled. Not
- * responsible for vectors of one float (prelude_operators.h).
+ * Part of every kernel's program text; OpenCL passes over it. Vectors are structs here,
+ * whose loops are unrolled. Not responsible for vectors of one float
+ * (prelude_operators.h).
  */
 #ifdef __CUDACC__
 
@@ -52,7 +53,8 @@ INLINE mts_u32 mts_local_size(int d) { return d == 0 ? blockDim.x : d == 1 ? blo
 #define mts_fabs(x) fabsf(x)
 #define mts_math(name) name##f
 
-/* Float16 as bits: the runtime compiler has no header for it. A program that runs on no GPU (tests) brings its own. */
+/* Float16 as bits: the runtime compiler has no header for it. A program that runs on no
+   GPU (tests) brings its own. */
 typedef unsigned short mts_half;
 typedef unsigned int mts_h2; /* the first of two in the low bits */
 #ifndef MTS_EMULATED

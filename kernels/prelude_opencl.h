@@ -1,8 +1,8 @@
 /*
  * prelude_opencl.h: the dialect's words in OpenCL C 1.2 (prelude.h says what they mean).
  *
- * Part of every kernel's program text; CUDA passes over it. Not responsible for what operators of the language do
- * (prelude_operators.h).
+ * Part of every kernel's program text; CUDA passes over it. Not responsible for what
+ * operators of the language do (prelude_operators.h).
  */
 #ifndef __CUDACC__
 
@@ -37,7 +37,8 @@ typedef float mts_f32;
 
 #define mts_as_float(x) as_float(x)
 #define mts_as_u32(x) as_uint(x)
-/* Not fma(): slow where the hardware has none. Not mad(): PoCL does not fuse it. One expression may be contracted. */
+/* Not fma(): slow where the hardware has none. Not mad(): PoCL does not fuse it. One
+   expression may be contracted. */
 #define mts_fma(a, b, c) ((a) * (b) + (c))
 #define mts_exp(x) exp(x)
 #define mts_log(x) log(x)
@@ -50,7 +51,8 @@ typedef float mts_f32;
 #define mts_fabs(x) fabs(x)
 #define mts_math(name) name
 
-/* Without cl_khr_fp16 a half is only loaded and stored, which OpenCL 1.2 can everywhere. */
+/* Without cl_khr_fp16 a half is only loaded and stored, which OpenCL 1.2 can
+   everywhere. */
 typedef half mts_half;
 #if HALF == 2
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

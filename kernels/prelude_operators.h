@@ -1,5 +1,6 @@
 /*
- * prelude_operators.h: the vector helpers where a vector has operators: OpenCL's vectors, and plain floats (VEC 1).
+ * prelude_operators.h: the vector helpers where a vector has operators: OpenCL's vectors,
+ * and plain floats (VEC 1).
  *
  * Part of every kernel's program text, after prelude_cuda.h and prelude_opencl.h.
  */
@@ -16,8 +17,8 @@
 #define mts_vec_get(p) MTS_VLOAD(0, p)
 #define mts_vec_put(p, v) MTS_VSTORE(v, 0, p)
 #if HALF
-/* Not vload_half<VEC> and vstore_half<VEC> of global memory: PoCL up to 7.1 takes it for aligned to the vector, and crashes
-   where it is not. */
+/* Not vload_half<VEC> and vstore_half<VEC> of global memory: PoCL up to 7.1 takes it for
+   aligned to the vector, and crashes where it is not. */
 INLINE mts_vec mts_vec_load(GLOBAL const half *p) {
     const mts_half_bits bits = MTS_VLOAD(0, (GLOBAL const ushort *)p);
     return MTS_VLOAD_HALF(0, (const half *)&bits);
@@ -28,7 +29,8 @@ INLINE void mts_vec_store(GLOBAL half *p, mts_vec v) {
     MTS_VSTORE(bits, 0, (GLOBAL ushort *)p);
 }
 #elif defined(__clang__)
-/* One instruction each: PoCL puts vload<VEC> and vstore<VEC> together from smaller ones, which are not always joined. */
+/* One instruction each: PoCL puts vload<VEC> and vstore<VEC> together from smaller ones,
+   which are not always joined. */
 typedef mts_vec mts_vec_any __attribute__((aligned(4)));
 #define mts_vec_load(p) ((mts_vec)(*(GLOBAL const mts_vec_any *)(p)))
 #define mts_vec_store(p, v) (*(GLOBAL mts_vec_any *)(p) = (v))

@@ -13,7 +13,8 @@ typedef struct faces {
     char text[96];        /* what the last frame held */
 } faces;
 
-/* Finds the faces of the frame, waits, and keeps the largest ones with it. False with a sentence. */
+/* Finds the faces of the frame, waits, and keeps the largest ones with it. False with a
+   sentence. */
 bool faces_find(faces *all, feed_frame *frame, char *error);
 void faces_draw(const faces *all, const feed_frame *frame, cli_image *picture);
 /* "faces": [...] */

@@ -1,6 +1,6 @@
 /*
- * feed.c: submits, polls, and finds the frame that belongs to a ticket. Everything happens on the thread that
- * calls.
+ * feed.c: submits, polls, and finds the frame that belongs to a ticket. Everything
+ * happens on the thread that calls.
  */
 #include "feed.h"
 

@@ -22,8 +22,8 @@ GstCaps *gst_formats_caps(int format);
 /* The library's format; -1: none. */
 int gst_format_of(GstVideoFormat format);
 mts_yuv gst_yuv_of(const GstVideoColorimetry *colorimetry);
-/* A mapped frame as the library wants it. False: its format is none of the library's, or its meta data says
-   strides, offsets or planes that do not lie in what is mapped. */
+/* A mapped frame as the library wants it. False: its format is none of the library's, or
+   its meta data says strides, offsets or planes that do not lie in what is mapped. */
 bool gst_frame_view(const GstVideoFrame *video, mts_frame *out);
 
 /* ---- gst_describe.c ---- */
@@ -37,7 +37,8 @@ typedef struct gst_plan {
     bool foreign; /* a pipeline that the user wrote; it may be live, too */
 } gst_plan;
 
-/* Reads what follows "SCHEME://"; `request` receives what a query says. OK or USAGE. Needs no GStreamer. */
+/* Reads what follows "SCHEME://"; `request` receives what a query says. OK or USAGE.
+   Needs no GStreamer. */
 camera_status gst_describe(const char *scheme, const char *rest, source_request *request, gst_plan *plan,
                            char *error);
 

@@ -1,6 +1,7 @@
 /*
- * gst_describe.c: the pipeline in front of the program, for each kind of address. What a user wrote never
- * becomes part of a pipeline's text (but for gst://, which is one): it is set as a property.
+ * gst_describe.c: the pipeline in front of the program, for each kind of address. What a
+ * user wrote never becomes part of a pipeline's text (but for gst://, which is one): it
+ * is set as a property.
  */
 #include "gst.h"
 
@@ -77,7 +78,8 @@ static camera_status describe_csi(const char *rest, source_request *request, gst
         return source_fail(error, CAMERA_USAGE, "csi:// gives nv12, not %s",
                            cli_format_name((mts_pixel_format)request->format));
     }
-    /* the sensor's frames lie in NVIDIA's memory; nvvidconv brings them into the system's */
+    /* the sensor's frames lie in NVIDIA's memory; nvvidconv brings them into the
+       system's */
     (void)snprintf(plan->text, sizeof plan->text,
                    "nvarguscamerasrc name=src sensor-id=%s ! video/x-raw(memory:NVMM),format=NV12%s ! "
                    "nvvidconv ! video/x-raw,format=NV12 ! appsink name=sink",

@@ -60,7 +60,8 @@ mts_yuv gst_yuv_of(const GstVideoColorimetry *colorimetry)
     return hd ? (full ? MTS_YUV_BT709_FULL : MTS_YUV_BT709) : (full ? MTS_YUV_BT601_FULL : MTS_YUV_BT601);
 }
 
-/* Whether all rows of a plane lie in what is mapped of it: meta data is written by any element. */
+/* Whether all rows of a plane lie in what is mapped of it: meta data is written by any
+   element. */
 static bool plane_fits(const GstVideoFrame *video, guint plane, mts_pixel_format format)
 {
     const GstMapInfo *map = &video->map[video->meta ? plane : 0];

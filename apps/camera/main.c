@@ -1,5 +1,6 @@
 /*
- * main.c: the command line of mts_camera: a source of frames, a bundle, and what is to be shown of it.
+ * main.c: the command line of mts_camera: a source of frames, a bundle, and what is to be
+ * shown of it.
  */
 #include <errno.h>
 #include <math.h>

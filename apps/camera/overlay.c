@@ -1,5 +1,6 @@
 /*
- * overlay.c: the panel of answers. It is as large as the picture allows: small pictures show fewer lines.
+ * overlay.c: the panel of answers. It is as large as the picture allows: small pictures
+ * show fewer lines.
  */
 #include "overlay.h"
 

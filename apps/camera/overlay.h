@@ -7,7 +7,8 @@
 #include "kit/image.h"
 #include "results.h"
 
-/* A dark panel in the upper left corner: a line per task with its answer and a bar for its score. */
+/* A dark panel in the upper left corner: a line per task with its answer and a bar for
+   its score. */
 void overlay_tasks(cli_image *picture, const results *all);
 
 #endif

@@ -146,8 +146,8 @@ static bool enough(const pipeline *p, double begun_ms)
            (options->seconds > 0 && cli_now_ms() - begun_ms >= options->seconds * 1e3);
 }
 
-/* Takes one frame, or none. `waited_ms`: how long the source has been asked in vain; what is done meanwhile
-   is not its silence. */
+/* Takes one frame, or none. `waited_ms`: how long the source has been asked in vain; what
+   is done meanwhile is not its silence. */
 static void step(pipeline *p, double *waited_ms)
 {
     char error[CLI_ERROR] = "";

@@ -44,10 +44,11 @@ typedef struct pipeline {
     char reason[CLI_ERROR];
 } pipeline;
 
-/* Until the frames end, something fails, or a signal stops it. The exit status; `reason` is the sentence of
- * a failure. */
+/* Until the frames end, something fails, or a signal stops it. The exit status; `reason`
+ * is the sentence of a failure. */
 camera_status pipeline_run(pipeline *p);
-/* Prints and records the summary; frees what the loop made. A failure to write replaces `status`. */
+/* Prints and records the summary; frees what the loop made. A failure to write replaces
+   `status`. */
 camera_status pipeline_end(pipeline *p, camera_status status);
 
 #endif

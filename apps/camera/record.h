@@ -1,6 +1,6 @@
 /*
- * record.h: what happened as JSON lines: an object for each answered frame, one for each dropped one, and a
- * summary. Each line is written when it is complete.
+ * record.h: what happened as JSON lines: an object for each answered frame, one for each
+ * dropped one, and a summary. Each line is written when it is complete.
  */
 #ifndef MTS_CAMERA_RECORD_H
 #define MTS_CAMERA_RECORD_H

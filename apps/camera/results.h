@@ -28,7 +28,8 @@ bool results_make(results *all, cli_open *app);
 void results_read(results *all, mts_ticket ticket);
 /* Runs and latencies; not while the session calls back. */
 void results_measure(results *all);
-/* "tasks": [...] with labels, scores, and the outputs' shapes and values where they are few. */
+/* "tasks": [...] with labels, scores, and the outputs' shapes and values where they are
+   few. */
 void results_json(const results *all, cli_json *json);
 void results_release(results *all);
 

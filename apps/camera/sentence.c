@@ -10,8 +10,8 @@
 
 #include "kit/files.h"
 
-/* Bytes of "user:password@" at the beginning of a host; 0: there is nothing to hide. A path may have an @ in
-   it: but for rtsp, one without a colon is shown. */
+/* Bytes of "user:password@" at the beginning of a host; 0: there is nothing to hide. A
+   path may have an @ in it: but for rtsp, one without a colon is shown. */
 static size_t secret_length(const char *host, bool rtsp)
 {
     const size_t length = strcspn(host, "/?# \t\n\"'");

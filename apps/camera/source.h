@@ -1,6 +1,6 @@
 /*
- * source.h: where frames come from. One file per kind implements source_class; source.c picks the one that an
- * address names. A source knows nothing of networks.
+ * source.h: where frames come from. One file per kind implements source_class; source.c
+ * picks the one that an address names. A source knows nothing of networks.
  */
 #ifndef MTS_CAMERA_SOURCE_H
 #define MTS_CAMERA_SOURCE_H
@@ -48,8 +48,8 @@ typedef struct source_info {
 typedef struct source source;
 
 typedef struct source_class {
-    /* OK, WAITING, END, VANISHED, FORMAT or FAILURE, the last three with a sentence of CLI_ERROR bytes.
-       Returns early when a signal comes. */
+    /* OK, WAITING, END, VANISHED, FORMAT or FAILURE, the last three with a sentence of
+       CLI_ERROR bytes. Returns early when a signal comes. */
     camera_status (*next)(source *self, uint32_t timeout_ms, source_frame *frame, char *error);
     void (*release)(source *self, source_frame *frame);
     void (*close)(source *self); /* frees it; frames that are out are lost */
@@ -63,8 +63,9 @@ struct source {
 /* Whether the address is that of a camera, which has no end and does not wait. */
 bool source_live(const char *uri);
 /*
- * Opens "KIND://..." (docs/CAMERA.md). A failure leaves *out NULL and a sentence in `error`, CLI_ERROR bytes:
- * USAGE, ABSENT, FORMAT, STALLED, FAILURE; END if `stop` was set.
+ * Opens "KIND://..." (docs/CAMERA.md). A failure leaves *out NULL and a sentence in
+ * `error`, CLI_ERROR bytes: USAGE, ABSENT, FORMAT, STALLED, FAILURE; END if `stop` was
+ * set.
  */
 camera_status source_open(const source_request *request, source **out, char *error);
 camera_status source_next(source *self, uint32_t timeout_ms, source_frame *frame, char *error);

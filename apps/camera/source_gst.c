@@ -1,7 +1,7 @@
 /*
- * source_gst.c: everything that GStreamer can read, through an appsink. Buffers are mapped and handed out with the
- * strides and offsets that their meta data says: no pixel is copied here, unless a format has to be
- * converted.
+ * source_gst.c: everything that GStreamer can read, through an appsink. Buffers are
+ * mapped and handed out with the strides and offsets that their meta data says: no pixel
+ * is copied here, unless a format has to be converted.
  */
 #include <gst/app/gstappsink.h>
 #include <stdio.h>
@@ -216,8 +216,9 @@ static void gst_source_close(source *self)
 
 static const source_class gst_class = {gst_source_next, gst_source_release, gst_source_close};
 
-/* Tells the elements in front that strides and offsets may be any, so that nothing has to be copied to be dense,
-   and how many frames will be out: cameras keep that many buffers more. */
+/* Tells the elements in front that strides and offsets may be any, so that nothing has to
+   be copied to be dense, and how many frames will be out: cameras keep that many buffers
+   more. */
 static GstPadProbeReturn allocation_answer(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
     const gst_source *gst = data;
@@ -302,8 +303,8 @@ static camera_status pipeline_make(gst_source *gst, const source_request *wanted
     return CAMERA_OK;
 }
 
-/* A pipeline that the user wrote says only when it begins whether it is a camera: those have nothing to show
-   while they pause. */
+/* A pipeline that the user wrote says only when it begins whether it is a camera: those
+   have nothing to show while they pause. */
 static camera_status pipeline_start(gst_source *gst, char *error)
 {
     GstStateChangeReturn change = gst_element_set_state(gst->pipeline, GST_STATE_PAUSED);

@@ -1,10 +1,11 @@
 /*
- * source_raw.c: raw pixels, frame behind frame, in a file, a pipe or standard input ("raw://-").
+ * source_raw.c: raw pixels, frame behind frame, in a file, a pipe or standard input
+ * ("raw://-").
  *
  *     raw://path?format=nv12&width=640&height=480&fps=30&loop=1
  *
- * A regular file is known to be too short before the first frame; a pipe may end anywhere, and may come to a
- * halt: nothing here blocks longer than its limit.
+ * A regular file is known to be too short before the first frame; a pipe may end
+ * anywhere, and may come to a halt: nothing here blocks longer than its limit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +68,8 @@ static void readable_wait(const raw_source *raw, double end_ms)
     (void)poll(&entry, 1, (int)ceil(left));
 }
 
-/* The file has no more bytes. OK: it starts again, or a pipe's writer is still to come. */
+/* The file has no more bytes. OK: it starts again, or a pipe's writer is still to
+   come. */
 static camera_status end_reached(raw_source *raw, char *error)
 {
     if (raw->filled > 0) {

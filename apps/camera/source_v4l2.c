@@ -1,6 +1,6 @@
 /*
- * source_v4l2.c: a camera through V4L2 alone, for boards without GStreamer. Its buffers are mapped and handed out:
- * no pixel is copied here.
+ * source_v4l2.c: a camera through V4L2 alone, for boards without GStreamer. Its buffers
+ * are mapped and handed out: no pixel is copied here.
  *
  *     v4l2-raw:///dev/video0?width=640&height=480&fps=30&format=yuyv
  */

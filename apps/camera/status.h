@@ -1,5 +1,6 @@
 /*
- * status.h: how the camera program and its sources end. Exit statuses are documented in docs/CAMERA.md.
+ * status.h: how the camera program and its sources end. Exit statuses are documented in
+ * docs/CAMERA.md.
  */
 #ifndef MTS_CAMERA_STATUS_H
 #define MTS_CAMERA_STATUS_H

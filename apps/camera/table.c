@@ -1,5 +1,6 @@
 /*
- * table.c: lines for people. Labels and names come from files: what is not printable is not printed.
+ * table.c: lines for people. Labels and names come from files: what is not printable is
+ * not printed.
  */
 #include "table.h"
 

@@ -1,6 +1,6 @@
 /*
- * table.h: the table in the terminal: source, rate, latency, drops, and a line per task. Drawn in place where
- * standard output is a terminal, else once at the end.
+ * table.h: the table in the terminal: source, rate, latency, drops, and a line per task.
+ * Drawn in place where standard output is a terminal, else once at the end.
  */
 #ifndef MTS_CAMERA_TABLE_H
 #define MTS_CAMERA_TABLE_H

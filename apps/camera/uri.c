@@ -1,5 +1,6 @@
 /*
- * uri.c: reading a source's address. Strict: an unknown key is a mistake, not something to pass over.
+ * uri.c: reading a source's address. Strict: an unknown key is a mistake, not something
+ * to pass over.
  */
 #include "uri.h"
 

@@ -1,5 +1,6 @@
 /*
- * uri.h: the part of a source's address behind "KIND://": a path, and "?key=value&key=value" read by a table.
+ * uri.h: the part of a source's address behind "KIND://": a path, and
+ * "?key=value&key=value" read by a table.
  */
 #ifndef MTS_CAMERA_URI_H
 #define MTS_CAMERA_URI_H
@@ -24,7 +25,8 @@ typedef struct uri_key {
     void *target;
 } uri_key;
 
-/* What every kind that takes a query takes: size, rate, format, colour, into a copy of the request. */
+/* What every kind that takes a query takes: size, rate, format, colour, into a copy of
+   the request. */
 #define URI_COMMON(r)                                                                                        \
     {"width", URI_KIND_COUNT, &(r).width}, {"height", URI_KIND_COUNT, &(r).height},                          \
         {"fps", URI_KIND_NUMBER, &(r).fps}, {"format", URI_KIND_FORMAT, &(r).format},                        \

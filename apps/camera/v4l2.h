@@ -1,6 +1,6 @@
 /*
- * v4l2.h: the system calls that a V4L2 camera takes, so that a test can play a camera, and what was agreed
- * with one.
+ * v4l2.h: the system calls that a V4L2 camera takes, so that a test can play a camera,
+ * and what was agreed with one.
  */
 #ifndef MTS_CAMERA_V4L2_H
 #define MTS_CAMERA_V4L2_H
@@ -43,8 +43,8 @@ typedef struct v4l2_shape {
 } v4l2_shape;
 
 /*
- * Agrees on a format that the library takes, with what is wanted, and on a rate. OK, ABSENT (it is no camera,
- * or busy), FORMAT, VANISHED; `note` is a source's.
+ * Agrees on a format that the library takes, with what is wanted, and on a rate. OK,
+ * ABSENT (it is no camera, or busy), FORMAT, VANISHED; `note` is a source's.
  */
 camera_status v4l2_negotiate(const v4l2_calls *calls, int fd, const char *path, const source_request *wanted,
                              v4l2_shape *shape, char note[160], char *error);

@@ -1,6 +1,7 @@
 /*
- * v4l2_negotiate.c: which format, size and rate a V4L2 camera is set to, and how its frames lie in memory.
- * Drivers are not trusted: strides and sizes are checked before a pixel is read.
+ * v4l2_negotiate.c: which format, size and rate a V4L2 camera is set to, and how its
+ * frames lie in memory. Drivers are not trusted: strides and sizes are checked before a
+ * pixel is read.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +19,8 @@ typedef struct pixel_row {
     uint32_t memories;
 } pixel_row;
 
-/* In the order in which they are preferred: few bytes a pixel first, grey only where there is no colour. */
+/* In the order in which they are preferred: few bytes a pixel first, grey only where
+   there is no colour. */
 static const pixel_row pixels[] = {
     {V4L2_PIX_FMT_NV12, MTS_PIXEL_FORMAT_NV12, 1},   {V4L2_PIX_FMT_NV12M, MTS_PIXEL_FORMAT_NV12, 2},
     {V4L2_PIX_FMT_NV21, MTS_PIXEL_FORMAT_NV21, 1},   {V4L2_PIX_FMT_NV21M, MTS_PIXEL_FORMAT_NV21, 2},
@@ -92,7 +94,8 @@ static void code_text(uint32_t code, char text[5])
     text[4] = '\0';
 }
 
-/* The preferred one of the formats that the camera lists; PIXEL_ROWS: none. `list` names what it has. */
+/* The preferred one of the formats that the camera lists; PIXEL_ROWS: none. `list` names
+   what it has. */
 static size_t format_choose(const talk *with, char *list, size_t list_size)
 {
     size_t best = PIXEL_ROWS;
@@ -135,8 +138,8 @@ static mts_yuv yuv_of(uint32_t colorspace, uint32_t encoding, uint32_t quantizat
     return hd ? (full ? MTS_YUV_BT709_FULL : MTS_YUV_BT709) : (full ? MTS_YUV_BT601_FULL : MTS_YUV_BT601);
 }
 
-/* Where the planes lie, from the bytes of a line that the driver named: V4L2 derives those of the other
-   planes from the first one's where all lie in one memory. */
+/* Where the planes lie, from the bytes of a line that the driver named: V4L2 derives
+   those of the other planes from the first one's where all lie in one memory. */
 static void layout_make(v4l2_shape *shape, const size_t lines[V4L2_PLANES_MOST])
 {
     const size_t rows = (shape->height + 1u) / 2u;
@@ -166,7 +169,8 @@ static bool layout_check(const v4l2_shape *shape)
     return well;
 }
 
-/* Reads what VIDIOC_S_FMT returned. False: it is not what was asked for, or contradicts itself. */
+/* Reads what VIDIOC_S_FMT returned. False: it is not what was asked for, or contradicts
+   itself. */
 static bool shape_read(v4l2_shape *shape, const struct v4l2_format *format, const pixel_row *row)
 {
     size_t lines[V4L2_PLANES_MOST] = {0};

@@ -1,6 +1,6 @@
 /*
- * window_gst.c: appsrc ! videoconvert ! a sink of GStreamer. A window that is slow shows fewer pictures: it
- * never holds up the networks.
+ * window_gst.c: appsrc ! videoconvert ! a sink of GStreamer. A window that is slow shows
+ * fewer pictures: it never holds up the networks.
  */
 #include <gst/app/gstappsrc.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ struct window {
     gsize stride; /* GStreamer's rows begin at multiples of 4 */
 };
 
-/* What the sink has to say. A sink whose window the user closes reports that it is no longer found. */
+/* What the sink has to say. A sink whose window the user closes reports that it is no
+   longer found. */
 static camera_status trouble(window *shown, char *error)
 {
     GError *failure = NULL;

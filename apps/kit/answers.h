@@ -1,5 +1,6 @@
 /*
- * answers.h: what a task's first output says: the best labels with their probabilities, or plain values.
+ * answers.h: what a task's first output says: the best labels with their probabilities,
+ * or plain values.
  */
 #ifndef MTS_KIT_ANSWERS_H
 #define MTS_KIT_ANSWERS_H
@@ -21,8 +22,8 @@ typedef struct cli_answer {
     double least, most; /* of all values */
 } cli_answer;
 
-/* The `most` largest values. Scores of a classifier become probabilities (softmax) unless they are that
- * already. */
+/* The `most` largest values. Scores of a classifier become probabilities (softmax) unless
+ * they are that already. */
 void cli_answer_find(const mts_task_desc *task, const mts_tensor *output, size_t most, cli_answer *answer);
 /* Index of the largest value; 0 if there are none. */
 uint32_t cli_value_largest(const mts_tensor *tensor);

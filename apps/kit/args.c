@@ -1,5 +1,6 @@
 /*
- * args.c: the table-driven reader of a program's arguments, its help, and the shape of error messages.
+ * args.c: the table-driven reader of a program's arguments, its help, and the shape of
+ * error messages.
  */
 #include "args.h"
 

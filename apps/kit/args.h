@@ -1,6 +1,6 @@
 /*
- * args.h: the command line of a program or of one of its subcommands, read by a table. Strict: what is
- * unknown, missing or no number is a usage error.
+ * args.h: the command line of a program or of one of its subcommands, read by a table.
+ * Strict: what is unknown, missing or no number is a usage error.
  */
 #ifndef MTS_KIT_ARGS_H
 #define MTS_KIT_ARGS_H
@@ -58,28 +58,30 @@ typedef struct cli_common {
 } cli_common;
 
 /*
- * Reads argv into the options' targets. Returns -1 to go on, else the exit status: --help and --version print
- * and return success, a mistake prints what is wrong and how to get help.
+ * Reads argv into the options' targets. Returns -1 to go on, else the exit status: --help
+ * and --version print and return success, a mistake prints what is wrong and how to get
+ * help.
  */
 int cli_parse(const cli_usage *usage, int argc, char **argv, cli_common *common);
-/* Prints "PROGRAM NAME: sentence" and the way to the help to standard error; returns the exit status of a
- * usage error. */
+/* Prints "PROGRAM NAME: sentence" and the way to the help to standard error; returns the
+ * exit status of a usage error. */
 int cli_usage_error(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints "PROGRAM NAME: sentence"; returns the exit status of a failure. */
 int cli_failure(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends to a list; false if memory is short. */
 bool cli_list_add(cli_list *list, const char *item);
 void cli_list_release(cli_list *list);
-/* Splits "a,b,c" into a list that points into `copy`, a writable copy of the text. False: an empty part or no
- * memory. */
+/* Splits "a,b,c" into a list that points into `copy`, a writable copy of the text. False:
+ * an empty part or no memory. */
 bool cli_list_split(char *copy, char separator, cli_list *out);
-/* "KEY=VALUE": copies the key into `key` and returns the value; NULL if there is no '=', or a part is empty
- * or long. */
+/* "KEY=VALUE": copies the key into `key` and returns the value; NULL if there is no '=',
+ * or a part is empty or long. */
 const char *cli_split_pair(const char *text, char *key, size_t key_size);
-/* "1x3x224x224" or "1,2.5,3": up to `most` numbers; returns how many, 0 if the text is none. */
+/* "1x3x224x224" or "1,2.5,3": up to `most` numbers; returns how many, 0 if the text is
+   none. */
 size_t cli_numbers(const char *text, char separator, double *numbers, size_t most);
-/* "20000000", "20M", "20MB" (of 10^6 bytes) or "20Mi", "20MiB" (of 2^20 bytes), likewise K and G. False: the
- * text is no such number. */
+/* "20000000", "20M", "20MB" (of 10^6 bytes) or "20Mi", "20MiB" (of 2^20 bytes), likewise
+ * K and G. False: the text is no such number. */
 bool cli_bytes_parse(const char *text, double *bytes);
 
 #endif

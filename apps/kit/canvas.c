@@ -75,7 +75,8 @@ void cli_draw_dot(cli_image *image, int64_t x, int64_t y, int64_t radius, cli_co
     }
 }
 
-/* The next letter of a text in UTF-8; bytes that go on with a character are passed over. */
+/* The next letter of a text in UTF-8; bytes that go on with a character are passed
+   over. */
 static const char *letter_next(const char *text)
 {
     text++;

@@ -11,8 +11,8 @@
 #include "frames.h"
 #include "measure.h"
 
-/* What is known of a task: how many numbers it has for a face, and how much of the face it was trained to
-   see, in parts of the box's longer side. */
+/* What is known of a task: how many numbers it has for a face, and how much of the face
+   it was trained to see, in parts of the box's longer side. */
 static const struct {
     const char *name;
     uint32_t values;
@@ -70,7 +70,8 @@ static bool is_floats(const mts_port_desc *port, int64_t count)
     return port->type == MTS_TYPE_FLOAT32 && product == count;
 }
 
-/* Output of a task that has `last` numbers for each of the rows; UINT32_MAX: none. *rows is 0 for any number.
+/* Output of a task that has `last` numbers for each of the rows; UINT32_MAX: none. *rows
+ * is 0 for any number.
  */
 static uint32_t output_find(const mts_bundle *bundle, const mts_task_desc *task, int64_t last, int64_t *rows)
 {
@@ -258,14 +259,16 @@ static bool faces_detect(cli_cascade *cascade, const mts_frame *frame, uint32_t 
     return true;
 }
 
-/* The network gives angles through a function that ends at 90 degrees (docs/CASCADE.md: how that was found).
+/* The network gives angles through a function that ends at 90 degrees (docs/CASCADE.md:
+ * how that was found).
  */
 static float degrees(float value)
 {
     return (float)(90.0 * tanh((double)value / 2));
 }
 
-/* A task's numbers for a face; points become fractions of the picture instead of the crop. */
+/* A task's numbers for a face; points become fractions of the picture instead of the
+   crop. */
 static void answer_set(const mts_frame *frame, cli_face *face, cli_face_task task, const float *values)
 {
     uint32_t width = 0;

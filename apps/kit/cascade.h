@@ -1,10 +1,10 @@
 /*
- * cascade.h: a face detector, and behind it the tasks of each face: two sessions of one runtime. The boxes of
- * the first become the regions of the second, which runs all faces of a frame as one batch of all tasks
- * stitched.
+ * cascade.h: a face detector, and behind it the tasks of each face: two sessions of one
+ * runtime. The boxes of the first become the regions of the second, which runs all faces
+ * of a frame as one batch of all tasks stitched.
  *
- * A bundle of face tasks holds any of `gender`, `mask`, `pose` and `landmarks`, under these names.
- * docs/CASCADE.md
+ * A bundle of face tasks holds any of `gender`, `mask`, `pose` and `landmarks`, under
+ * these names. docs/CASCADE.md
  */
 #ifndef MTS_KIT_CASCADE_H
 #define MTS_KIT_CASCADE_H
@@ -48,15 +48,17 @@ typedef struct cli_cascade_times {
 
 typedef struct cli_cascade cli_cascade;
 
-/* `error` has CLI_ERROR bytes; where the runtime has an error text of its own, that buffer is `reason`. */
+/* `error` has CLI_ERROR bytes; where the runtime has an error text of its own, that
+   buffer is `reason`. */
 cli_cascade *cli_cascade_create(mts_runtime *runtime, const cli_cascade_options *options, const char *reason,
                                 char *error);
 /* NULL is fine. */
 void cli_cascade_destroy(cli_cascade **cascade);
 /*
- * One frame, and waits. faces: the largest first, valid until the next run. The detector sees the frame's
- * region, stretched; a region that is turned or mirrored gives boxes and points in the turned picture. More
- * faces than the tasks' batch take several batches. Allocates nothing after the first frames.
+ * One frame, and waits. faces: the largest first, valid until the next run. The detector
+ * sees the frame's region, stretched; a region that is turned or mirrored gives boxes and
+ * points in the turned picture. More faces than the tasks' batch take several batches.
+ * Allocates nothing after the first frames.
  */
 bool cli_cascade_run(cli_cascade *cascade, const mts_frame *frame, const cli_face **faces, uint32_t *count,
                      char *error);

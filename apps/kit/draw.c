@@ -57,8 +57,8 @@ static panel panel_measure(const cli_line *lines, size_t count)
     return fit;
 }
 
-/* Times that a picture has to be enlarged so that the panel fits on it. A very long and narrow one is enlarged less, and
-   the panel is cut off. */
+/* Times that a picture has to be enlarged so that the panel fits on it. A very long and
+   narrow one is enlarged less, and the panel is cut off. */
 static size_t factor_find(const cli_image *image, const panel *fit)
 {
     const int64_t across = (fit->width + image->width - 1) / image->width;

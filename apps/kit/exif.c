@@ -1,6 +1,6 @@
 /*
- * exif.c: finds one number in a JPEG file, whatever its bytes are, and turns pixels by it. Every offset is
- * compared with the bytes that are left before it is used.
+ * exif.c: finds one number in a JPEG file, whatever its bytes are, and turns pixels by
+ * it. Every offset is compared with the bytes that are left before it is used.
  */
 #include "exif.h"
 
@@ -90,7 +90,8 @@ bool cli_image_upright(cli_image *image, uint32_t orientation)
     const size_t w = image->width;
     const size_t h = image->height;
     const bool turned = orientation >= 5;
-    /* of the upright picture's first pixel, and whether columns and rows of the file are read backwards */
+    /* of the upright picture's first pixel, and whether columns and rows of the file are
+       read backwards */
     const bool left = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
     const bool up = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
     if (orientation < 2 || orientation > 8) {

@@ -9,8 +9,9 @@
 #include "image.h"
 
 /*
- * Orientation of a JPEG file, 1 to 8 (Exif 2.32, tag 0x0112): 1 upright, 3 half a turn, 6 to be turned to the
- * right, 8 to the left; 2, 4, 5, 7 mirrored. 1 also: it says none, it says nonsense, or it is no JPEG.
+ * Orientation of a JPEG file, 1 to 8 (Exif 2.32, tag 0x0112): 1 upright, 3 half a turn, 6
+ * to be turned to the right, 8 to the left; 2, 4, 5, 7 mirrored. 1 also: it says none, it
+ * says nonsense, or it is no JPEG.
  */
 uint32_t cli_exif_orientation(const unsigned char *file, size_t size);
 /* Turns and mirrors a picture, so that it is seen upright. False: no memory. */

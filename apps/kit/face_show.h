@@ -11,8 +11,8 @@
 /* "male 93.9 %", or "-" if the bundle does not have the task. `values` are the face's. */
 const char *cli_face_class_text(const cli_cascade *cascade, cli_face_task task, const float values[2],
                                 char *text, size_t size);
-/* An object of an array that is open; boxes and points in pixels of what the frame shows, classes as arrays
-   of {label, score}, the likely one first. */
+/* An object of an array that is open; boxes and points in pixels of what the frame shows,
+   classes as arrays of {label, score}, the likely one first. */
 void cli_face_json(const cli_cascade *cascade, const cli_face *face, uint32_t width, uint32_t height,
                    cli_json *json);
 /* Box, points and words onto the picture that the frame shows. */

@@ -39,7 +39,8 @@ void cli_faces_sort(cli_face_box *faces, uint32_t count)
     }
 }
 
-/* Where a stretch of `length` pixels around `middle` begins, so that it lies in 0..whole. */
+/* Where a stretch of `length` pixels around `middle` begins, so that it lies in
+   0..whole. */
 static uint32_t stretch_begin(double middle, uint32_t length, uint32_t whole)
 {
     const double most = (double)whole - (double)length;

@@ -1,6 +1,7 @@
 /*
- * files_write.c: a file is written beside its place and then put there, as mtsc_file_write does it; the kit
- * does without the compiler's library, so that programs of boards can use it.
+ * files_write.c: a file is written beside its place and then put there, as
+ * mtsc_file_write does it; the kit does without the compiler's library, so that programs
+ * of boards can use it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /*
- * findings.c: boxes, landmarks and masks on a photo. Which landmarks are joined is that of MediaPipe's drawing.
+ * findings.c: boxes, landmarks and masks on a photo. Which landmarks are joined is that
+ * of MediaPipe's drawing.
  */
 #include "findings.h"
 

@@ -1,11 +1,13 @@
 /*
- * font.c: the letters of the overlay, drawn for this project. Not responsible for putting them anywhere.
+ * font.c: the letters of the overlay, drawn for this project. Not responsible for putting
+ * them anywhere.
  */
 #include "font.h"
 
 #include <stddef.h>
 
-/* From the top; the bit of the leftmost pixel is 16. The last row is for what goes below the line. */
+/* From the top; the bit of the leftmost pixel is 16. The last row is for what goes below
+   the line. */
 static const uint8_t glyphs[][CLI_FONT_HEIGHT] = {
     {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00}, /* space */
     {0x04, 0x04, 0x04, 0x04, 0x04, 0x00, 0x04, 0x00}, /* ! */

@@ -10,8 +10,8 @@
 #define CLI_FONT_HEIGHT 8  /* 7, and one below the line */
 #define CLI_FONT_ADVANCE 6 /* from letter to letter */
 
-/* CLI_FONT_HEIGHT rows from the top, bit 4 of each is the leftmost pixel. '?' for what is not printable
- * ASCII. */
+/* CLI_FONT_HEIGHT rows from the top, bit 4 of each is the leftmost pixel. '?' for what is
+ * not printable ASCII. */
 const uint8_t *cli_font_glyph(char letter);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * frames.c: where a pixel of a frame lies, and its colour. One pixel at a time: drawing has few of them.
+ * frames.c: where a pixel of a frame lies, and its colour. One pixel at a time: drawing
+ * has few of them.
  */
 #include "frames.h"
 

@@ -25,8 +25,8 @@ typedef struct sink {
 } sink;
 
 /*
- * Size of a PNG, from its header. The decoder refuses large ones too, but then tries its other formats, so
- * that the reason is lost.
+ * Size of a PNG, from its header. The decoder refuses large ones too, but then tries its
+ * other formats, so that the reason is lost.
  */
 static bool png_size(const unsigned char *file, size_t size, uint32_t *width, uint32_t *height)
 {

@@ -1,8 +1,9 @@
 /*
- * json.h: writes one JSON value, part by part, into memory; it is printed only when it is complete.
+ * json.h: writes one JSON value, part by part, into memory; it is printed only when it is
+ * complete.
  *
- * Keys are NULL inside arrays. Numbers that JSON cannot hold become null; bytes that are no UTF-8 become
- * U+FFFD.
+ * Keys are NULL inside arrays. Numbers that JSON cannot hold become null; bytes that are
+ * no UTF-8 become U+FFFD.
  */
 #ifndef MTS_KIT_JSON_H
 #define MTS_KIT_JSON_H
@@ -23,7 +24,8 @@ typedef struct cli_json {
 bool cli_json_begin(cli_json *json);
 /* Prints the text to standard output; false if memory was short. Frees everything. */
 bool cli_json_finish(cli_json *json);
-/* Writes what is there so far, which is complete by now, to a file; CLI_ERROR bytes of `error`. */
+/* Writes what is there so far, which is complete by now, to a file; CLI_ERROR bytes of
+   `error`. */
 bool cli_json_write(cli_json *json, const char *path, char *error);
 /* Throws the text away. A zeroed struct is fine. */
 void cli_json_release(cli_json *json);

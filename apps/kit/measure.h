@@ -1,6 +1,6 @@
 /*
- * measure.h: the latency of a session, from handing over the frame to reading the outputs, on the caller's
- * clock.
+ * measure.h: the latency of a session, from handing over the frame to reading the
+ * outputs, on the caller's clock.
  */
 #ifndef MTS_KIT_MEASURE_H
 #define MTS_KIT_MEASURE_H
@@ -25,8 +25,8 @@ double cli_cpu_ms(void);
 cli_latency cli_latency_of(double *times, uint32_t runs);
 /* Warm-ups first, then `runs` measured runs. frame may be NULL. */
 mts_status cli_measure(mts_session *session, const mts_frame *frame, uint32_t runs, cli_latency *out);
-/* Adds "latency_ms", "precision", "bytes", "launches", "groups", "kernels", "mul_adds" to an object. latency
- * may be NULL.
+/* Adds "latency_ms", "precision", "bytes", "launches", "groups", "kernels", "mul_adds" to
+ * an object. latency may be NULL.
  */
 void cli_measure_json(cli_json *json, const cli_latency *latency, const mts_session_stats *stats);
 /* "1.2 MB" */

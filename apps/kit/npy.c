@@ -1,5 +1,6 @@
 /*
- * npy.c: NumPy's array files, for inputs that are no pictures and for outputs that other programs compare.
+ * npy.c: NumPy's array files, for inputs that are no pictures and for outputs that other
+ * programs compare.
  */
 #include <stdint.h>
 #include <stdio.h>

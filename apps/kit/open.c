@@ -101,7 +101,8 @@ int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *op
     mts_runtime_options runtime;
     mts_runtime_options_default(&runtime);
     (void)cli_precision_find(options->precision, &app->precision);
-    /* PoCL's workers often wake up on one core, which doubles times at random; pinned ones stay apart */
+    /* PoCL's workers often wake up on one core, which doubles times at random; pinned
+       ones stay apart */
     (void)setenv("POCL_AFFINITY", "1", 0);
     const int resolved = device_resolve(name, options->device, &device, &runtime.device);
     if (resolved >= 0) {

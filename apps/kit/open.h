@@ -1,5 +1,6 @@
 /*
- * open.h: a device and a bundle ready for a subcommand, with one place for the sentence of a failure.
+ * open.h: a device and a bundle ready for a subcommand, with one place for the sentence
+ * of a failure.
  */
 #ifndef MTS_KIT_OPEN_H
 #define MTS_KIT_OPEN_H
@@ -42,7 +43,8 @@ typedef struct cli_open_options {
     void (*done)(void *context, mts_ticket ticket, mts_status status);
 } cli_open_options;
 
-/* Rows of an option table for the device and the session, and for what else cli_open_options holds. */
+/* Rows of an option table for the device and the session, and for what else
+   cli_open_options holds. */
 #define CLI_OPEN_SESSION(o)                                                                                   \
     {"device", 0, CLI_KIND_TEXT, &(o).device, "N|ID", "device, see 'mts devices' (default: auto)", 0, 0},     \
         {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "compact (default), sequential, netfuse or dense", \
@@ -72,12 +74,13 @@ typedef struct cli_open_options {
             "tasks with higher numbers run first (default: 0)", 0, 0                                         \
     }
 
-/* Names of the strategy and the precision. -1 to go on, else the exit status, with the message printed. */
+/* Names of the strategy and the precision. -1 to go on, else the exit status, with the
+   message printed. */
 int cli_open_check(const char *name, const cli_open_options *options, mts_strategy *strategy);
 /*
- * cli_open_runtime is the first half of cli_open_bundle, for programs that open their bundles themselves. All
- * return -1 to go on, else the exit status, with the message printed. `name` is the subcommand's. What is
- * open is closed by cli_close in any case.
+ * cli_open_runtime is the first half of cli_open_bundle, for programs that open their
+ * bundles themselves. All return -1 to go on, else the exit status, with the message
+ * printed. `name` is the subcommand's. What is open is closed by cli_close in any case.
  */
 int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *options);
 int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *options, const char *path);

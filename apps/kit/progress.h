@@ -1,6 +1,6 @@
 /*
- * progress.h: a progress bar on standard error, only where that is a terminal, so that results can go to a
- * file or a pipe while a person sees what takes so long.
+ * progress.h: a progress bar on standard error, only where that is a terminal, so that
+ * results can go to a file or a pipe while a person sees what takes so long.
  */
 #ifndef MTS_KIT_PROGRESS_H
 #define MTS_KIT_PROGRESS_H

@@ -1,6 +1,6 @@
 /*
- * stroke.c: what is drawn by the distance of each pixel to a line: a pixel is covered by as much as the line
- * is nearer than its half width.
+ * stroke.c: what is drawn by the distance of each pixel to a line: a pixel is covered by
+ * as much as the line is nearer than its half width.
  */
 #include "stroke.h"
 

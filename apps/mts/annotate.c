@@ -1,6 +1,6 @@
 /*
- * annotate.c: the answers of mts run, drawn onto the picture: masks first, then boxes and landmarks, then a panel
- * with a line for each other task.
+ * annotate.c: the answers of mts run, drawn onto the picture: masks first, then boxes and
+ * landmarks, then a panel with a line for each other task.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 /*
- * bench.h: what mts bench finds out, between the file that reads the arguments (command_bench.c), the one
- * that runs (bench_run.c) and those that print (bench_print.c, bench_plot.c).
+ * bench.h: what mts bench finds out, between the file that reads the arguments
+ * (command_bench.c), the one that runs (bench_run.c) and those that print (bench_print.c,
+ * bench_plot.c).
  */
 #ifndef MTS_APPS_BENCH_H
 #define MTS_APPS_BENCH_H
@@ -81,20 +82,24 @@ typedef struct cli_bench {
 } cli_bench;
 
 /*
- * Runs all contestants on the first `tasks` tasks and appends their results: outputs are compared, then the
- * contestants take turns run by run. Returns -1 to go on, else the exit status.
+ * Runs all contestants on the first `tasks` tasks and appends their results: outputs are
+ * compared, then the contestants take turns run by run. Returns -1 to go on, else the
+ * exit status.
  */
 int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks);
 void cli_bench_release(cli_bench *bench);
-/* Mean number of running programs during the last minute; negative if the system does not say. */
+/* Mean number of running programs during the last minute; negative if the system does not
+   say. */
 double cli_bench_load(void);
 
 void cli_bench_print_text(const cli_bench *bench);
 /* The member "load" of a JSON report. */
 void cli_bench_load_json(cli_json *json, const cli_bench *bench);
-/* The end of a JSON report: prints it, writes it to a file (path may be NULL), or both, and frees it. */
+/* The end of a JSON report: prints it, writes it to a file (path may be NULL), or both,
+   and frees it. */
 int cli_bench_json_end(cli_json *json, bool print, const char *path);
-/* Prints to standard output, writes a file (path may be NULL), or both. Returns an exit status. */
+/* Prints to standard output, writes a file (path may be NULL), or both. Returns an exit
+   status. */
 int cli_bench_print_json(const cli_bench *bench, bool print, const char *path);
 /* Bars of latency and bytes as SVG. Returns an exit status. */
 int cli_bench_plot(const cli_bench *bench, const char *path);

@@ -1,9 +1,10 @@
 /*
- * bench_compare.c: whether the strategies of mts bench give the same outputs, and what float16 makes of them.
+ * bench_compare.c: whether the strategies of mts bench give the same outputs, and what
+ * float16 makes of them.
  *
- * Results in float32 are held against the first of them and must agree. One in float16 is held against
- * float32 of the same strategy, on a session of its own where the bench has none; what differs is a result,
- * not a failure.
+ * Results in float32 are held against the first of them and must agree. One in float16 is
+ * held against float32 of the same strategy, on a session of its own where the bench has
+ * none; what differs is a result, not a failure.
  */
 #include <math.h>
 
@@ -44,7 +45,8 @@ static void tensor_compare(const mts_tensor *a, const mts_tensor *b, comparison 
     all->count += (double)count;
 }
 
-/* All outputs of a session against another's. With `limit` >= 0 the first that differs by more is a failure.
+/* All outputs of a session against another's. With `limit` >= 0 the first that differs by
+ * more is a failure.
  */
 static int sessions_compare(const cli_bench_run *run, mts_session *want, mts_session *got, double limit,
                             const char *what, const char *than, comparison *all)

@@ -1,8 +1,10 @@
 /*
- * bench_plot.c: the results of mts bench as a picture (SVG): one bar per strategy and number of tasks.
+ * bench_plot.c: the results of mts bench as a picture (SVG): one bar per strategy and
+ * number of tasks.
  *
- * Above: median latency, with a line from the 5th to the 95th percentile. Below: bytes on the device, weights
- * at the bottom, activations and workspace above them in lighter shades.
+ * Above: median latency, with a line from the 5th to the 95th percentile. Below: bytes on
+ * the device, weights at the bottom, activations and workspace above them in lighter
+ * shades.
  */
 #include <math.h>
 #include <stdio.h>

@@ -168,8 +168,8 @@ static int session_make(cli_rated *rated, size_t contestant)
     return status < 0 ? cli_rated_prepare(rated, contestant) : status;
 }
 
-/* Outputs of all sessions beside those of the strategy sequential: after the turns, because it takes memory of
- * its own. */
+/* Outputs of all sessions beside those of the strategy sequential: after the turns,
+ * because it takes memory of its own. */
 static int sessions_compare(cli_rated *rated)
 {
     const cli_contestant like = {

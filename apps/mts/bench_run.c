@@ -1,9 +1,9 @@
 /*
- * bench_run.c: sessions side by side on the same random inputs: compared first (bench_compare.c), then timed
- * in turns.
+ * bench_run.c: sessions side by side on the same random inputs: compared first
+ * (bench_compare.c), then timed in turns.
  *
- * Inputs lie in arrays of this program when the clock starts, as those of any other runtime do (bench.h has
- * the other ways); outputs are in host memory when it stops.
+ * Inputs lie in arrays of this program when the clock starts, as those of any other
+ * runtime do (bench.h has the other ways); outputs are in host memory when it stops.
  */
 #include "bench_run.h"
 
@@ -87,7 +87,8 @@ static int latencies_find(cli_bench_run *s)
     return -1;
 }
 
-/* The launches of one run together, on the device's clock; UNSUPPORTED: it does not measure. */
+/* The launches of one run together, on the device's clock; UNSUPPORTED: it does not
+   measure. */
 static mts_status launches_time(const cli_bench_run *s, size_t index, mts_launch_profile *launches,
                                 double *ms)
 {
@@ -101,7 +102,8 @@ static mts_status launches_time(const cli_bench_run *s, size_t index, mts_launch
     return status;
 }
 
-/* Median of such sums: a run takes that, the gaps between launches, and the caller's part. */
+/* Median of such sums: a run takes that, the gaps between launches, and the caller's
+   part. */
 static int devices_time(cli_bench_run *s)
 {
     double sums[CLI_BENCH_CONTESTANTS][PROFILE_RUNS];

@@ -1,6 +1,6 @@
 /*
- * bench_run.h: the sessions of one number of tasks, between the files that make them (bench_session.c),
- * compare their outputs (bench_compare.c) and time them (bench_run.c).
+ * bench_run.h: the sessions of one number of tasks, between the files that make them
+ * (bench_session.c), compare their outputs (bench_compare.c) and time them (bench_run.c).
  */
 #ifndef MTS_APPS_BENCH_RUN_H
 #define MTS_APPS_BENCH_RUN_H
@@ -23,11 +23,11 @@ mts_status cli_bench_once(const cli_bench_run *run, mts_session *session, double
 /* The next three return -1 to go on, else the exit status. */
 /* A session with its inputs set, after one run. */
 int cli_bench_session(cli_bench_run *run, const cli_contestant *contestant, mts_session **out);
-/* Fills the differences of a contestant's result; all sessions have run. A failure if float32 is not the
- * same. */
+/* Fills the differences of a contestant's result; all sessions have run. A failure if
+ * float32 is not the same. */
 int cli_bench_compare(cli_bench_run *run, size_t index);
-/* All outputs of a session beside another's, which both have run. A failure if they differ and `half` is not
- * set. */
+/* All outputs of a session beside another's, which both have run. A failure if they
+ * differ and `half` is not set. */
 int cli_bench_same(const cli_bench_run *run, mts_session *want, mts_session *got, bool half, const char *what,
                    const char *than, double *difference);
 

@@ -1,5 +1,6 @@
 /*
- * bench_session.c: a session of mts bench: made as a contestant asks for it, and run once.
+ * bench_session.c: a session of mts bench: made as a contestant asks for it, and run
+ * once.
  */
 #include <stdlib.h>
 

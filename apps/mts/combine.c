@@ -100,7 +100,8 @@ void cli_sets_release(cli_sets *sets)
     *sets = (cli_sets){0};
 }
 
-/* Puts a vote into the sorted list; equal scores keep their order. Returns the new length. */
+/* Puts a vote into the sorted list; equal scores keep their order. Returns the new
+   length. */
 static size_t vote_insert(cli_vote *votes, size_t count, size_t most, const cli_vote *vote)
 {
     size_t place = count;

@@ -1,6 +1,6 @@
 /*
- * combine.h: the answer of a classifier that was split: tasks NAME.1ofK to NAME.KofK that know some classes
- * each and whose last label is "none of these" (mts split).
+ * combine.h: the answer of a classifier that was split: tasks NAME.1ofK to NAME.KofK that
+ * know some classes each and whose last label is "none of these" (mts split).
  */
 #ifndef MTS_APPS_COMBINE_H
 #define MTS_APPS_COMBINE_H
@@ -31,12 +31,13 @@ typedef struct cli_vote {
 bool cli_sets_find(const mts_task_desc *tasks, uint32_t count, cli_sets *out);
 void cli_sets_release(cli_sets *sets);
 /*
- * The `most` most probable classes of all subnets, best first, from the first outputs of tasks[members[..]],
- * outputs[count] in the order of the members; returns how many.
+ * The `most` most probable classes of all subnets, best first, from the first outputs of
+ * tasks[members[..]], outputs[count] in the order of the members; returns how many.
  */
 size_t cli_set_votes(const cli_set *set, const mts_task_desc *tasks, const mts_tensor *outputs, size_t most,
                      cli_vote *votes);
-/* Whether a vote is right for class `number` of a data set; false too where no subnet knows the class. */
+/* Whether a vote is right for class `number` of a data set; false too where no subnet
+   knows the class. */
 bool cli_set_right(const cli_set *set, const mts_task_desc *tasks, const cli_vote *vote, uint32_t number);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * command_bench.c: mts bench: latency and memory of strategies on growing numbers of tasks.
+ * command_bench.c: mts bench: latency and memory of strategies on growing numbers of
+ * tasks.
  */
 #include <math.h>
 #include <stdio.h>
@@ -245,7 +246,8 @@ static int steps_check(const cli_open *app, cli_bench *bench)
     return -1;
 }
 
-/* The larger of what was found before and now: a busy machine can only look slower than it is. */
+/* The larger of what was found before and now: a busy machine can only look slower than
+   it is. */
 static int ceilings_find(cli_open *app, cli_bench *bench)
 {
     mts_ceilings now = {.size = sizeof now};

@@ -1,8 +1,8 @@
 /*
  * command_compile.c: mts compile.
  *
- * Tasks come from task lists (--config) or one by one (--task NAME=FILE, with further options that name the
- * task).
+ * Tasks come from task lists (--config) or one by one (--task NAME=FILE, with further
+ * options that name the task).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,8 @@ static void task_release(task_input *input)
     cli_list_release(&input->labels);
 }
 
-/* Whether "KEY=VALUE" is for the task: KEY is its name, or "NAME:INPUT" (then *input is INPUT). NULL: not. */
+/* Whether "KEY=VALUE" is for the task: KEY is its name, or "NAME:INPUT" (then *input is
+   INPUT). NULL: not. */
 static const char *value_for(const char *text, const char *name, char *key, const char **input)
 {
     const char *value = cli_split_pair(text, key, NAME_MOST);

@@ -1,5 +1,6 @@
 /*
- * command_eval.c: mts eval: accuracy per task on labelled pictures, and how it differs in a second bundle.
+ * command_eval.c: mts eval: accuracy per task on labelled pictures, and how it differs in
+ * a second bundle.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,8 @@
 #include "kit/open.h"
 #include "schedule_plot.h"
 
-/* Rates that launches are predicted with where the device cannot be measured: only proportions count then. */
+/* Rates that launches are predicted with where the device cannot be measured: only
+   proportions count then. */
 #define GUESSED_GFLOPS 100.0
 #define GUESSED_GBPS 20.0
 

@@ -1,8 +1,10 @@
 /*
- * command_kernels.c: mts kernels: makes the kernels of an app for NVIDIA devices that have no compiler.
+ * command_kernels.c: mts kernels: makes the kernels of an app for NVIDIA devices that
+ * have no compiler.
  *
- * For each compute capability it opens a device that is not here, makes a session there, and hands it a
- * frame: the runtime then has compiled everything, into the folder. Not responsible for what a session needs.
+ * For each compute capability it opens a device that is not here, makes a session there,
+ * and hands it a frame: the runtime then has compiled everything, into the folder. Not
+ * responsible for what a session needs.
  */
 #include <dirent.h>
 #include <errno.h>

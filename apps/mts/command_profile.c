@@ -93,8 +93,8 @@ static int measure(cli_open *app, const arguments *args, const cli_inputs *input
     return -1;
 }
 
-/* Random inputs in this program's memory, as mts bench has them; they outlive the session, which reads
- * them. */
+/* Random inputs in this program's memory, as mts bench has them; they outlive the
+ * session, which reads them. */
 typedef struct filling {
     const char **names;
     cli_inputs inputs;

@@ -1,5 +1,6 @@
 /*
- * command_run.c: mts run: a picture or raw tensors in, every task's answers out, with times if asked for.
+ * command_run.c: mts run: a picture or raw tensors in, every task's answers out, with
+ * times if asked for.
  */
 #include <errno.h>
 #include <limits.h>
@@ -114,8 +115,9 @@ static double largest_difference(const double *a, const double *b, size_t count)
 }
 
 /*
- * Gives every task its inputs. Where a --raw was given, tasks have inputs of their own: a file for one
- * of them would otherwise replace what all of them see. The picture then goes to each of the others.
+ * Gives every task its inputs. Where a --raw was given, tasks have inputs of their own: a
+ * file for one of them would otherwise replace what all of them see. The picture then
+ * goes to each of the others.
  */
 static int inputs_set(cli_open *app, const cli_raw_inputs *raws, const mts_frame *picture)
 {

@@ -94,7 +94,8 @@ static bool is_picture(const char *name)
     return false;
 }
 
-/* Appends folder/name; names grows by doubling, so that its capacity is a power of two. */
+/* Appends folder/name; names grows by doubling, so that its capacity is a power of
+   two. */
 static bool name_add(cli_dataset *set, const char *name)
 {
     const size_t size = strlen(set->path) + strlen(name) + 2;
@@ -316,7 +317,8 @@ static bool dims_equal(const int64_t *a, const int64_t *b, uint32_t rank)
     return memcmp(a, b, rank * sizeof *a) == 0;
 }
 
-/* How an image of the array becomes an input: as it is, [H,W,C] to [C,H,W], or the other way round. */
+/* How an image of the array becomes an input: as it is, [H,W,C] to [C,H,W], or the other
+   way round. */
 static order order_find(const cli_dataset *set, const mts_port_desc *port)
 {
     uint32_t rank = 0;

@@ -1,6 +1,6 @@
 /*
- * decode.c: which decoder of libmtskit reads which outputs of a task. Every shape is compared with what the
- * decoder reads before a number is read.
+ * decode.c: which decoder of libmtskit reads which outputs of a task. Every shape is
+ * compared with what the decoder reads before a number is read.
  */
 #include "decode.h"
 

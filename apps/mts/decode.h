@@ -54,8 +54,8 @@ typedef struct cli_decode_options {
             "boxes with a smaller score are none (default: that of the kind)", 0, 1                          \
     }
 
-/* The kinds for the session's tasks, [cli_task_count], in their order; free it with cli_decoded_release. -1 to go
-   on, else the exit status, with the message printed. */
+/* The kinds for the session's tasks, [cli_task_count], in their order; free it with
+   cli_decoded_release. -1 to go on, else the exit status, with the message printed. */
 int cli_decode_plan(const cli_open *app, const cli_decode_options *options, cli_decoded **out);
 /* After a run on this frame. Likewise. */
 int cli_decode_run(cli_open *app, const cli_decode_options *options, const mts_frame *frame,

@@ -13,7 +13,8 @@ static uint32_t random_next(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-/* Ordinary numbers: neither zero nor denormal values, which processors treat differently. */
+/* Ordinary numbers: neither zero nor denormal values, which processors treat
+   differently. */
 static void element_fill(mts_tensor *tensor, size_t i, uint64_t *state)
 {
     const uint32_t bits = random_next(state);

@@ -15,8 +15,9 @@ typedef struct cli_inputs {
 } cli_inputs;
 
 /*
- * Ordinary numbers: neither zeros nor denormal values, which processors treat differently. On a common frame
- * all inputs of one position and shape get the same ones. False: no memory; release in any case.
+ * Ordinary numbers: neither zeros nor denormal values, which processors treat
+ * differently. On a common frame all inputs of one position and shape get the same ones.
+ * False: no memory; release in any case.
  */
 bool cli_inputs_make(cli_inputs *inputs, const mts_bundle *bundle, const char *const *names, uint32_t tasks,
                      bool common);

@@ -1,5 +1,6 @@
 /*
- * main.c: the mts program: finds the subcommand and makes sure that what it printed has arrived.
+ * main.c: the mts program: finds the subcommand and makes sure that what it printed has
+ * arrived.
  */
 #include <stdio.h>
 #include <string.h>

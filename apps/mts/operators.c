@@ -1,5 +1,6 @@
 /*
- * operators.c: the list of operators that models may have, as the page docs/OPERATORS.md or as JSON.
+ * operators.c: the list of operators that models may have, as the page docs/OPERATORS.md
+ * or as JSON.
  */
 #include "operators.h"
 

@@ -1,5 +1,6 @@
 /*
- * picture.h: the picture of mts run: a photo or raw pixels, and which part of it the networks see, how.
+ * picture.h: the picture of mts run: a photo or raw pixels, and which part of it the
+ * networks see, how.
  */
 #ifndef MTS_APPS_PICTURE_H
 #define MTS_APPS_PICTURE_H
@@ -51,7 +52,8 @@ typedef struct cli_picture {
             "bilinear (default), or area: the mean of all pixels that become one", 0, 0                      \
     }
 
-/* Reads what can be read without the file into the frame. -1 to go on, else the exit status. */
+/* Reads what can be read without the file into the frame. -1 to go on, else the exit
+   status. */
 int cli_picture_check(const cli_picture_options *options, mts_frame *frame);
 /* Reads the file, into a picture whose frame cli_picture_check has filled. Likewise. */
 int cli_picture_read(const cli_picture_options *options, cli_picture *picture);

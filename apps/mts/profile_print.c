@@ -21,7 +21,8 @@ static double share(double part, double whole)
     return whole > 0.0 ? part / whole : 0.0;
 }
 
-/* The columns that rows of launches and of kinds have in common; what does not apply stays empty. */
+/* The columns that rows of launches and of kinds have in common; what does not apply
+   stays empty. */
 static void columns_print(const cli_profile *profile, double ms, uint64_t mul_adds, uint64_t bytes)
 {
     char gflops[16] = "", peak[16] = "", gbps[16] = "";

@@ -1,6 +1,6 @@
 /*
- * profile_report.h: what mts profile finds out, between the file that measures (command_profile.c) and those that
- * print (profile_print.c) and draw (profile_trace.c).
+ * profile_report.h: what mts profile finds out, between the file that measures
+ * (command_profile.c) and those that print (profile_print.c) and draw (profile_trace.c).
  */
 #ifndef MTS_APPS_PROFILE_REPORT_H
 #define MTS_APPS_PROFILE_REPORT_H
@@ -36,10 +36,11 @@ typedef struct cli_profile {
 void cli_profile_print_text(const cli_profile *profile);
 /* Returns an exit status. */
 int cli_profile_print_json(const cli_profile *profile);
-/* A file of trace events that chrome://tracing and ui.perfetto.dev open. Returns -1 to go on, else an exit
- * status. */
+/* A file of trace events that chrome://tracing and ui.perfetto.dev open. Returns -1 to go
+ * on, else an exit status. */
 int cli_profile_trace(const cli_profile *profile, const cli_open *app, const char *path);
-/* 1e9 operations, and 1e9 bytes, a second; 0 where nothing was computed or no time measured. */
+/* 1e9 operations, and 1e9 bytes, a second; 0 where nothing was computed or no time
+   measured. */
 double cli_profile_gflops(uint64_t mul_adds, double ms);
 double cli_profile_gbps(uint64_t bytes, double ms);
 

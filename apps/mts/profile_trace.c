@@ -1,6 +1,7 @@
 /*
- * profile_trace.c: a profile as trace events: one complete event per launch, so that gaps can be seen. Each task group
- * is a thread of the trace, and a counter shows how full launches make the device.
+ * profile_trace.c: a profile as trace events: one complete event per launch, so that gaps
+ * can be seen. Each task group is a thread of the trace, and a counter shows how full
+ * launches make the device.
  */
 
 #include "command.h"

@@ -10,7 +10,8 @@
 #include "kit/args.h"
 #include "kit/files.h"
 
-/* Index of a task's input by name or number, the first one if neither is given; UINT32_MAX if there is none. */
+/* Index of a task's input by name or number, the first one if neither is given;
+   UINT32_MAX if there is none. */
 static uint32_t index_find(const cli_open *app, const char *task, const char *input)
 {
     mts_port_desc port = {.size = sizeof port};

@@ -1,5 +1,6 @@
 /*
- * raw_inputs.h: the inputs of mts run that are arrays in files: --raw TASK=FILE.npy or TASK:INPUT=FILE.npy.
+ * raw_inputs.h: the inputs of mts run that are arrays in files: --raw TASK=FILE.npy or
+ * TASK:INPUT=FILE.npy.
  */
 #ifndef MTS_APPS_RAW_INPUTS_H
 #define MTS_APPS_RAW_INPUTS_H
@@ -17,8 +18,8 @@ typedef struct cli_raw_inputs {
     size_t count;
 } cli_raw_inputs;
 
-/* Finds the tasks and inputs of the open bundle that the arguments name. An input that is given twice is a
- * mistake. -1 to go on, else the exit status; release in any case. */
+/* Finds the tasks and inputs of the open bundle that the arguments name. An input that is
+ * given twice is a mistake. -1 to go on, else the exit status; release in any case. */
 int cli_raw_inputs_find(const cli_open *app, const cli_list *arguments, cli_raw_inputs *out);
 /* Whether a file gives this input of the task. */
 bool cli_raw_inputs_give(const cli_raw_inputs *inputs, const char *task, uint32_t index);

@@ -1,6 +1,6 @@
 /*
- * run.h: what mts run finds out, between the file that runs (command_run.c) and those that print
- * (run_print.c) and draw (annotate.c).
+ * run.h: what mts run finds out, between the file that runs (command_run.c) and those
+ * that print (run_print.c) and draw (annotate.c).
  */
 #ifndef MTS_APPS_RUN_H
 #define MTS_APPS_RUN_H

@@ -1,5 +1,6 @@
 /*
- * run_print.c: the answers of mts run as a table and as JSON. Drawn they are by annotate.c.
+ * run_print.c: the answers of mts run as a table and as JSON. Drawn they are by
+ * annotate.c.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /*
  * schedule_plot.c: see schedule_plot.h.
  *
- * A launch is a bar from its start to its end, in the first row that is free then. Its colour is that of its task group,
- * its filled part the occupancy. A browser shows a bar's numbers where the mouse is.
+ * A launch is a bar from its start to its end, in the first row that is free then. Its
+ * colour is that of its task group, its filled part the occupancy. A browser shows a
+ * bar's numbers where the mouse is.
  */
 #include "schedule_plot.h"
 

@@ -1,5 +1,6 @@
 /*
- * summary.c: a bundle's summary as JSON. Not responsible for the sentence that a command prints for people.
+ * summary.c: a bundle's summary as JSON. Not responsible for the sentence that a command
+ * prints for people.
  */
 #include "summary.h"
 

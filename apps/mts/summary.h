@@ -7,7 +7,8 @@
 #include "kit/json.h"
 #include "mts/mtsc.h"
 
-/* Members tasks, families, nodes, blocks, weights_bytes and weights_bytes_unshared of the open object. */
+/* Members tasks, families, nodes, blocks, weights_bytes and weights_bytes_unshared of the
+   open object. */
 void cli_json_summary(cli_json *json, const mtsc_summary *summary);
 
 #endif

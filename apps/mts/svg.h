@@ -1,5 +1,6 @@
 /*
- * svg.h: pictures (SVG) of mts bench, mts inspect and mts profile: their frame, texts and axes.
+ * svg.h: pictures (SVG) of mts bench, mts inspect and mts profile: their frame, texts and
+ * axes.
  */
 #ifndef MTS_APPS_SVG_H
 #define MTS_APPS_SVG_H
@@ -16,7 +17,8 @@ typedef struct cli_svg {
 
 /* False: no memory. */
 bool cli_svg_begin(cli_svg *svg, double width, double height);
-/* Writes the file and frees everything. Returns CLI_EXIT_OK, or the exit status with the message printed. */
+/* Writes the file and frees everything. Returns CLI_EXIT_OK, or the exit status with the
+   message printed. */
 int cli_svg_finish(cli_svg *svg, const char *command, const char *path);
 
 /* The characters of a text, none of which SVG could take for its own. */

@@ -1,6 +1,6 @@
 /*
- * classify.c: one picture, one answer of every task of a bundle. A sample of the run-time API; the run-time
- * is all it needs, so that it also runs where there is no compiler.
+ * classify.c: one picture, one answer of every task of a bundle. A sample of the run-time
+ * API; the run-time is all it needs, so that it also runs where there is no compiler.
  *
  *     classify app.mtsb photo.ppm [device]
  */

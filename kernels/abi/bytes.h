@@ -38,9 +38,10 @@ typedef struct mts_bytes_rows {
 } mts_bytes_rows;
 
 /*
- * Where an epilogue that ends with QUANT8 stores its codes: pixel 0 of word 0 at `out`, words `pitch` apart. Its rows
- * are consecutive channels, and index[0] is a multiple of 4. The tile with pixel 0 writes `before` codes of 0 before a
- * plane, the last tile `after` of them behind its pixels.
+ * Where an epilogue that ends with QUANT8 stores its codes: pixel 0 of word 0 at `out`,
+ * words `pitch` apart. Its rows are consecutive channels, and index[0] is a multiple of
+ * 4. The tile with pixel 0 writes `before` codes of 0 before a plane, the last tile
+ * `after` of them behind its pixels.
  */
 typedef struct mts_codes_params {
     mts_u32 out, pitch;
@@ -48,12 +49,13 @@ typedef struct mts_codes_params {
 } mts_codes_params;
 
 /*
- * Floats whose values have 8 bits -> planes of codes, with the border and the phases of mts_space_to_depth_params.
- * Channels that the last word has and the tensor has not are 0.
- * With `coded` the source is planes of codes of the same grid itself: src, src_pitch and src_row are those of words.
- * Channel c of image i lies at src + (i * channels + c) * src_pitch; word plane (i, w, phase) at out + ((i * words + w)
- * * phases + phase) * pitch, words = MTS_CODE_WORDS(channels). Grid: (n, images * words, members): a work-item
- * owns rows of one word in all phases.
+ * Floats whose values have 8 bits -> planes of codes, with the border and the phases of
+ * mts_space_to_depth_params. Channels that the last word has and the tensor has not are
+ * 0. With `coded` the source is planes of codes of the same grid itself: src, src_pitch
+ * and src_row are those of words. Channel c of image i lies at src + (i * channels + c) *
+ * src_pitch; word plane (i, w, phase) at out + ((i * words + w)
+ * * phases + phase) * pitch, words = MTS_CODE_WORDS(channels). Grid: (n, images * words,
+ *   members): a work-item owns rows of one word in all phases.
  */
 typedef struct mts_pack_params {
     mts_u32 out, pitch, rows, row;
@@ -68,8 +70,9 @@ typedef struct mts_pack_params {
 } mts_pack_params;
 
 /*
- * Planes of codes that an operator writes: word plane (i, w) at out + (i * words + w) * pitch, `rows` rows of `row` words,
- * pixel 0 of the image `top` rows and `left` words inside. Everything around the image is the code of 0 (-least).
+ * Planes of codes that an operator writes: word plane (i, w) at out + (i * words + w) *
+ * pitch, `rows` rows of `row` words, pixel 0 of the image `top` rows and `left` words
+ * inside. Everything around the image is the code of 0 (-least).
  */
 typedef struct mts_codes_dest {
     mts_u32 out, pitch, rows, row;
@@ -79,17 +82,19 @@ typedef struct mts_codes_dest {
     mts_f32 least;
 } mts_codes_dest;
 
-/* Planes of codes that an operator reads: pixel 0 of word plane (i, w) at src + (i * words + w) * pitch. Code c is the
- * number factor * (c + least); words of the result that the operand has not are 0. */
+/* Planes of codes that an operator reads: pixel 0 of word plane (i, w) at src + (i *
+ * words + w) * pitch. Code c is the number factor * (c + least); words of the result that
+ * the operand has not are 0. */
 typedef struct mts_codes_source {
     mts_u32 src, pitch, row, words;
     mts_f32 factor, least;
 } mts_codes_source;
 
 /*
- * map_bytes: element by element, of the numbers that codes stand for: kind NONE: in[0] alone; else MTS_BIN_ADD, MUL, MAX
- * or MIN of both. scale, bias: pool offsets of f32[channels] as in SCALE, or NONE. floats: where the numbers are
- * stored besides, or its base NONE. Grid: (n, images * words, members): a work-item owns rows of one word.
+ * map_bytes: element by element, of the numbers that codes stand for: kind NONE: in[0]
+ * alone; else MTS_BIN_ADD, MUL, MAX or MIN of both. scale, bias: pool offsets of
+ * f32[channels] as in SCALE, or NONE. floats: where the numbers are stored besides, or
+ * its base NONE. Grid: (n, images * words, members): a work-item owns rows of one word.
  */
 #define MTS_MAP_ALONE 0xffffffffu
 typedef struct mts_map_params {
@@ -101,8 +106,8 @@ typedef struct mts_map_params {
     mts_dest_params floats;
 } mts_map_params;
 
-/* pool_bytes: the largest code of each window, of source and result of one grid. Windows have a pixel of the image. Grid:
- * as map_bytes. */
+/* pool_bytes: the largest code of each window, of source and result of one grid. Windows
+ * have a pixel of the image. Grid: as map_bytes. */
 typedef struct mts_pool_codes_params {
     mts_codes_dest dest;
     mts_codes_source in;
@@ -111,9 +116,9 @@ typedef struct mts_pool_codes_params {
     mts_i32 pad[2]; /* above and on the left */
 } mts_pool_codes_params;
 
-/* mean_bytes: the numbers that the codes of each plane stand for, in the mean, as floats: dims
- * of dest are [1,1,images,channels,1,1]. Words between the rows of an image hold codes of 0.
- * Up to 65,536 pixels, whose sums a float holds. Grid: that of dest.h. */
+/* mean_bytes: the numbers that the codes of each plane stand for, in the mean, as floats:
+ * dims of dest are [1,1,images,channels,1,1]. Words between the rows of an image hold
+ * codes of 0. Up to 65,536 pixels, whose sums a float holds. Grid: that of dest.h. */
 #define MTS_MEAN_PIXELS_MOST 65536u
 typedef struct mts_mean_params {
     mts_dest_params dest;

@@ -1,14 +1,17 @@
 /*
- * functions.h: what each element function (MTS_FN_) and each kind of the binary operator (MTS_BIN_) computes.
+ * functions.h: what each element function (MTS_FN_) and each kind of the binary operator
+ * (MTS_BIN_) computes.
  *
- * A formula stands here once, for kernels, the reference backend, the importer and the calibration net. It is
- * written in the vector words of kernels/prelude.h; scalar.h defines the same words in C for a single number.
- * Like kinds.h this file holds nothing but #define lines. Not responsible for MTS_FN_PRELU, whose slope is a
- * vector, nor for derivatives (sdk/compress/net/activation.c).
+ * A formula stands here once, for kernels, the reference backend, the importer and the
+ * calibration net. It is written in the vector words of kernels/prelude.h; scalar.h
+ * defines the same words in C for a single number. Like kinds.h this file holds nothing
+ * but #define lines. Not responsible for MTS_FN_PRELU, whose slope is a vector, nor for
+ * derivatives (sdk/compress/net/activation.c).
  *
- * Kernels that end with an element function choose among MTS_FUNCTIONS_FUSED at run time. A program that
- * applies one of MTS_FUNCTIONS_ALONE is built for just that one (-DFN in kernels/dest.h), so that these cost
- * the other programs neither registers nor time. Kinds of the binary operator are divided likewise (-DKIND).
+ * Kernels that end with an element function choose among MTS_FUNCTIONS_FUSED at run time.
+ * A program that applies one of MTS_FUNCTIONS_ALONE is built for just that one (-DFN in
+ * kernels/dest.h), so that these cost the other programs neither registers nor time.
+ * Kinds of the binary operator are divided likewise (-DKIND).
  */
 #ifndef MTS_KERNELS_ABI_FUNCTIONS_H
 #define MTS_KERNELS_ABI_FUNCTIONS_H
@@ -95,8 +98,9 @@
 
 #define MTS_FUNCTIONS(X) MTS_FUNCTIONS_FUSED(X) MTS_FUNCTIONS_ALONE(X)
 
-/* r, a remainder of the sign of the dividend, as one of the sign of y. The product of the two tells whether their signs
- * differ; the factor, 2^100, keeps it from becoming 0 where both are tiny. */
+/* r, a remainder of the sign of the dividend, as one of the sign of y. The product of the
+ * two tells whether their signs differ; the factor, 2^100, keeps it from becoming 0 where
+ * both are tiny. */
 #define mts_vec_mod_far(v) mts_vec_mul(v, mts_vec_of(1267650600228229401496703205376.0))
 #define mts_vec_mod(r, y)                                                                                    \
     mts_vec_add(                                                                                             \

@@ -1,8 +1,9 @@
 /*
- * kinds.h: numbers of element functions and operator modes, the same in graphs, bundles and kernels.
+ * kinds.h: numbers of element functions and operator modes, the same in graphs, bundles
+ * and kernels.
  *
- * Compiled by the host and by every kernel, so it holds nothing but #define lines. The numbers are part of
- * the bundle format: append, never renumber.
+ * Compiled by the host and by every kernel, so it holds nothing but #define lines. The
+ * numbers are part of the bundle format: append, never renumber.
  */
 #ifndef MTS_KERNELS_ABI_KINDS_H
 #define MTS_KERNELS_ABI_KINDS_H
@@ -28,12 +29,14 @@
 #define MTS_FN_LOG 17u
 #define MTS_FN_RECIPROCAL 18u
 #define MTS_FN_NOT_ZERO 19u /* x != 0 ? 1 : 0: a cast to bool and back */
-/* Quantised to 8 or 16 bits and back: a c, where c is x / a rounded to the nearest integer, halves to the even one,
-   then to the nearest of b .. b + 255 (65535). a > 0; b is an integer, and 0 is among the numbers. */
+/* Quantised to 8 or 16 bits and back: a c, where c is x / a rounded to the nearest
+   integer, halves to the even one, then to the nearest of b .. b + 255 (65535). a > 0; b
+   is an integer, and 0 is among the numbers. */
 #define MTS_FN_QUANT8 20u
 #define MTS_FN_QUANT16 21u
-/* From here on UNARY, BINARY and SCALE alone apply a function, in programs built for it (mts_fn_is_alone). GELU and
-   those from LEAKY_BOUND on are none of these: they may end a convolution, as all before this one may. */
+/* From here on UNARY, BINARY and SCALE alone apply a function, in programs built for it
+   (mts_fn_is_alone). GELU and those from LEAKY_BOUND on are none of these: they may end a
+   convolution, as all before this one may. */
 #define MTS_FN_ALONE 22u
 #define MTS_FN_ERF 22u
 #define MTS_FN_GELU 23u      /* x (1 + erf(x / sqrt(2))) / 2 */
@@ -91,7 +94,8 @@
 #define MTS_REDUCE_MAX 2u
 #define MTS_REDUCE_MIN 3u
 #define MTS_REDUCE_PROD 4u
-/* The position of the largest or smallest element of one dimension: of the first such, or of the last. */
+/* The position of the largest or smallest element of one dimension: of the first such, or
+   of the last. */
 #define MTS_REDUCE_ARG_MAX 5u
 #define MTS_REDUCE_ARG_MIN 6u
 #define MTS_REDUCE_ARG_MAX_LAST 7u
@@ -136,7 +140,8 @@
 #define MTS_RECUR_PLAIN 3u     /* tanh */
 #define MTS_RECUR_COUNT 4u
 
-/* What x is divided by; d is x - mean. The sums run over what is normalised, e is epsilon. */
+/* What x is divided by; d is x - mean. The sums run over what is normalised, e is
+   epsilon. */
 #define MTS_NORM_VARIANCE 0u  /* sqrt(mean of d^2 + e), of d */
 #define MTS_NORM_DEVIATION 1u /* sqrt(mean of d^2) + e, of d */
 #define MTS_NORM_RMS 2u       /* sqrt(mean of x^2 + e) */

@@ -1,10 +1,11 @@
 /*
  * params.h: the kernel parameters, structs that lie in the parameter buffer.
  *
- * Responsible for the memory layout of the parameter buffer: the host (sdk/lower) writes it once when a
- * session is made, the kernels (OpenCL C, CUDA, platform/reference) read it. This file is compiled by all of
- * them, so it holds only 32-bit fields and no include of its own: the includer defines `mts_u32`,
- * `mts_i32` and `mts_f32` (4 bytes each) beforehand. Not responsible for filling or interpreting them.
+ * Responsible for the memory layout of the parameter buffer: the host (sdk/lower) writes
+ * it once when a session is made, the kernels (OpenCL C, CUDA, platform/reference) read
+ * it. This file is compiled by all of them, so it holds only 32-bit fields and no include
+ * of its own: the includer defines `mts_u32`, `mts_i32` and `mts_f32` (4 bytes each)
+ * beforehand. Not responsible for filling or interpreting them.
  *
  * Every kernel has one signature:
  *
@@ -14,24 +15,27 @@
  *        "floats" and f32 of act and pool mean these elements below)
  * act    activations arena; every offset into it is in elements
  * pool   packed weights, scales, biases, masks; every offset into it is in elements
- * params parameter buffer: kernel parameters of all launches of a session; a word index counts its u32 from 0
+ * params parameter buffer: kernel parameters of all launches of a session; a word index
+ * counts its u32 from 0
  * first  word index of the first parameters of this launch
  *
- * A launch of a stitched layer covers many tasks. The convolution kernels find their work in a tile list
- * (get_global_id(0) / tile); all other kernels take member m = get_global_id(2), whose parameters lie
- * at params[first + m * (size of their struct / 4)].
+ * A launch of a stitched layer covers many tasks. The convolution kernels find their work
+ * in a tile list (get_global_id(0) / tile); all other kernels take member m =
+ * get_global_id(2), whose parameters lie at params[first + m * (size of their struct /
+ * 4)].
  *
- * Storage of a tensor ("planar"): dims are left-padded to six, d[4] = rows (H), d[5] = columns (W), the
- * first four name the plane. A plane is `gap` zero floats, then H rows of `row` floats (W values, then
- * row - W zeros), rounded up; planes follow each other at `pitch` floats, `tail` zero floats follow the last
- * one, so that a tap that leaves the image reads a zero:
+ * Storage of a tensor ("planar"): dims are left-padded to six, d[4] = rows (H), d[5] =
+ * columns (W), the first four name the plane. A plane is `gap` zero floats, then H rows
+ * of `row` floats (W values, then row - W zeros), rounded up; planes follow each other at
+ * `pitch` floats, `tail` zero floats follow the last one, so that a tap that leaves the
+ * image reads a zero:
  *
  *     base - gap            base                      base - gap + pitch
  *     | 0 0 .. 0            | v v v v 0 | v v v v 0 | (round up, 0) | 0 0 .. 0 | v v v v 0 ...
  *     |<------ gap -------->|<- row --->|           |               |<- gap of the next plane
  *
- * A kernel that writes a tensor writes its zeros too: arena memory is reused, a border does not stay clear.
- * A dense tensor has gap = tail = 0, row = W, pitch = H * W.
+ * A kernel that writes a tensor writes its zeros too: arena memory is reused, a border
+ * does not stay clear. A dense tensor has gap = tail = 0, row = W, pitch = H * W.
  */
 #ifndef MTS_KERNELS_ABI_PARAMS_H
 #define MTS_KERNELS_ABI_PARAMS_H
@@ -43,17 +47,20 @@
 
 /* ---- the stitched convolution: tiles, jobs, segments, epilogues ------------------------------------- */
 
-/* One work-group's share: `tile` flattened pixels of one job. Sorted by descending work. */
+/* One work-group's share: `tile` flattened pixels of one job. Sorted by descending
+   work. */
 typedef struct mts_tile_params {
     mts_u32 job;   /* word index of a mts_conv_params */
     mts_u32 pixel; /* first flattened output pixel */
 } mts_tile_params;
 
 /*
- * A block of output rows (channels) of one image of one task, or of several tasks that have equal inputs and
- * weights. Flattened pixel p = y * row + x has the same row length in input and output; the accumulator
+ * A block of output rows (channels) of one image of one task, or of several tasks that
+ * have equal inputs and weights. Flattened pixel p = y * row + x has the same row length
+ * in input and output; the accumulator
  * of row r at p is  sum over segments, channels c, taps k of  w[c][k][r] * act[in + c * in_pitch + p +
- * tap[k]]. Rows 0..rows_a-1 take their weights from weight_a, the rows_b after them from weight_b.
+ * tap[k]]. Rows 0..rows_a-1 take their weights from weight_a, the rows_b after them from
+ * weight_b.
  */
 typedef struct mts_conv_params {
     mts_u32 rows_a, rows_b;
@@ -68,7 +75,8 @@ typedef struct mts_conv_params {
     mts_u32 mask; /* pool offset of f32[pixels]: 1 where p lies in the image, 0 in the border; or NONE */
 } mts_conv_params;
 
-/* K segment: `count` input channels from `channel` on; weights lie packed [count][taps][rows]. */
+/* K segment: `count` input channels from `channel` on; weights lie packed
+   [count][taps][rows]. */
 typedef struct mts_segment_params {
     mts_u32 weight_a; /* pool offset */
     mts_u32 weight_b; /* pool offset, or NONE when rows_b is 0 */
@@ -76,7 +84,8 @@ typedef struct mts_segment_params {
     mts_u32 count;
 } mts_segment_params;
 
-/* y = fn(scale[r] * acc[r] + bias[r] + residual); stored at channel index[r] of one task's output. */
+/* y = fn(scale[r] * acc[r] + bias[r] + residual); stored at channel index[r] of one
+   task's output. */
 typedef struct mts_epilogue_params {
     mts_u32 out, out_pitch; /* act offset of pixel 0 of channel 0; floats between channels */
     mts_u32 gap;            /* zero floats to write before each stored channel (by the tile with pixel 0) */
@@ -91,19 +100,19 @@ typedef struct mts_epilogue_params {
 } mts_epilogue_params;
 
 /*
- * conv_block: what one work-group computes: the same rows of up to `parts` stretches of pixels side by side.
- * Part i covers `tile` pixels of a job from `pixel` on, both named by a mts_tile_params. Jobs of a block agree
- * in rows, taps, in_pitch, tile and in the segments' number, channels and counts; they may have equal
- * weights.
+ * conv_block: what one work-group computes: the same rows of up to `parts` stretches of
+ * pixels side by side. Part i covers `tile` pixels of a job from `pixel` on, both named
+ * by a mts_tile_params. Jobs of a block agree in rows, taps, in_pitch, tile and in the
+ * segments' number, channels and counts; they may have equal weights.
  */
 typedef struct mts_block_params {
     mts_u32 parts, part; /* count, word index of mts_tile_params[] */
 } mts_block_params;
 
 /*
- * The stitched convolution of 3 x 3 taps, stride 1, by Winograd's F(2 x 2, 3 x 3): an output tile of 2 x 2
- * pixels takes 16 products a channel and not 36 (A. Lavin, S. Gray: Fast Algorithms for Convolutional Neural
- * Networks, 2016):
+ * The stitched convolution of 3 x 3 taps, stride 1, by Winograd's F(2 x 2, 3 x 3): an
+ * output tile of 2 x 2 pixels takes 16 products a channel and not 36 (A. Lavin, S. Gray:
+ * Fast Algorithms for Convolutional Neural Networks, 2016):
  *
  *     Y = At [ sum over channels of (G g Gt) . (Bt d B) ] A      d: 4 x 4 inputs, g: 3 x 3 weights, Y: 2 x 2
  *     Bt = 1  0 -1  0    G = 1    0    0     At = 1  1  1  0
@@ -111,11 +120,12 @@ typedef struct mts_block_params {
  *          0 -1  1  0       1/2 -1/2  1/2
  *          0  1  0 -1        0    0    1
  *
- * Tile t covers rows 2 (t / columns) and columns 2 (t % columns) of the output and what lies right and below;
- * its d begins at act[in + c * in_pitch + 2 (t / columns) * row + 2 (t % columns)]. Where an output's last
- * input column is column 2 * columns of d, that column and column 0 hold zeros in every row: a kernel may
- * take the one for the other. A group (mts_tile_params, whose `pixel` is a tile) computes `tile` tiles of all
- * the job's rows.
+ * Tile t covers rows 2 (t / columns) and columns 2 (t % columns) of the output and what
+ * lies right and below; its d begins at act[in + c * in_pitch + 2 (t / columns) * row + 2
+ * (t % columns)]. Where an output's last input column is column 2 * columns of d, that
+ * column and column 0 hold zeros in every row: a kernel may take the one for the other. A
+ * group (mts_tile_params, whose `pixel` is a tile) computes `tile` tiles of all the job's
+ * rows.
  */
 typedef struct mts_winograd_params {
     mts_u32 in, in_pitch;  /* act offset of tile 0's d of channel 0; floats between input channels */
@@ -129,15 +139,17 @@ typedef struct mts_winograd_params {
 } mts_winograd_params;
 
 /*
- * Output rows [row, row + rows) of a job (an epilogue's vectors count from the job's first row). weight_a of
- * a segment: G g Gt packed [16][count][rows], row-major 4 x 4; weight_b is not used.
+ * Output rows [row, row + rows) of a job (an epilogue's vectors count from the job's
+ * first row). weight_a of a segment: G g Gt packed [16][count][rows], row-major 4 x 4;
+ * weight_b is not used.
  */
 typedef struct mts_winograd_rows_params {
     mts_u32 row, rows;
     mts_u32 segments, segment; /* count, word index of mts_segment_params[] */
 } mts_winograd_rows_params;
 
-/* Rows of a block at most, and the vectors of scratch that a group of `vectors` vectors of `vec` tiles takes.
+/* Rows of a block at most, and the vectors of scratch that a group of `vectors` vectors
+ * of `vec` tiles takes.
  */
 #define MTS_WINOGRAD_ROWS 16
 #define MTS_WINOGRAD_TILE_ROWS(vectors, vec, columns) (((vectors) * (vec) + (columns)-2) / (columns) + 1)
@@ -149,9 +161,10 @@ typedef struct mts_winograd_rows_params {
      1)
 
 /*
- * Depthwise convolution: member m, channel = get_global_id(1), flattened pixels along get_global_id(0).
- * Output channel c reads input channel c / multiplier; weights pool[weight + c * taps + k].
- * The epilogue's index is read at [c]; scale, bias, slope are f32[channels].
+ * Depthwise convolution: member m, channel = get_global_id(1), flattened pixels along
+ * get_global_id(0). Output channel c reads input channel c / multiplier; weights
+ * pool[weight + c * taps + k]. The epilogue's index is read at [c]; scale, bias, slope
+ * are f32[channels].
  */
 typedef struct mts_depthwise_params {
     mts_u32 channels, multiplier;
@@ -161,13 +174,17 @@ typedef struct mts_depthwise_params {
 } mts_depthwise_params;
 
 /*
- * Depthwise convolution of size x size taps (3 or 5), stride 1 or 2 in both directions, by rows: member m, work-item
- * (i, j) computes rows i * part .. of channels j * each .. . Tap (ky, kx) of output pixel (y, x) is pixel (y * stride + ky
- * * dilation - top, x * stride + kx * dilation - left) of the image of in_h x in_w pixels at act[in + c / multiplier * in_pitch], whose rows are
- * in_row long, or 0 where that has no such pixel. Vectors may read up to 15 floats before a plane and 2 row + 32 beyond its
- * last pixel; what they read there counts for nothing, and at act[zeros] lie MTS_ROW_ZEROS zeros. `row` is that of output,
- * residual and mask, what it has beyond w is set to 0; room: floats from pixel 0 of a plane on that its vectors may write,
- * h * row rounded up. More than one part: row >= 16, part is a multiple of 16. A dilation of more than 1: stride 1, w > 16.
+ * Depthwise convolution of size x size taps (3 or 5), stride 1 or 2 in both directions,
+ * by rows: member m, work-item (i, j) computes rows i * part .. of channels j * each .. .
+ * Tap (ky, kx) of output pixel (y, x) is pixel (y * stride + ky
+ * * dilation - top, x * stride + kx * dilation - left) of the image of in_h x in_w pixels
+ *   at act[in + c / multiplier * in_pitch], whose rows are in_row long, or 0 where that
+ *   has no such pixel. Vectors may read up to 15 floats before a plane and 2 row + 32
+ *   beyond its last pixel; what they read there counts for nothing, and at act[zeros] lie
+ *   MTS_ROW_ZEROS zeros. `row` is that of output, residual and mask, what it has beyond w
+ *   is set to 0; room: floats from pixel 0 of a plane on that its vectors may write, h *
+ *   row rounded up. More than one part: row >= 16, part is a multiple of 16. A dilation
+ *   of more than 1: stride 1, w > 16.
  */
 #define MTS_ROW_ZEROS 80u
 typedef struct mts_depthwise_rows_params {
@@ -181,14 +198,16 @@ typedef struct mts_depthwise_rows_params {
 } mts_depthwise_rows_params;
 
 /*
- * Fully connected: outputs of one image. Work-item get_global_id(0) computes rows [g * lanes, (g + 1) *
- * lanes). Weights of a segment lie packed [ceil(rows / lanes)][count][lanes], rows beyond `rows` are zero.
- * Input k of a segment: act[in + (channel + k) * in_pitch]; only weight_a is used.
- * epilogue.index/scale/bias/slope are read at [row]; out of row r is out + index[r] * out_pitch.
+ * Fully connected: outputs of one image. Work-item get_global_id(0) computes rows [g *
+ * lanes, (g + 1) * lanes). Weights of a segment lie packed [ceil(rows /
+ * lanes)][count][lanes], rows beyond `rows` are zero. Input k of a segment: act[in +
+ * (channel + k) * in_pitch]; only weight_a is used. epilogue.index/scale/bias/slope are
+ * read at [row]; out of row r is out + index[r] * out_pitch.
  *
- * Rows that share weights are computed together: parameters with `sharing` n have n more right behind them, of
- * other tasks, with the same rows, lanes, in_pitch and segments but for their weights, some of which are equal
- * too. Those n have `sharing` NONE and are computed with the first.
+ * Rows that share weights are computed together: parameters with `sharing` n have n more
+ * right behind them, of other tasks, with the same rows, lanes, in_pitch and segments but
+ * for their weights, some of which are equal too. Those n have `sharing` NONE and are
+ * computed with the first.
  */
 typedef struct mts_fc_params {
     mts_u32 rows, lanes, in, in_pitch;
@@ -199,17 +218,18 @@ typedef struct mts_fc_params {
 
 /* ---- everything else -------------------------------------------------------------------------------- */
 
-/* A tensor that is read: element (i0..i5) at base + sum i * stride. A broadcast dimension has stride 0. */
+/* A tensor that is read: element (i0..i5) at base + sum i * stride. A broadcast dimension
+   has stride 0. */
 typedef struct mts_view_params {
     mts_u32 base;
     mts_u32 stride[MTS_PARAM_RANK];
 } mts_view_params;
 
 /*
- * A tensor that is written. The grid is (n, planes + 1, members), planes = d[0] d[1] d[2] d[3]: work-item (x,
- * q, m) owns a run of ceil(pitch / n) floats of plane q from base - gap + q * pitch on, whatever n is
- * (kernels/dest.h), and writes values where the image lies, zeros elsewhere. The extra plane q = planes
- * writes the `tail` zeros.
+ * A tensor that is written. The grid is (n, planes + 1, members), planes = d[0] d[1] d[2]
+ * d[3]: work-item (x, q, m) owns a run of ceil(pitch / n) floats of plane q from base -
+ * gap + q * pitch on, whatever n is (kernels/dest.h), and writes values where the image
+ * lies, zeros elsewhere. The extra plane q = planes writes the `tail` zeros.
  */
 typedef struct mts_dest_params {
     mts_u32 base;
@@ -248,7 +268,8 @@ typedef struct mts_scale_params {
     mts_f32 a, b;
 } mts_scale_params;
 
-/* Slice, transpose, expand, a change of layout: out(i) = src at sum i * stride (start is in base). */
+/* Slice, transpose, expand, a change of layout: out(i) = src at sum i * stride (start is
+   in base). */
 typedef struct mts_copy_params {
     mts_dest_params dest;
     mts_view_params src;
@@ -256,7 +277,8 @@ typedef struct mts_copy_params {
     mts_i32 step[MTS_PARAM_RANK]; /* signed stride used instead of src.stride (negative steps) */
 } mts_copy_params;
 
-/* Part i covers coordinates [start_i, start_i+1) along `axis`; the last part ends at dims[axis]. */
+/* Part i covers coordinates [start_i, start_i+1) along `axis`; the last part ends at
+   dims[axis]. */
 typedef struct mts_part_params {
     mts_u32 start;
     mts_u32 pool; /* 1: view.base is a pool offset */
@@ -309,7 +331,8 @@ typedef struct mts_softmax_params {
     mts_u32 axis, length, log;
 } mts_softmax_params;
 
-/* y = x / (bias + alpha / size * sum of squares over `size` neighbouring channels)^beta. */
+/* y = x / (bias + alpha / size * sum of squares over `size` neighbouring
+   channels)^beta. */
 typedef struct mts_lrn_params {
     mts_dest_params dest;
     mts_view_params src;
@@ -317,7 +340,8 @@ typedef struct mts_lrn_params {
     mts_f32 alpha, beta, bias;
 } mts_lrn_params;
 
-/* Rows and columns only. Index 0: rows, 1: columns. roi: start and end as a fraction (TF_CROP). */
+/* Rows and columns only. Index 0: rows, 1: columns. roi: start and end as a fraction
+   (TF_CROP). */
 typedef struct mts_resize_params {
     mts_dest_params dest;
     mts_view_params src;
@@ -329,8 +353,8 @@ typedef struct mts_resize_params {
 } mts_resize_params;
 
 /*
- * y(.., b, n, j) = src(.., b, k, j), k = index(.., b, n, j), a whole number: `length` is added to one below 0, then 0 and
- * length - 1 bound it.
+ * y(.., b, n, j) = src(.., b, k, j), k = index(.., b, n, j), a whole number: `length` is
+ * added to one below 0, then 0 and length - 1 bound it.
  */
 typedef struct mts_take_params {
     mts_dest_params dest;
@@ -339,22 +363,24 @@ typedef struct mts_take_params {
     mts_u32 length;               /* of coordinate 4 of src */
 } mts_take_params;
 
-/* Sums or products (kind) of the elements along `axis` up to each one: from the end if `reverse`, without itself if
-   `exclusive`. */
+/* Sums or products (kind) of the elements along `axis` up to each one: from the end if
+   `reverse`, without itself if `exclusive`. */
 typedef struct mts_scan_params {
     mts_dest_params dest;
     mts_view_params src;
     mts_u32 axis, length, kind, exclusive, reverse;
 } mts_scan_params;
 
-/* Positions of the dest.dims[5] largest or smallest of `length` elements along coordinate 5, in order. */
+/* Positions of the dest.dims[5] largest or smallest of `length` elements along coordinate
+   5, in order. */
 typedef struct mts_order_params {
     mts_dest_params dest;
     mts_view_params src;
     mts_u32 length, largest;
 } mts_order_params;
 
-/* Planes of in_h x in_w pixels at the columns (grid(.., 0)) and rows (grid(.., 1)) of a grid in -1..1. */
+/* Planes of in_h x in_w pixels at the columns (grid(.., 0)) and rows (grid(.., 1)) of a
+   grid in -1..1. */
 typedef struct mts_sample_params {
     mts_dest_params dest;
     mts_view_params src, grid; /* grid: coordinates image, row, column, 0 or 1 */
@@ -364,8 +390,9 @@ typedef struct mts_sample_params {
 } mts_sample_params;
 
 /*
- * Steps of a recurrent layer of `hidden` units: src [length, sequences, gates * hidden], dest with the state after each
- * step (kernels/recur). weight: pool offset of [hidden][gates * hidden].
+ * Steps of a recurrent layer of `hidden` units: src [length, sequences, gates * hidden],
+ * dest with the state after each step (kernels/recur). weight: pool offset of
+ * [hidden][gates * hidden].
  */
 typedef struct mts_recur_params {
     mts_dest_params dest;
@@ -377,13 +404,15 @@ typedef struct mts_recur_params {
 } mts_recur_params;
 
 /*
- * y = fn(scale (x - mean) factor + bias), mean and factor of a set of elements. Dimension d of the output is sets[d]
- * times lines[d]: coordinate c lies in set c / lines[d]. A set consists of lines along dimension 5, one for each of the
- * first five lines[]; where lines[5] is 1 and sets[5] is not, neighbouring columns are sets of their own.
+ * y = fn(scale (x - mean) factor + bias), mean and factor of a set of elements. Dimension
+ * d of the output is sets[d] times lines[d]: coordinate c lies in set c / lines[d]. A set
+ * consists of lines along dimension 5, one for each of the first five lines[]; where
+ * lines[5] is 1 and sets[5] is not, neighbouring columns are sets of their own.
  *
- * Work-group u takes the sets from u / cuts * batch on, at most `batch` of them, which are counted row-major over the
- * first five sets[] (over all six, where dimension 5 is in the set), and of their columns a stretch of `cut`: number
- * u % cuts. A line's floats lie side by side: src.stride[5] is 1, that of scale and bias is 0 or 1.
+ * Work-group u takes the sets from u / cuts * batch on, at most `batch` of them, which
+ * are counted row-major over the first five sets[] (over all six, where dimension 5 is in
+ * the set), and of their columns a stretch of `cut`: number u % cuts. A line's floats lie
+ * side by side: src.stride[5] is 1, that of scale and bias is 0 or 1.
  */
 typedef struct mts_norm_params {
     mts_dest_params dest;
@@ -404,7 +433,8 @@ typedef struct mts_matmul_params {
     mts_f32 alpha, beta;                  /* beta = 0: add is not read */
 } mts_matmul_params;
 
-/* Transposed convolution; weights [in channels][out channels / group][kh][kw] in the pool. */
+/* Transposed convolution; weights [in channels][out channels / group][kh][kw] in the
+   pool. */
 typedef struct mts_deconv_params {
     mts_dest_params dest;
     mts_view_params src;
@@ -417,10 +447,11 @@ typedef struct mts_deconv_params {
 } mts_deconv_params;
 
 /*
- * Space-to-depth for a strided convolution: phase (py, px) of channel c is a plane of `rows` x `row` floats at
- * out + ((c * sy + py) * sx + px) * pitch; its element (y, x) is input (y * sy + py - top, x * sx + px -
- * left), zero outside the image. With it every tap of a strided convolution is a constant pixel offset. Grid:
- * (n, channels, members): a work-item owns a run of ceil(pitch / n) positions in all phases of a channel.
+ * Space-to-depth for a strided convolution: phase (py, px) of channel c is a plane of
+ * `rows` x `row` floats at out + ((c * sy + py) * sx + px) * pitch; its element (y, x) is
+ * input (y * sy + py - top, x * sx + px - left), zero outside the image. With it every
+ * tap of a strided convolution is a constant pixel offset. Grid: (n, channels, members):
+ * a work-item owns a run of ceil(pitch / n) positions in all phases of a channel.
  */
 typedef struct mts_space_to_depth_params {
     mts_u32 out, pitch, rows, row; /* pitch >= rows * row; the rest of a plane is written 0 */
@@ -434,39 +465,47 @@ typedef struct mts_space_to_depth_params {
 } mts_space_to_depth_params;
 
 /*
- * A region of a camera frame to one image of a model's input. The launch's `pool` is the frame buffer, not
- * the weight pool: its size changes with the camera's, and it holds bytes whatever a session stores.
+ * A region of a camera frame to one image of a model's input. The launch's `pool` is the
+ * frame buffer, not the weight pool: its size changes with the camera's, and it holds
+ * bytes whatever a session stores.
  *
- * The image has height x width pixels; channel c of pixel (i, j) lies at out + c * step[0] + i * step[1] + j
- * * step[2]. Pixels of rows [top, top + rows) and columns [left, left + columns) show the region, all others
- * are bars and have the values bar[c].
+ * The image has height x width pixels; channel c of pixel (i, j) lies at out + c *
+ * step[0] + i * step[1] + j
+ * * step[2]. Pixels of rows [top, top + rows) and columns [left, left + columns) show the
+ *   region, all others are bars and have the values bar[c].
  *
- * Seen upright the region has as many rows and columns of pixels as it has of h and w, or of w and h where it
- * is `turned`. Its pixel (p, q) is the frame's pixel (x, y) with x = x0 + (turned ? p : q), from the right
- * end of the region where flip_x is 1, y = y0 + (turned ? q : p), from its lower end where flip_y is 1. Along
- * each of its directions (0: rows, 1: columns) image pixel i covers [i, i + 1) * ratio pixels of it. With
- * box[d] 1 all that it covers count by their covered parts (ratio is then at least 1), else the two pixels
- * next to the middle of it (half-pixel centres, edge clamped).
+ * Seen upright the region has as many rows and columns of pixels as it has of h and w, or
+ * of w and h where it is `turned`. Its pixel (p, q) is the frame's pixel (x, y) with x =
+ * x0 + (turned ? p : q), from the right end of the region where flip_x is 1, y = y0 +
+ * (turned ? q : p), from its lower end where flip_y is 1. Along each of its directions
+ * (0: rows, 1: columns) image pixel i covers [i, i + 1) * ratio pixels of it. With box[d]
+ * 1 all that it covers count by their covered parts (ratio is then at least 1), else the
+ * two pixels next to the middle of it (half-pixel centres, edge clamped).
  *
- * `packed` says that the buffer's rows are not those of a frame: rows 2 i and 2 i + 1 of the buffer are the
- * two that image row top + i is mixed of, in this order; ratio[0] is then at least 2, box[0], turned, flip_y, y
- * and shift[0] are 0. The upper one is row m / (2 rows) of the region, rounded down, m = (2 i + 1) h - rows,
- * and the rest is the lower one's weight.
+ * `packed` says that the buffer's rows are not those of a frame: rows 2 i and 2 i + 1 of
+ * the buffer are the two that image row top + i is mixed of, in this order; ratio[0] is
+ * then at least 2, box[0], turned, flip_y, y and shift[0] are 0. The upper one is row m /
+ * (2 rows) of the region, rounded down, m = (2 i + 1) h - rows, and the rest is the lower
+ * one's weight.
  *
- * With `turned_by` 1 the region is a rectangle at any place and angle instead. Point (u, v) of the part of the
- * image that shows it, 0, 0 at its upper left corner and u in columns, is point (m[0] u + m[1] v + m[2], m[3] u +
- * m[4] v + m[5]) of the frame, where the middle of the first pixel is 0.5, 0.5. An image pixel is the mean of box[0]
- * rows of box[1] points, evenly spread over it, each mixed of the four pixels next to it. Of these, the ones outside of
- * the w x h pixels from (x, y) on, which are all that the frame has of the rectangle, have the colour `fill` or, with
- * `edge` 1, that of the nearest one inside. turned, flip_x, flip_y and packed are 0 then.
+ * With `turned_by` 1 the region is a rectangle at any place and angle instead. Point (u,
+ * v) of the part of the image that shows it, 0, 0 at its upper left corner and u in
+ * columns, is point (m[0] u + m[1] v + m[2], m[3] u + m[4] v + m[5]) of the frame, where
+ * the middle of the first pixel is 0.5, 0.5. An image pixel is the mean of box[0] rows of
+ * box[1] points, evenly spread over it, each mixed of the four pixels next to it. Of
+ * these, the ones outside of the w x h pixels from (x, y) on, which are all that the
+ * frame has of the rectangle, have the colour `fill` or, with `edge` 1, that of the
+ * nearest one inside. turned, flip_x, flip_y and packed are 0 then.
  *
- * A pixel of the frame is three bytes: the first at plane[0] + y * stride[0] + x * pixel[0], the others at
- * plane[k] + (y >> shift[0]) * stride[k] + (x >> shift[1]) * pixel[1]. They are red, green, blue, or with yuv
- * 1 Y = gain a + bias, red = Y + rv (c - 128), green = Y - gu (b - 128) - gv (c - 128), blue = Y + bu (b -
- * 128), each clamped to 0..255 before pixels are mixed. Channel c of the result is colour order[c] (0 red, 1
+ * A pixel of the frame is three bytes: the first at plane[0] + y * stride[0] + x *
+ * pixel[0], the others at plane[k] + (y >> shift[0]) * stride[k] + (x >> shift[1]) *
+ * pixel[1]. They are red, green, blue, or with yuv 1 Y = gain a + bias, red = Y + rv (c -
+ * 128), green = Y - gu (b - 128) - gv (c - 128), blue = Y + bu (b - 128), each clamped to
+ * 0..255 before pixels are mixed. Channel c of the result is colour order[c] (0 red, 1
  * green, 2 blue, 3 luma BT.601), (colour - mean[c]) * scale[c].
  *
- * Grid: (n, rows of the highest image, members): a work-item owns ceil(width / n) pixels of a row.
+ * Grid: (n, rows of the highest image, members): a work-item owns ceil(width / n) pixels
+ * of a row.
  */
 typedef struct mts_frame_params {
     mts_u32 idle; /* 1: nothing is read or written */

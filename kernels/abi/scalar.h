@@ -1,6 +1,6 @@
 /*
- * scalar.h: the vector words of kernels/prelude.h in C, where a vector is one number, and the element functions
- * and binary kinds of functions.h made of them.
+ * scalar.h: the vector words of kernels/prelude.h in C, where a vector is one number, and
+ * the element functions and binary kinds of functions.h made of them.
  *
  * The includer defines beforehand:
  *   MTS_REAL          the type, float or double

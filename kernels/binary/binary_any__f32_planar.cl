@@ -1,8 +1,9 @@
 /*
- * binary_any: y = fn(lhs kind rhs), elementwise; either operand may be broadcast (strides 0) or a constant of
- * the pool.
+ * binary_any: y = fn(lhs kind rhs), elementwise; either operand may be broadcast (strides
+ * 0) or a constant of the pool.
  */
-/* -DKIND=n: the program computes just this kind, one of MTS_BINARIES_ALONE, which the other program does not know. */
+/* -DKIND=n: the program computes just this kind, one of MTS_BINARIES_ALONE, which the
+   other program does not know. */
 #ifndef KIND
 #define KIND 0
 #endif

@@ -60,14 +60,14 @@ INLINE mts_u32 map_one(const map_word *w, mts_u32 kind, mts_u32 a, mts_u32 b) {
 }
 
 #if MTS_WORDS_DOT
-/* The numbers of channel c of operand i. They are rounded before anything is done with them, as those that
-   floats hold. */
+/* The numbers of channel c of operand i. They are rounded before anything is done with
+   them, as those that floats hold. */
 INLINE mts_vec map_operand(const map_word *w, mts_words words, int c, int i) {
     return mts_words_rounded((mts_words_lane(words, c) + mts_vec_splat(w->lows[i])) * mts_vec_splat(w->factor[i]));
 }
 
-/* v / step, rounded as a division rounds it, since `inverse` is the float nearest to 1 / step: what is
-   left of v is known exactly. What is too large for a code stays so. */
+/* v / step, rounded as a division rounds it, since `inverse` is the float nearest to 1 /
+   step: what is left of v is known exactly. What is too large for a code stays so. */
 INLINE mts_vec map_quotient(const map_word *w, mts_vec v) {
     const mts_vec inverse = mts_vec_splat(w->inverse), near = mts_vec_min(mts_vec_splat(1.0e6f), v * inverse);
     return mts_vec_fma(mts_vec_fma(mts_vec_splat(0.0f - w->step), near, v), inverse, near);

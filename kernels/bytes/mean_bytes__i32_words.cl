@@ -1,7 +1,8 @@
 /*
- * mean_bytes: the means of planes of codes (mts_mean_params), as floats: what global average
- * pools and means over rows and columns compute. Sums are integers. Not responsible for
- * windows (pool_any), nor for rounding a mean to codes (map_bytes, unary_any).
+ * mean_bytes: the means of planes of codes (mts_mean_params), as floats: what global
+ * average pools and means over rows and columns compute. Sums are integers. Not
+ * responsible for windows (pool_any), nor for rounding a mean to codes (map_bytes,
+ * unary_any).
  */
 #ifndef MTS_WORDS_DOT
 #define MTS_WORDS_DOT 0 /* 1: kernels/prelude_c_words.h has vectors of words */

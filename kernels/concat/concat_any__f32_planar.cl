@@ -1,6 +1,6 @@
 /*
- * concat_any: part i supplies the coordinates [start_i, start_i+1) along one axis. Parts may be constants of
- * the pool.
+ * concat_any: part i supplies the coordinates [start_i, start_i+1) along one axis. Parts
+ * may be constants of the pool.
  */
 INLINE void concat_row(GLOBAL mts_real *act, GLOBAL const mts_real *src, mts_i32 step, const mts_span *s,
                        mts_u32 done, mts_u32 n) {
@@ -22,8 +22,8 @@ INLINE mts_u32 concat_part(GLOBAL const mts_part_params *parts, mts_u32 count, m
 
 #if VEC > 1
 /*
- * Rows of fewer columns than a vector has lanes, column by column: a lane is a row. `rows` rows lie at s->to one after
- * another.
+ * Rows of fewer columns than a vector has lanes, column by column: a lane is a row.
+ * `rows` rows lie at s->to one after another.
  */
 INLINE void concat_columns(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_concat_params *r,
                            GLOBAL const mts_part_params *parts, const mts_span *s, mts_u32 rows) {

@@ -1,10 +1,12 @@
 /*
  * conv_block: the stitched convolution for GPUs, one work-group per block of outputs.
  *
- * Responsible for what conv_tile computes, on devices whose work-groups have many work-items and fast memory of their
- * own. A group computes ROWS output channels by COLUMNS pixels as a matrix product over the K segments: DEPTH products
- * (channel, tap) at a time are staged in LOCAL memory, the next ones are on their way meanwhile, and each work-item
- * keeps a tile of sums in registers. Not responsible for which blocks exist: the host writes mts_block_params.
+ * Responsible for what conv_tile computes, on devices whose work-groups have many
+ * work-items and fast memory of their own. A group computes ROWS output channels by
+ * COLUMNS pixels as a matrix product over the K segments: DEPTH products (channel, tap)
+ * at a time are staged in LOCAL memory, the next ones are on their way meanwhile, and
+ * each work-item keeps a tile of sums in registers. Not responsible for which blocks
+ * exist: the host writes mts_block_params.
  *
  *                            columns: PARTS parts of WIDTH pixels, each of one job
  *                           | x[DEPTH][part 0 | part 1 | ..]  |   act + in + channel in_pitch + pixel + tap[k]
@@ -12,12 +14,13 @@
  *     of one weight    =    | ITEM_ROWS x ITEM_COLUMNS sums   |   of each work-item; its pixels lie WIDTH / ITEM_COLUMNS
  *     block, or two         | in registers                    |   apart, so that neighbours touch neighbours
  *
- * Parts let small images of several tasks share a block: weights that their jobs have in common are staged once, a
- * segment whose weights differ is staged for each part.
+ * Parts let small images of several tasks share a block: weights that their jobs have in
+ * common are staged once, a segment whose weights differ is staged for each part.
  *
- * Tunables: ROWS, COLUMNS, GROUP (work-items), DEPTH, PARTS. With HALF 2 products are float16, HALF_RUN of them are added
- * up in float16 and then to a float32 sum; with MATRIX as well matrix units multiply 16 x 16 x 16 and add in float32
- * (without HALF 2 MATRIX changes nothing).
+ * Tunables: ROWS, COLUMNS, GROUP (work-items), DEPTH, PARTS. With HALF 2 products are
+ * float16, HALF_RUN of them are added up in float16 and then to a float32 sum; with
+ * MATRIX as well matrix units multiply 16 x 16 x 16 and add in float32 (without HALF 2
+ * MATRIX changes nothing).
  */
 #ifndef ROWS
 #define ROWS 32 /* 16, 32, 64 */
@@ -283,7 +286,8 @@ INLINE void block_zeros(GLOBAL mts_real *p, mts_u32 count) {
     for (mts_u32 i = mts_local_id(0); i < count; i += GROUP) mts_store(p + i, 0.0f);
 }
 
-/* The zeros around the stored planes: before them, in the rounding after their pixels, and after the last one. */
+/* The zeros around the stored planes: before them, in the rounding after their pixels,
+   and after the last one. */
 INLINE void block_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, mts_u32 pixel) {
     GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
@@ -319,7 +323,8 @@ INLINE void block_output(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOB
         block_border(act, params, block_job(params, block, p), block_pixel(params, block, p));
 }
 
-/* The work-item's column of x; one that does not exist reads what its part reads first. */
+/* The work-item's column of x; one that does not exist reads what its part reads
+   first. */
 INLINE GLOBAL const mts_real *block_column(GLOBAL const mts_real *act, GLOBAL const mts_u32 *params,
                                            GLOBAL const mts_block_params *block, mts_u32 column) {
     const mts_u32 part = column / WIDTH < block->parts ? column / WIDTH : 0;
@@ -368,7 +373,8 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(MTS_ARGS) {
     BARRIER();
     block_enter(&walk, &stage, params, block, job, 0);
 
-/* Puts what is staged next into the other half of LOCAL memory; weights of the other parts go there directly. */
+/* Puts what is staged next into the other half of LOCAL memory; weights of the other
+   parts go there directly. */
 #define BLOCK_LOAD()                                                                                         \
     block_load_x(x_next, &walk, &stage, tap);                                                                \
     block_load_w(w_next, &walk, &stage, pool, params, job);

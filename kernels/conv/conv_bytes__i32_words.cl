@@ -1,9 +1,10 @@
 /*
  * conv_bytes: the stitched convolution of 8-bit numbers, one work-group per tile.
  *
- * Responsible for dense and depthwise convolutions whose input lies in planes of codes (kernels/abi/bytes.h):
- * products of bytes, sums in int32, an epilogue that stores floats, codes or both. A depthwise convolution is four rows
- * over one plane of words, with one weight in each word that is not 0. Not responsible for making codes of floats
+ * Responsible for dense and depthwise convolutions whose input lies in planes of codes
+ * (kernels/abi/bytes.h): products of bytes, sums in int32, an epilogue that stores
+ * floats, codes or both. A depthwise convolution is four rows over one plane of words,
+ * with one weight in each word that is not 0. Not responsible for making codes of floats
  * (pack_bytes) nor for which tiles exist (sdk/lower/encode_bytes.c).
  *
  *     act + in + c in_pitch + tap[k] ->  | x0 x1 x2 x3 | x0 x1 x2 x3 | ..   VEC pixels, four channels each
@@ -11,8 +12,9 @@
  *                                        sum of four products: one lane of an accumulator, which never saturates: a
  *                                        layer of up to 65,000 products stays below 2^31 (sdk/plan/bytes.c)
  *
- * Vectors are for processors with an instruction for it (MTS_WORDS_DOT). Everywhere else a work-item computes pixel by
- * pixel, which is right but slow: no such device asks for this kernel.
+ * Vectors are for processors with an instruction for it (MTS_WORDS_DOT). Everywhere else
+ * a work-item computes pixel by pixel, which is right but slow: no such device asks for
+ * this kernel.
  */
 #ifndef MTS_WORDS_DOT
 #define MTS_WORDS_DOT 0 /* 1: kernels/prelude_c_words.h has vectors of words */
@@ -52,7 +54,8 @@ INLINE bytes_run bytes_run_at(GLOBAL const mts_bytes_rows *rows, mts_u32 pixel, 
 
 #define BYTES_ROWS_OF(params, job) ((GLOBAL const mts_bytes_rows *)((params) + (job)->tap + (job)->taps))
 
-/* An epilogue, looked up once for all pixels of a tile: v = scale sum + bias, in codes where `coded`. */
+/* An epilogue, looked up once for all pixels of a tile: v = scale sum + bias, in codes
+   where `coded`. */
 typedef struct bytes_ending {
     int coded;
     mts_u32 rows, fn;
@@ -98,8 +101,8 @@ OUTLINE void bytes_open(bytes_ending *to, GLOBAL const mts_real *pool, GLOBAL co
     to->zero = MTS_CODE_WORD((mts_u32)to->add);
 }
 
-/* Where the sums of the rows begin: what the codes of 0 add to them is taken away, less what
-   mts_words_input has taken off each code. */
+/* Where the sums of the rows begin: what the codes of 0 add to them is taken away, less
+   what mts_words_input has taken off each code. */
 INLINE void bytes_start(mts_i32 *start, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_conv_params *job, mts_u32 rows) {
     GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
@@ -165,8 +168,8 @@ INLINE mts_vec bytes_value(const bytes_ending *e, int r, mts_words sum) {
     return mts_vec_fma(mts_words_floats(sum), mts_vec_splat(e->scale[r]), mts_vec_splat(e->bias[r]));
 }
 
-/* The epilogue of word g of a vector of pixels, of which `left` are stored; a to d are the sums
-   of its rows. */
+/* The epilogue of word g of a vector of pixels, of which `left` are stored; a to d are
+   the sums of its rows. */
 BYTES_SHARED void bytes_end(mts_real *act, const bytes_ending *e, const mts_real *mask, mts_u32 pixel, mts_u32 left,
                             const int g, mts_words a, mts_words b, mts_words c, mts_words d, const int apart) {
     const mts_vec inside = mask ? mts_vec_load(mask + pixel) : mts_vec_splat(1.0f);
@@ -182,8 +185,9 @@ BYTES_SHARED void bytes_end(mts_real *act, const bytes_ending *e, const mts_real
     if (out[3] != MTS_PARAM_NONE) bytes_float(act + out[3] + pixel, e, inside, v3, count, apart);
 }
 
-/* The products of one stretch of nv vectors from `pixel` on, of which `left` pixels are stored, and all
-   epilogues. It is read from `from` on, every column or every other one. */
+/* The products of one stretch of nv vectors from `pixel` on, of which `left` pixels
+   are stored, and all epilogues. It is read from `from` on, every column or every
+   other one. */
 INLINE void bytes_vectors(mts_real *act, const mts_real *pool, const mts_u32 *params, const mts_conv_params *job,
                           const mts_i32 *start, bytes_ending *e, mts_u32 pixel, mts_u32 from, mts_u32 left,
                           const int rows, const int nv, const int apart) {
@@ -371,7 +375,8 @@ INLINE void bytes_fill(GLOBAL mts_real *p, mts_u32 count, mts_u32 word, mts_u32 
     for (mts_u32 i = item; i < count; i += items) ((GLOBAL mts_u32 *)p)[i] = word;
 }
 
-/* What lies around the stored planes: before them, in the rounding after their pixels, and after the last one. */
+/* What lies around the stored planes: before them, in the rounding after their pixels,
+   and after the last one. */
 INLINE void bytes_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job,
                          bytes_place at, mts_u32 item, mts_u32 items) {
     GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);

@@ -1,20 +1,23 @@
 /*
  * conv_tile: the stitched convolution, one work-group per tile.
  *
- * Responsible for dense and grouped convolutions of any kernel size, dilation and (through phases) stride, of many
- * tasks in one launch: it walks a tile's K segments, keeps rows x pixels in registers and runs the epilogues. Not
- * responsible for which tiles exist: the host (sdk/stitch, sdk/lower) writes the kernel parameters.
+ * Responsible for dense and grouped convolutions of any kernel size, dilation and
+ * (through phases) stride, of many tasks in one launch: it walks a tile's K segments,
+ * keeps rows x pixels in registers and runs the epilogues. Not responsible for which
+ * tiles exist: the host (sdk/stitch, sdk/lower) writes the kernel parameters.
  *
- * A tile is `rows` output channels (rows_a with weights of one block, rows_b of another) by `tile` flattened pixels.
- * Its pixels are cut into vectors of VEC; with L work-items in the group, item l owns vectors l, l + L, l + 2 L, ...
- * (neighbours read neighbours), NV of them at a time:
+ * A tile is `rows` output channels (rows_a with weights of one block, rows_b of another)
+ * by `tile` flattened pixels. Its pixels are cut into vectors of VEC; with L work-items
+ * in the group, item l owns vectors l, l + L, l + 2 L, ... (neighbours read neighbours),
+ * NV of them at a time:
  *
  *     act + in + c in_pitch + tap[k] ->   | v 0 | v 1 | .. | v NV-1 |   input, read once for all rows
  *     pool + weight_a: w[c][k][0..rows_a-1]  x    scalar broadcasts, read once for NV vectors
  *     pool + weight_b: w[c][k][0..rows_b-1]  =    rows x NV accumulators in registers
  *
- * Tunables: CASES, the (rows_a, rows_b) pairs that occur in the launch, e.g. -DCASES=CASE(8,0)CASE(5,1); a tile with
- * another pair is not computed. NV(rows): vectors at a time. TAPS: fixed number of kernel positions, 0 if it varies.
+ * Tunables: CASES, the (rows_a, rows_b) pairs that occur in the launch, e.g.
+ * -DCASES=CASE(8,0)CASE(5,1); a tile with another pair is not computed. NV(rows): vectors
+ * at a time. TAPS: fixed number of kernel positions, 0 if it varies.
  */
 #ifndef CASES
 #define CASES CASE(1, 0) CASE(2, 0) CASE(3, 0) CASE(4, 0) CASE(5, 0) CASE(6, 0) CASE(7, 0) CASE(8, 0)
@@ -28,8 +31,9 @@
 #endif
 
 /*
- * Loops over the rows and vectors of a case are written out and pruned by constant conditions: not every compiler
- * unrolls a loop nest early enough to keep an array in registers. x is handed to M.
+ * Loops over the rows and vectors of a case are written out and pruned by constant
+ * conditions: not every compiler unrolls a loop nest early enough to keep an array in
+ * registers. x is handed to M.
  */
 #define CONV_ROWS_MOST 16
 #define CONV_NV_MOST 8
@@ -44,16 +48,18 @@ typedef struct conv_place {
 } conv_place;
 
 /*
- * Between the segments and in the epilogue a CPU keeps the sums in memory: it walks rows in a loop, so that the
- * program stays small, and no value but the sums is alive in the loop that counts. A GPU would pay for memory.
+ * Between the segments and in the epilogue a CPU keeps the sums in memory: it walks rows
+ * in a loop, so that the program stays small, and no value but the sums is alive in the
+ * loop that counts. A GPU would pay for memory.
  */
 #ifndef CONV_SUMS_IN_MEMORY
 #define CONV_SUMS_IN_MEMORY (VEC > 1)
 #endif
 
 /*
- * Whether a single epilogue is done in the registers that hold the sums. A program with all cases does that where rows
- * are of one block only: most layers' are, and it is most of a case's code.
+ * Whether a single epilogue is done in the registers that hold the sums. A program with
+ * all cases does that where rows are of one block only: most layers' are, and it is most
+ * of a case's code.
  */
 #ifdef MTS_DIALECT_C
 #define CONV_ENDS_IN_REGISTERS(rb) ((rb) == 0)
@@ -62,7 +68,8 @@ typedef struct conv_place {
 #endif
 
 /*
- * What the rows of a tile end with: the first epilogue, looked up once for all vectors of the tile.
+ * What the rows of a tile end with: the first epilogue, looked up once for all vectors of
+ * the tile.
  */
 typedef struct conv_end {
     int alone, adds, bends; /* whether it is the only one, has a residual, has a slope */
@@ -89,7 +96,8 @@ typedef struct conv_end {
     }
 /* clang-format on */
 
-/* acc += one segment. One loop over channels and taps: of a nest, compilers move the sums about between the inner loops. */
+/* acc += one segment. One loop over channels and taps: of a nest, compilers move the sums
+   about between the inner loops. */
 #define CONV_LOOP                                                                                            \
     for (mts_u32 n = count * taps; n; n--) {                                                                 \
         GLOBAL const mts_real *at = x + tap[k];                                                              \
@@ -155,7 +163,8 @@ INLINE void conv_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
 #endif
 }
 
-/* All of them, of a number of vectors that only a program compiled once for all cases does not know. */
+/* All of them, of a number of vectors that only a program compiled once for all cases
+   does not know. */
 OUTLINE void conv_epilogues(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                             GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 step,
                             mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int rows, const int nv) {
@@ -190,7 +199,8 @@ INLINE void conv_end_open(conv_end *end, GLOBAL mts_real *act, GLOBAL const mts_
     }
 }
 
-/* What the epilogue will touch. Of many epilogues the first: more would push the input out of the cache. */
+/* What the epilogue will touch. Of many epilogues the first: more would push the input
+   out of the cache. */
 OUTLINE void conv_expect(const conv_end *end, mts_u32 pixel, mts_u32 step, const int rows, const int nv) {
     NO_UNROLL for (int r = 0; r < rows; r++) {
         for (int j = 0; j < nv; j++) mts_fetch(end->out[r] + pixel + j * step, 1);
@@ -280,8 +290,9 @@ INLINE void conv_segment(GLOBAL const mts_real *x, GLOBAL const mts_real *wa, GL
 }
 
 /*
- * A tile whose pair of rows has no case, which a program compiled ahead of time may meet, and the last vectors of one that
- * has: rows_a, then rows_b, vector by vector. The input is read twice.
+ * A tile whose pair of rows has no case, which a program compiled ahead of time may meet,
+ * and the last vectors of one that has: rows_a, then rows_b, vector by vector. The input
+ * is read twice.
  */
 OUTLINE void conv_part(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                        GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST],
@@ -331,7 +342,8 @@ INLINE void conv_case(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL 
         conv_vectors(&end, act, pool, params, job, at.pixel, at.step, ra, rb, 1);
 }
 
-/* Applies the functions that conv_store left out, in place: to what was stored, which HALF has rounded. */
+/* Applies the functions that conv_store left out, in place: to what was stored, which
+   HALF has rounded. */
 INLINE void conv_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_conv_params *job, conv_place at) {
     GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
@@ -354,7 +366,8 @@ INLINE void conv_zero(GLOBAL mts_real *p, mts_u32 count, mts_u32 item, mts_u32 i
     for (mts_u32 i = item; i < count; i += items) mts_store(p + i, 0.0f);
 }
 
-/* The zeros around the stored planes: before them, in the rounding after their pixels, and after the last one. */
+/* The zeros around the stored planes: before them, in the rounding after their pixels,
+   and after the last one. */
 INLINE void conv_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, mts_u32 first,
                         mts_u32 end, mts_u32 item, mts_u32 items) {
     GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);

@@ -1,20 +1,25 @@
 /*
- * conv_winograd: the stitched 3 x 3 convolution of stride 1 by Winograd's F(2 x 2, 3 x 3), one work-item per group.
+ * conv_winograd: the stitched 3 x 3 convolution of stride 1 by Winograd's F(2 x 2, 3 x
+ * 3), one work-item per group.
  *
- * Responsible for dense convolutions of many tasks in one launch on devices whose work-groups have much memory and few
- * work-items (CPUs). What it computes is defined at mts_winograd_params (kernels/abi/params.h); the host has transformed
- * the weights. Not responsible for which layers and tiles come here.
+ * Responsible for dense convolutions of many tasks in one launch on devices whose
+ * work-groups have much memory and few work-items (CPUs). What it computes is defined at
+ * mts_winograd_params (kernels/abi/params.h); the host has transformed the weights. Not
+ * responsible for which layers and tiles come here.
  *
- * A group takes `tile` consecutive tiles of 2 x 2 outputs, VEC tiles a vector, in three passes over its scratch:
+ * A group takes `tile` consecutive tiles of 2 x 2 outputs, VEC tiles a vector, in three
+ * passes over its scratch:
  *
  *     1  rows of inputs -> lines (Bt d: four a row of tiles, rows of tiles end to end) -> V[16][vectors][channels]
  *     2  per row block: M[rows][vectors][16] = sum over channels of U[16][channels][rows] V, in registers as conv_tile
  *     3  M -> lines (At M A: two a row of tiles) -> epilogue -> rows of outputs, with the zeros around them
  *
- * The lines make that a vector of tiles may go over the end of a row: small images fill vectors too.
+ * The lines make that a vector of tiles may go over the end of a row: small images fill
+ * vectors too.
  *
- * Tunables: CASES, the rows of the row blocks that occur, e.g. -DCASES=CASE(13)CASE(12); blocks of other sizes are not
- * computed. SCRATCH: vectors of scratch, at least MTS_WINOGRAD_SCRATCH of the largest group. NV(rows): vectors at a time.
+ * Tunables: CASES, the rows of the row blocks that occur, e.g. -DCASES=CASE(13)CASE(12);
+ * blocks of other sizes are not computed. SCRATCH: vectors of scratch, at least
+ * MTS_WINOGRAD_SCRATCH of the largest group. NV(rows): vectors at a time.
  */
 #ifndef CASES
 #define CASES CASE(1) CASE(2) CASE(3) CASE(4)
@@ -28,8 +33,8 @@
 #endif
 
 /*
- * Vectors at any address: READ and WRITE those of an image, LINE and LINE_SET the floats of scratch. Some drivers'
- * vload16 and vstore16 are several small loads and stores.
+ * Vectors at any address: READ and WRITE those of an image, LINE and LINE_SET the floats
+ * of scratch. Some drivers' vload16 and vstore16 are several small loads and stores.
  */
 #if VEC > 1 && defined(__clang__) && !defined(__CUDACC__)
 typedef mts_vec wino_any __attribute__((aligned(4)));
@@ -76,8 +81,9 @@ typedef struct wino_place {
 } wino_place;
 
 /*
- * The moves of every channel. A move may write more than its row where a later one writes the rest: gathers always,
- * as lines have room behind them; stores up to pixel `own`, before which this group writes all that follows, in order.
+ * The moves of every channel. A move may write more than its row where a later one writes
+ * the rest: gathers always, as lines have room behind them; stores up to pixel `own`,
+ * before which this group writes all that follows, in order.
  */
 INLINE wino_place wino_plan(GLOBAL const mts_winograd_params *job, wino_place at, LOCAL_PTR wino_move *move) {
     const mts_u32 whole = 2 * (at.end / job->columns), own = (whole < job->h ? whole : job->h) * job->row;
@@ -121,7 +127,8 @@ INLINE wino_place wino_plan(GLOBAL const mts_winograd_params *job, wino_place at
 
 /* ---- 1: inputs ---- */
 
-/* Four lines of one channel. The two columns behind a row's last tile are those of the next, or 0 (params.h). */
+/* Four lines of one channel. The two columns behind a row's last tile are those of the
+   next, or 0 (params.h). */
 INLINE void wino_gather(GLOBAL const mts_real *plane, mts_u32 row, wino_place at, LOCAL_PTR const wino_move *move,
                         LOCAL_PTR float *line) {
     for (mts_u32 i = 0; i < at.gathers; i++, move++) {

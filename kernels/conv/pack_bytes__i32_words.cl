@@ -1,7 +1,8 @@
 /*
- * pack_bytes: floats whose values have 8 bits, or planes of their codes -> planes of codes, four channels to a word, with
- * the border and the phases that a convolution reads (mts_pack_params). A work-item owns rows of one word in all phases. Not responsible
- * for codes that a convolution stores itself (conv_bytes).
+ * pack_bytes: floats whose values have 8 bits, or planes of their codes -> planes of
+ * codes, four channels to a word, with the border and the phases that a convolution reads
+ * (mts_pack_params). A work-item owns rows of one word in all phases. Not responsible for
+ * codes that a convolution stores itself (conv_bytes).
  */
 #ifndef MTS_WORDS_DOT
 #define MTS_WORDS_DOT 0 /* 1: kernels/prelude_c_words.h has vectors of words */
@@ -48,7 +49,8 @@ INLINE mts_vec pack_load(const mts_real *act, const mts_pack_params *r, const pa
     return (n == VEC ? mts_vec_two(p) : (mts_vec)mts_words_load_apart(p, n, 2)) * mts_vec_splat(r->inverse);
 }
 
-/* All positions that the image has, where vectors can: the first position that is left. */
+/* All positions that the image has, where vectors can: the first position that is
+   left. */
 INLINE mts_i32 pack_vectors(mts_real *act, const mts_pack_params *r, const pack_span *s) {
     const mts_i32 zero = (mts_i32)(0.0f - r->least);
     mts_i32 i = s->from;

@@ -1,10 +1,11 @@
 /*
- * copy_any: out(i) = src at sum i * step, steps signed: slice, transpose, expand, reshape of dense data,
- * change of layout.
+ * copy_any: out(i) = src at sum i * step, steps signed: slice, transpose, expand, reshape
+ * of dense data, change of layout.
  */
 #if VEC > 1
-/* Rows of two columns, which lie one after another in the result and each column of them in the source (depth to space,
- * interleaved pairs). The stretch begins with column s->x of row s->y. `end`: of what may be read. */
+/* Rows of two columns, which lie one after another in the result and each column of them
+ * in the source (depth to space, interleaved pairs). The stretch begins with column s->x
+ * of row s->y. `end`: of what may be read. */
 INLINE void copy_pairs(GLOBAL mts_real *act, GLOBAL const mts_copy_params *r, mts_source src, mts_u32 offset,
                        mts_u32 end, const mts_span *s) {
     const mts_u32 apart = (mts_u32)r->step[5];
@@ -29,7 +30,8 @@ INLINE int copy_is_pairs(GLOBAL const mts_copy_params *r) {
     return r->dest.dims[5] == 2 && r->dest.row == 2 && r->step[4] == 1 && r->step[5] > 1;
 }
 
-/* `rows` rows of fewer columns than a vector has lanes, which lie at s->to one after another: a lane is a row. */
+/* `rows` rows of fewer columns than a vector has lanes, which lie at s->to one after
+   another: a lane is a row. */
 INLINE void copy_columns(GLOBAL mts_real *act, GLOBAL const mts_copy_params *r, mts_source src, mts_u32 offset,
                          const mts_span *s, mts_u32 rows) {
     const mts_u32 row = r->dest.row;

@@ -1,11 +1,13 @@
 /*
- * deconv_any: transposed convolution, gathered: output (y, x) sums the inputs (iy, ix) and kernel positions
- * (ky, kx) with iy * stride + ky * dilation - top = y, likewise for columns.
+ * deconv_any: transposed convolution, gathered: output (y, x) sums the inputs (iy, ix)
+ * and kernel positions (ky, kx) with iy * stride + ky * dilation - top = y, likewise for
+ * columns.
  *
- * A vector holds outputs `stride` columns apart: they use the same kernel columns and neighbouring inputs. DECONV_ROWS
- * output channels of a group are computed together, by the work-item of the first one: an input vector is
- * loaded once for all of them, and a weight serves MTS_BLOCK vectors. With stride 2 the two phases of a row are
- * interleaved in registers before they are stored.
+ * A vector holds outputs `stride` columns apart: they use the same kernel columns and
+ * neighbouring inputs. DECONV_ROWS output channels of a group are computed together, by
+ * the work-item of the first one: an input vector is loaded once for all of them, and a
+ * weight serves MTS_BLOCK vectors. With stride 2 the two phases of a row are interleaved
+ * in registers before they are stored.
  *
  *     weight[c][row][tap]  x  | v 0 | v 1 | v 2 | v 3 |  inputs of channel c  =  rows x MTS_BLOCK sums of one phase
  */
@@ -35,8 +37,8 @@ typedef struct deconv_taps {
 /* n / d rounded down. */
 INLINE mts_i32 deconv_floor(mts_i32 n, mts_i32 d) { return n >= 0 ? n / d : -((d - 1 - n) / d); }
 
-/* acc += one kernel position of all channels, for `rows` rows by nv vectors that may be loaded where they lie. masked: lanes
- * outside of the image count as 0. */
+/* acc += one kernel position of all channels, for `rows` rows by nv vectors that may be
+ * loaded where they lie. masked: lanes outside of the image count as 0. */
 INLINE void deconv_products(GLOBAL const mts_real *act, const deconv_taps *t, mts_u32 kx, mts_i32 first, int masked,
                             mts_vec acc[DECONV_ROWS][MTS_BLOCK], const int from, const int rows, const int nv) {
     GLOBAL const mts_real *weight = t->weight + kx;
@@ -78,7 +80,8 @@ INLINE mts_vec deconv_gathered(GLOBAL const mts_real *act, const deconv_taps *t,
     return mts_reach_close(&reach, sum);
 }
 
-/* One kernel position; first: input column of the first output, of which `left` are wanted. */
+/* One kernel position; first: input column of the first output, of which `left` are
+   wanted. */
 INLINE void deconv_tap(GLOBAL const mts_real *act, const deconv_taps *t, mts_u32 kx, mts_i32 first, mts_u32 left,
                        mts_vec acc[DECONV_ROWS][MTS_BLOCK], const int rows) {
     const mts_u32 lanes = mts_least(left, MTS_BLOCK * VEC);
@@ -99,7 +102,8 @@ INLINE void deconv_tap(GLOBAL const mts_real *act, const deconv_taps *t, mts_u32
             acc[k][j] = mts_vec_add(acc[k][j], deconv_gathered(act, t, kx, first + (mts_i32)(j * VEC), left - j * VEC, k));
 }
 
-/* Outputs x, x + stride, .. of a row, `left` of them are wanted, of `rows` channels from that of the span on. */
+/* Outputs x, x + stride, .. of a row, `left` of them are wanted, of `rows` channels from
+   that of the span on. */
 INLINE void deconv_outputs(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_deconv_params *r,
                            const mts_span *s, mts_u32 x, mts_u32 left, mts_u32 end, mts_vec acc[DECONV_ROWS][MTS_BLOCK],
                            const int rows) {

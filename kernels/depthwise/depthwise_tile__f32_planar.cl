@@ -1,11 +1,13 @@
 /*
- * depthwise_tile: depthwise convolution of many tasks in one launch, a grid instead of a tile list.
+ * depthwise_tile: depthwise convolution of many tasks in one launch, a grid instead of a
+ * tile list.
  *
- * Responsible for convolutions with one input channel per output channel, of any kernel size, dilation and (through
- * phases) stride. Grid: (x, channels, members); the work-items along x share the plane's vectors: item i of n owns the
- * vectors i, i + n, i + 2 n, ... NV at a time, so n = 1 is right for a small plane on a CPU and
- * n = ceil(pixels / VEC / NV) for a large one or a GPU. Channels beyond a member's own do nothing. Not responsible for
- * dense convolutions.
+ * Responsible for convolutions with one input channel per output channel, of any kernel
+ * size, dilation and (through phases) stride. Grid: (x, channels, members); the
+ * work-items along x share the plane's vectors: item i of n owns the vectors i, i + n, i
+ * + 2 n, ... NV at a time, so n = 1 is right for a small plane on a CPU and n =
+ * ceil(pixels / VEC / NV) for a large one or a GPU. Channels beyond a member's own do
+ * nothing. Not responsible for dense convolutions.
  *
  * Tunables: NV. TAPS: fixed number of kernel positions, 0 if it varies.
  */
@@ -28,7 +30,8 @@
 #define DEPTHWISE_STORE(j) if (j < nv) mts_vec_store(out + j * step, v[j]);
 /* clang-format on */
 
-/* nv vectors from `pixel` on of channel c. Functions that are not simple are left to depthwise_tile_finish. */
+/* nv vectors from `pixel` on of channel c. Functions that are not simple are left to
+   depthwise_tile_finish. */
 INLINE void depthwise_tile_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                               GLOBAL const mts_depthwise_params *job, mts_u32 c, mts_u32 pixel, mts_u32 step,
                               const int nv) {
@@ -64,7 +67,8 @@ INLINE void depthwise_tile_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *
     DEPTHWISE_EACH(DEPTHWISE_STORE)
 }
 
-/* Applies a function that is not simple, in place: to what was stored, which HALF has rounded. */
+/* Applies a function that is not simple, in place: to what was stored, which HALF has
+   rounded. */
 INLINE void depthwise_tile_finish(GLOBAL mts_real *out, GLOBAL const mts_real *pool, GLOBAL const mts_depthwise_params *job,
                              mts_u32 pixel, mts_u32 step) {
     GLOBAL const mts_epilogue_params *e = &job->epilogue;

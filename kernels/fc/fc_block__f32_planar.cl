@@ -1,13 +1,16 @@
 /*
- * fc_block: fully connected layers of many tasks for GPUs, one work-group per row block of LANES outputs.
+ * fc_block: fully connected layers of many tasks for GPUs, one work-group per row block
+ * of LANES outputs.
  *
- * Responsible for what fc_lanes computes (mts_fc_params with lanes = LANES), with work-items where that has vectors:
+ * Responsible for what fc_lanes computes (mts_fc_params with lanes = LANES), with
+ * work-items where that has vectors:
  *
  *     pool + weight_a:  [ceil(rows / LANES)][count][LANES]      neighbours read neighbouring rows
  *     slice             0 1 .. SLICES-1 0 1 ..                  inputs are dealt out to SLICES times LANES work-items
  *
- * The slices' sums meet in LOCAL memory. Memory bounds it: weights that members share (sharing) are loaded once for up to
- * four of them. Grid: (row blocks * GROUP, 1, members). Not responsible for matrices that vary at run time.
+ * The slices' sums meet in LOCAL memory. Memory bounds it: weights that members share
+ * (sharing) are loaded once for up to four of them. Grid: (row blocks * GROUP, 1,
+ * members). Not responsible for matrices that vary at run time.
  */
 #ifndef GROUP
 #define GROUP 128 /* 64, 128, 256 */
@@ -25,7 +28,8 @@ INLINE GLOBAL const mts_segment_params *fc_segment_of(GLOBAL const mts_u32 *para
     return (GLOBAL const mts_segment_params *)(params + job->segment) + s;
 }
 
-/* sum[t] += the work-item's share of a segment's product, for nt jobs that have the weights at `w`. */
+/* sum[t] += the work-item's share of a segment's product, for nt jobs that have the
+   weights at `w`. */
 INLINE void fc_segment(GLOBAL const mts_real *act, GLOBAL const mts_real *w, GLOBAL const mts_fc_params *job,
                        GLOBAL const mts_segment_params *segment, mts_u32 slice, float sum[FC_SHARING], const int nt) {
     const mts_u32 pitch = job->in_pitch, count = segment->count;
@@ -73,7 +77,8 @@ INLINE void fc_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL c
     }
 }
 
-/* The work-item's share of a row of nt jobs; a segment whose weights differ is read for each of them. */
+/* The work-item's share of a row of nt jobs; a segment whose weights differ is read for
+   each of them. */
 INLINE void fc_jobs(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                     GLOBAL const mts_fc_params *job, mts_u32 block, mts_u32 lane, mts_u32 slice, float sum[FC_SHARING],
                     const int nt) {

@@ -1,15 +1,17 @@
 /*
  * fc_lanes: fully connected layers of many tasks in one launch.
  *
- * Responsible for a matrix times one input vector per member: work-item g computes `lanes` (= VEC) neighbouring output
- * rows, so that weights stream as whole vectors and inputs are scalar broadcasts:
+ * Responsible for a matrix times one input vector per member: work-item g computes
+ * `lanes` (= VEC) neighbouring output rows, so that weights stream as whole vectors and
+ * inputs are scalar broadcasts:
  *
  *     pool + weight_a:  [ceil(rows / lanes)][count][lanes]      row block g is contiguous
  *
- * Memory bounds it: a vector of weights that members share (mts_fc_params.sharing) is loaded once for up to four of them.
- * Several accumulators run over the inputs because one chain would wait for the latency of each multiply-add. Rows
- * beyond `rows` and work-items beyond the last block store nothing. Not responsible for matrices that vary at run
- * time. Grid: (row blocks, 1, members).
+ * Memory bounds it: a vector of weights that members share (mts_fc_params.sharing) is
+ * loaded once for up to four of them. Several accumulators run over the inputs because
+ * one chain would wait for the latency of each multiply-add. Rows beyond `rows` and
+ * work-items beyond the last block store nothing. Not responsible for matrices that vary
+ * at run time. Grid: (row blocks, 1, members).
  */
 #ifndef CHAINS
 #define CHAINS 8 /* 4, 8: independent sums */

@@ -1,8 +1,10 @@
 /*
- * frame_any: a region of a camera frame of bytes to one image of a model's input: colour conversion, crop,
- * rotation by any angle, mirror, resize (bilinear or the mean of an area), letterbox bars, channel order, mean and scale. See
- * mts_frame_params. The launch passes the frame as `pool`: bytes, whatever HALF is. A work-item owns pixels of one
- * row of the image, all channels of them, so that a source pixel is converted once for all channels:
+ * frame_any: a region of a camera frame of bytes to one image of a model's input: colour
+ * conversion, crop, rotation by any angle, mirror, resize (bilinear or the mean of an
+ * area), letterbox bars, channel order, mean and scale. See mts_frame_params. The launch
+ * passes the frame as `pool`: bytes, whatever HALF is. A work-item owns pixels of one row
+ * of the image, all channels of them, so that a source pixel is converted once for all
+ * channels:
  *
  *     row i   | bar bar | v v v v v v v v v v v | bar bar |    j = 0 .. width - 1
  *                       left                    left + columns
@@ -85,7 +87,8 @@ INLINE frame_taps frame_find(mts_u32 i, mts_u32 size, int box, float ratio, floa
     return t;
 }
 
-/* Row i of an image whose rows are packed: whole numbers, as they were counted when packed. */
+/* Row i of an image whose rows are packed: whole numbers, as they were counted when
+   packed. */
 INLINE frame_taps frame_find_packed(mts_u32 i, mts_u32 rows, mts_u32 h) {
     const mts_u32 m = (2 * i + 1) * h - rows, upper = m / (2 * rows);
     frame_taps t;

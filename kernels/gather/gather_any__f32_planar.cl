@@ -1,7 +1,8 @@
 /*
  * gather_any: coordinate `axis` of the source is read from the parameter buffer.
  */
-/* Columns of one row. Indices of neighbours are common: placed updates leave rows as they are. */
+/* Columns of one row. Indices of neighbours are common: placed updates leave rows as they
+   are. */
 INLINE void gather_columns(GLOBAL mts_real *act, GLOBAL const mts_u32 *index, mts_u32 offset, mts_u32 stride,
                            const mts_span *s) {
     for (mts_u32 i = 0; i < s->n; i += VEC) {

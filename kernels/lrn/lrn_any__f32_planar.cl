@@ -1,6 +1,7 @@
 /*
- * lrn_any: local response normalisation over `size` neighbouring channels, floor((size - 1) / 2) below and
- * ceil((size - 1) / 2) above: y = x / (bias + alpha / size * sum of squares)^beta.
+ * lrn_any: local response normalisation over `size` neighbouring channels, floor((size -
+ * 1) / 2) below and ceil((size - 1) / 2) above: y = x / (bias + alpha / size * sum of
+ * squares)^beta.
  */
 KERNEL void lrn_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_lrn_params *r = MTS_MEMBER(mts_lrn_params);

@@ -1,9 +1,10 @@
 /*
- * matmul_any: out[.., i, j] = alpha sum_k lhs[.., i, k] rhs[.., k, j] + beta add[.., i, j], any operand
- * broadcast, transposed or constant.
+ * matmul_any: out[.., i, j] = alpha sum_k lhs[.., i, k] rhs[.., k, j] + beta add[.., i,
+ * j], any operand broadcast, transposed or constant.
  *
- * A work-item takes tiles of MATMUL_ROWS rows and MATMUL_VECS vectors of columns, whose sums fill the registers. Tiles
- * of the same columns come one after another, so that the columns of rhs are still in the cache:
+ * A work-item takes tiles of MATMUL_ROWS rows and MATMUL_VECS vectors of columns, whose
+ * sums fill the registers. Tiles of the same columns come one after another, so that the
+ * columns of rhs are still in the cache:
  *
  *             columns: MATMUL_VECS * VEC
  *            +--------+--------+
@@ -14,9 +15,10 @@
  *            | tile 2 | tile 5 |
  *            +--------+--------+
  *
- * Where rhs is stored transposed (its k contiguous) vectors run along k instead, for MATMUL_DOTS columns at a time, and
- * the lanes of all sums of a tile are added in one tree. Every element is summed in the order of k (transposed: each
- * lane in the order of k, then the lanes in pairs), whatever tile it lies in.
+ * Where rhs is stored transposed (its k contiguous) vectors run along k instead, for
+ * MATMUL_DOTS columns at a time, and the lanes of all sums of a tile are added in one
+ * tree. Every element is summed in the order of k (transposed: each lane in the order of
+ * k, then the lanes in pairs), whatever tile it lies in.
  */
 #if VEC > 1 && REGS >= 32
 #define MATMUL_ROWS 4
@@ -153,8 +155,9 @@ INLINE void matmul_dots(const matmul_place *p, GLOBAL const mts_real *lhs, GLOBA
 #endif
 
 /*
- * Asks for the columns of rhs that come after a tile's, whose rows lie pages apart, where no processor follows by itself:
- * those k that are the tile's share, of all tiles of its columns.
+ * Asks for the columns of rhs that come after a tile's, whose rows lie pages apart, where
+ * no processor follows by itself: those k that are the tile's share, of all tiles of its
+ * columns.
  */
 INLINE void matmul_fetch(GLOBAL const mts_real *next, GLOBAL const mts_matmul_params *r, mts_u32 y, mts_u32 height) {
     const mts_u32 share = (r->depth * MATMUL_ROWS + height - 1) / height, first = y / MATMUL_ROWS * share;

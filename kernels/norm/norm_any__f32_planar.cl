@@ -1,12 +1,14 @@
 /*
  * norm_any: normalisation of sets of elements by their mean and deviation, or by a norm.
  *
- * Two passes find the mean and the sum of (x - mean)^2, a third one writes; all arithmetic is float32, whatever is
- * stored. A sum has 4 VEC partial sums (VEC in a group of several work-items), so its relative error is at most about
- * n / (4 VEC) 2^-24 for n elements; because the mean is subtracted first, a large mean costs nothing more.
+ * Two passes find the mean and the sum of (x - mean)^2, a third one writes; all
+ * arithmetic is float32, whatever is stored. A sum has 4 VEC partial sums (VEC in a group
+ * of several work-items), so its relative error is at most about n / (4 VEC) 2^-24 for n
+ * elements; because the mean is subtracted first, a large mean costs nothing more.
  *
- * With GROUP above 1 the work-items of a group share a set, and their sums meet in LOCAL memory; otherwise a work-item
- * does sets alone. Where the columns are sets of their own, each lane sums its own column.
+ * With GROUP above 1 the work-items of a group share a set, and their sums meet in LOCAL
+ * memory; otherwise a work-item does sets alone. Where the columns are sets of their own,
+ * each lane sums its own column.
  *
  * Tunables: GROUP, the most work-items of a group.
  */
@@ -24,7 +26,8 @@ typedef struct norm_line {
     mts_u32 y, plane; /* its row, and number of its plane */
 } norm_line;
 
-/* A work-item's part of a set: lines first, first + step .., columns begin + column, .. below end. */
+/* A work-item's part of a set: lines first, first + step .., columns begin + column, ..
+   below end. */
 typedef struct norm_part {
     mts_u32 set, lines, first, step;
     mts_u32 begin, end, column, stride;
@@ -171,7 +174,8 @@ INLINE mts_vec norm_value(GLOBAL const mts_real *pool, GLOBAL const mts_norm_par
     return mts_row_fn(r->fn, v, r->a, r->b);
 }
 
-/* The zeros before and after a line, by the group that writes its first or its last column. */
+/* The zeros before and after a line, by the group that writes its first or its last
+   column. */
 INLINE void norm_border(GLOBAL mts_real *act, GLOBAL const mts_dest_params *d, const norm_line *l, const norm_part *s) {
     const mts_u32 w = d->dims[5], lane = s->column / VEC, lanes = s->stride / VEC;
     const int last = l->y + 1 == d->dims[4];
@@ -235,7 +239,8 @@ INLINE void norm_columns(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOB
 
 /* ---- the work of a group ---- */
 
-/* Lanes stand side by side along a line, and those that a line does not need take other lines. */
+/* Lanes stand side by side along a line, and those that a line does not need take other
+   lines. */
 INLINE norm_part norm_share(GLOBAL const mts_norm_params *r, mts_u32 cut, int columns, mts_u32 lane, mts_u32 lanes) {
     norm_part s;
     mts_u32 wide = 1;

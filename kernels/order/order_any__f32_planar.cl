@@ -1,8 +1,9 @@
 /*
- * order_any: positions of the largest or smallest elements of each row, in order; equal ones in the order of the row.
+ * order_any: positions of the largest or smallest elements of each row, in order; equal
+ * ones in the order of the row.
  *
- * A stretch finds its first result by halving the range of keys bit by bit, unless it begins with the row's best,
- * and each following one as the best of those behind it.
+ * A stretch finds its first result by halving the range of keys bit by bit, unless it
+ * begins with the row's best, and each following one as the best of those behind it.
  */
 
 /* Larger keys come first. Equal numbers have equal keys, and every float has one. */
@@ -22,7 +23,8 @@ INLINE mts_u32 order_count(GLOBAL const mts_real *row, GLOBAL const mts_order_pa
     return count;
 }
 
-/* The position after which only results from `rank` on are left, and its key: the result before. */
+/* The position after which only results from `rank` on are left, and its key: the result
+   before. */
 INLINE mts_u32 order_before(GLOBAL const mts_real *row, GLOBAL const mts_order_params *r, mts_u32 rank, mts_u32 *key) {
     const mts_u32 step = r->src.stride[5];
     mts_u32 k = 0, i = 0;

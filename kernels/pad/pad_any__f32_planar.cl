@@ -1,5 +1,6 @@
 /*
- * pad_any: constant, edge and reflecting padding of any dimension; a negative `before` crops.
+ * pad_any: constant, edge and reflecting padding of any dimension; a negative `before`
+ * crops.
  */
 
 /* Source coordinate of output coordinate i, or -1: the constant. */
@@ -15,7 +16,8 @@ INLINE mts_i32 pad_source(mts_u32 mode, mts_u32 i, mts_i32 before, mts_u32 size)
     return at < n ? at : period - at;
 }
 
-/* Offset of the source row of the stretch; 0 with *outside set where all of it is the constant. */
+/* Offset of the source row of the stretch; 0 with *outside set where all of it is the
+   constant. */
 INLINE mts_u32 pad_row(GLOBAL const mts_pad_params *r, const mts_span *s, int *outside) {
     mts_u32 offset = r->src.base;
     *outside = 0;

@@ -1,15 +1,16 @@
 /*
- * pool_any: maximum or average over a window of rows and columns. Only elements of the image take part in a
- * maximum; an average divides by the elements of the image in the window or, with include_pad, by the
- * positions of the window that lie in the padded image (a window of ceil mode may stand over its end).
+ * pool_any: maximum or average over a window of rows and columns. Only elements of the
+ * image take part in a maximum; an average divides by the elements of the image in the
+ * window or, with include_pad, by the positions of the window that lie in the padded
+ * image (a window of ceil mode may stand over its end).
  *
  * A vector holds neighbouring outputs; the rows of the window are the innermost loop.
  */
 #define POOL_NOTHING -3.402823466e+38f
 #define POOL_WIDE 16 /* columns of a window from which on a division is worth its time */
 
-/* Tap k of a window lies at `at` + k * dilation: how many of its taps lie below `end`. Windows may be far
-   larger than the image, so nothing walks over a whole one. */
+/* Tap k of a window lies at `at` + k * dilation: how many of its taps lie below `end`.
+   Windows may be far larger than the image, so nothing walks over a whole one. */
 INLINE mts_u32 pool_below(mts_i32 at, mts_u32 taps, mts_u32 dilation, mts_i32 end) {
     return at < end ? mts_least(taps, ((mts_u32)(end - at) + dilation - 1) / dilation) : 0;
 }
@@ -58,8 +59,8 @@ INLINE mts_vec pool_column(GLOBAL const mts_real *act, GLOBAL const mts_pool_par
     return mts_reach_close(reach, v);
 }
 
-/* Maximum or sum of `left` windows side by side, and the columns of each that lie in the image; x: the first
- * one's column. */
+/* Maximum or sum of `left` windows side by side, and the columns of each that lie in the
+ * image; x: the first one's column. */
 INLINE mts_vec pool_windows(GLOBAL const mts_real *act, GLOBAL const mts_pool_params *r, pool_place at, mts_i32 x,
                             mts_u32 left, mts_vec *columns) {
     const float nothing = r->kind == MTS_POOL_MAX ? POOL_NOTHING : 0.0f;
@@ -100,8 +101,9 @@ INLINE mts_vec pool_padded(GLOBAL const mts_pool_params *r, mts_i32 x) {
 }
 
 #if VEC > 1
-/* One window whose columns lie side by side, in vectors along its rows; x: its first column. Returns the maximum or the
- * sum, and the number of its columns that lie in the image. */
+/* One window whose columns lie side by side, in vectors along its rows; x: its first
+ * column. Returns the maximum or the sum, and the number of its columns that lie in the
+ * image. */
 INLINE float pool_along(GLOBAL const mts_real *act, GLOBAL const mts_pool_params *r, pool_place at, mts_i32 x,
                         float *columns) {
     const mts_u32 first = pool_below(x, r->window[1], 1, 0);
@@ -124,8 +126,8 @@ INLINE float pool_along(GLOBAL const mts_real *act, GLOBAL const mts_pool_params
     return most ? mts_vec_most(v) : mts_vec_sum(v);
 }
 
-/* Whether few windows are so wide that they are done one by one. A row decides, not a work-item's part of it, so that
-   the order of a sum does not depend on the grid. */
+/* Whether few windows are so wide that they are done one by one. A row decides, not a
+   work-item's part of it, so that the order of a sum does not depend on the grid. */
 INLINE int pool_is_along(GLOBAL const mts_pool_params *r) {
     return r->dilation[1] == 1 && r->src.stride[5] == 1 &&
            mts_least(r->dest.dims[5], VEC) * (r->window[1] / VEC + 2) <= r->window[1];
@@ -144,9 +146,9 @@ INLINE mts_vec pool_each(GLOBAL const mts_real *act, GLOBAL const mts_pool_param
 /*
  * ---- rows of windows that overlap or touch ----
  *
- * The rows of a window are combined first, column by column, into a line that has what counts as nothing where the
- * image has no column; then each output combines the line's columns of its window. A window of k x k costs 2 k vectors
- * and not k x k.
+ * The rows of a window are combined first, column by column, into a line that has what
+ * counts as nothing where the image has no column; then each output combines the line's
+ * columns of its window. A window of k x k costs 2 k vectors and not k x k.
  */
 #define POOL_LINE 1024 /* columns that are kept */
 
@@ -215,7 +217,8 @@ INLINE mts_vec pool_columns(GLOBAL const mts_pool_params *r, mts_i32 x) {
 /*
  * ---- windows of 2 x 2 side by side ----
  *
- * The most common window of all, and often of few columns: nothing is counted, and no line is kept.
+ * The most common window of all, and often of few columns: nothing is counted, and no
+ * line is kept.
  */
 
 /* Whether all windows lie in the image. */
@@ -247,7 +250,8 @@ INLINE void pool_paired(GLOBAL mts_real *act, GLOBAL const mts_pool_params *r, c
 #define pool_each pool_windows
 #endif
 
-/* What a window's maximum or sum becomes; x: column of the first window, rows: of each window that count. */
+/* What a window's maximum or sum becomes; x: column of the first window, rows: of each
+   window that count. */
 INLINE mts_vec pool_end(GLOBAL const mts_pool_params *r, mts_vec v, mts_vec columns, mts_i32 x, float rows) {
     if (r->kind != MTS_POOL_AVG) return v;
     const mts_vec count = mts_vec_mul(r->include_pad ? pool_padded(r, x) : columns, mts_vec_splat(rows));

@@ -1,8 +1,10 @@
 /*
- * fma_peak: the multiply-add peak of a device, measured through the same path as every other kernel.
+ * fma_peak: the multiply-add peak of a device, measured through the same path as every
+ * other kernel.
  *
- * Responsible for a number to compare kernels with: each work-item runs CHAINS independent chains of multiply-adds on
- * vectors, `rounds` long: 2 * VEC * CHAINS * rounds floating-point operations. Not responsible for timing.
+ * Responsible for a number to compare kernels with: each work-item runs CHAINS
+ * independent chains of multiply-adds on vectors, `rounds` long: 2 * VEC * CHAINS *
+ * rounds floating-point operations. Not responsible for timing.
  *
  * Kernel parameters at params[first]: rounds. Writes one vector per work-item to act.
  */

@@ -1,8 +1,9 @@
 /*
  * recur_any: LSTM, GRU and plain recurrent layers, all steps in one launch.
  *
- * The stretch that holds the first number of a sequence's first row computes the whole sequence, in vectors of hidden
- * units; other stretches have nothing to do but the zeros around the image. A row holds the state after its step:
+ * The stretch that holds the first number of a sequence's first row computes the whole
+ * sequence, in vectors of hidden units; other stretches have nothing to do but the zeros
+ * around the image. A row holds the state after its step:
  *
  *     LSTM   h | c            GRU   h | reset * h | update            others   h
  *

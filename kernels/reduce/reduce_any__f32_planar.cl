@@ -1,9 +1,11 @@
 /*
- * reduce_any: mean, sum, product, maximum or minimum, sums of absolute values, squares or exponentials over any set of
- * dimensions; the position of an extreme over a dimension. Terms and sums are float32, whatever is stored.
+ * reduce_any: mean, sum, product, maximum or minimum, sums of absolute values, squares or
+ * exponentials over any set of dimensions; the position of an extreme over a dimension.
+ * Terms and sums are float32, whatever is stored.
  *
- * Where the last dimension is reduced and contiguous (a global average pool) a vector runs along it and its
- * lanes are combined at the end; elsewhere a vector holds neighbouring outputs.
+ * Where the last dimension is reduced and contiguous (a global average pool) a vector
+ * runs along it and its lanes are combined at the end; elsewhere a vector holds
+ * neighbouring outputs.
  */
 INLINE mts_vec reduce_take(mts_u32 kind, mts_vec v, mts_vec x, mts_vec most) {
     if (kind == MTS_REDUCE_MAX) return mts_vec_max(v, x);
@@ -36,8 +38,9 @@ INLINE mts_vec reduce_across(GLOBAL const mts_real *p, GLOBAL const mts_reduce_p
 }
 
 /*
- * The last dimension of one output. The rest that fills no vector is masked. Every output sums in the same
- * order, also the last one, behind which memory ends: equal operands give equal results.
+ * The last dimension of one output. The rest that fills no vector is masked. Every output
+ * sums in the same order, also the last one, behind which memory ends: equal operands
+ * give equal results.
  */
 INLINE mts_vec reduce_along(GLOBAL const mts_real *p, GLOBAL const mts_reduce_params *r, mts_u32 kind, mts_vec v,
                             mts_vec rest, mts_u32 room, mts_vec most) {
@@ -112,7 +115,8 @@ INLINE mts_vec reduce_value(GLOBAL const mts_real *act, GLOBAL const mts_reduce_
     return mts_vec_div(v, mts_vec_splat(divisor));
 }
 
-/* Positions of the extremes of `left` neighbouring outputs: `count` elements `step` apart. */
+/* Positions of the extremes of `left` neighbouring outputs: `count` elements `step`
+   apart. */
 INLINE mts_vec reduce_where(GLOBAL const mts_real *p, mts_u32 kind, mts_u32 count, mts_u32 step, mts_i32 column,
                             mts_u32 left) {
     const int least = kind == MTS_REDUCE_ARG_MIN || kind == MTS_REDUCE_ARG_MIN_LAST;
@@ -134,8 +138,9 @@ INLINE mts_vec reduce_where(GLOBAL const mts_real *p, mts_u32 kind, mts_u32 coun
 }
 
 /*
- * Position of the extreme of `count` neighbouring elements. Every lane begins with the first element, and only what is
- * better takes its place, so that a NaN counts as above: it is the extreme where it comes first, and never elsewhere.
+ * Position of the extreme of `count` neighbouring elements. Every lane begins with the
+ * first element, and only what is better takes its place, so that a NaN counts as above:
+ * it is the extreme where it comes first, and never elsewhere.
  */
 INLINE float reduce_where_along(GLOBAL const mts_real *p, mts_u32 kind, mts_u32 count) {
     const int least = kind == MTS_REDUCE_ARG_MIN || kind == MTS_REDUCE_ARG_MIN_LAST;

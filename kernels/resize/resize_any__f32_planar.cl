@@ -1,9 +1,10 @@
 /*
- * resize_any: nearest, linear and cubic interpolation of rows and columns with ONNX's coordinate modes.
- * Linear does not smooth when it shrinks (ONNX's antialias = 0).
+ * resize_any: nearest, linear and cubic interpolation of rows and columns with ONNX's
+ * coordinate modes. Linear does not smooth when it shrinks (ONNX's antialias = 0).
  *
- * Source positions and weights are found for a vector of output coordinates: for the columns of a vector of
- * outputs, and (all lanes alike) for the row of a stretch. Values are gathered lane by lane.
+ * Source positions and weights are found for a vector of output coordinates: for the
+ * columns of a vector of outputs, and (all lanes alike) for the row of a stretch. Values
+ * are gathered lane by lane.
  */
 typedef struct resize_taps {
     mts_vec at[4]; /* positions in the source, whole numbers within it */
@@ -170,12 +171,14 @@ INLINE mts_vec resize_outside(GLOBAL const mts_resize_params *r, const resize_ta
 /*
  * ---- by rows, on CPUs: nearest and linear, where columns lie side by side ----
  *
- * A source row is stretched to the width of the output once and kept. Rows of the output that lie between the same two
- * source rows are sums of the two stretched rows. Places and weights of columns are found once for a work-item.
+ * A source row is stretched to the width of the output once and kept. Rows of the output
+ * that lie between the same two source rows are sums of the two stretched rows. Places
+ * and weights of columns are found once for a work-item.
  */
 #define RESIZE_LINE 1024 /* columns that are kept */
 
-/* How pairs of neighbouring columns are made of column k of the source, its left and its right neighbour. */
+/* How pairs of neighbouring columns are made of column k of the source, its left and its
+   right neighbour. */
 #define RESIZE_ANY 0    /* not in pairs */
 #define RESIZE_MIDDLE 1 /* (left + 3 k) / 4, (3 k + right) / 4 */
 #define RESIZE_BEGIN 2  /* k, (k + right) / 2 */
@@ -215,7 +218,8 @@ INLINE void resize_columns(GLOBAL const mts_resize_params *r, mts_u32 x, mts_u32
     }
 }
 
-/* The columns one by one: column i of the line is between source columns at[i] and the next. */
+/* The columns one by one: column i of the line is between source columns at[i] and the
+   next. */
 INLINE void resize_stretch(GLOBAL const mts_real *act, GLOBAL const mts_resize_params *r, mts_u32 row,
                            const resize_lines *lines, float *line) {
     const mts_i32 last = (mts_i32)r->in[1] - 1;
@@ -244,8 +248,8 @@ INLINE mts_vec resize_source(GLOBAL const mts_real *act, mts_u32 row, mts_i32 k,
     return v;
 }
 
-/* The columns in pairs; the first one is even. What a vector has of other rows is replaced
- * (the first and the last column) or not wanted. */
+/* The columns in pairs; the first one is even. What a vector has of other rows is
+ * replaced (the first and the last column) or not wanted. */
 INLINE void resize_stretch_pairs(GLOBAL const mts_real *act, GLOBAL const mts_resize_params *r, mts_u32 row,
                                  const resize_lines *lines, float *line) {
     const mts_u32 base = r->src.base, x = lines->x, n = lines->n;
@@ -271,7 +275,8 @@ INLINE void resize_stretch_pairs(GLOBAL const mts_real *act, GLOBAL const mts_re
     if (x + n >= r->dest.dims[5]) line[r->dest.dims[5] - 1 - x] = mts_load(act + row + (mts_u32)last);
 }
 
-/* The stretched source row whose column 0 lies at act offset `row`. `other` is wanted as well. */
+/* The stretched source row whose column 0 lies at act offset `row`. `other` is wanted as
+   well. */
 INLINE int resize_hold(GLOBAL const mts_real *act, GLOBAL const mts_resize_params *r, mts_u32 row, mts_u32 other,
                        resize_lines *lines) {
     if (lines->held[0] == row) return 0;
@@ -285,14 +290,16 @@ INLINE int resize_hold(GLOBAL const mts_real *act, GLOBAL const mts_resize_param
     return into;
 }
 
-/* Two source rows, act offsets of column 0, and their weights; `above` alone where both are one row. */
+/* Two source rows, act offsets of column 0, and their weights; `above` alone where both
+   are one row. */
 typedef struct resize_between {
     mts_u32 above, below;
     float above_weight, below_weight;
     int nearest;
 } resize_between;
 
-/* Row y of the output; taps: those of VEC rows from `first` on, which are found here when y is not among them. */
+/* Row y of the output; taps: those of VEC rows from `first` on, which are found here when
+   y is not among them. */
 INLINE resize_between resize_row(GLOBAL const mts_resize_params *r, mts_u32 plane, mts_u32 y, mts_u32 *first,
                                  resize_taps *taps) {
     resize_between rows;
@@ -309,10 +316,12 @@ INLINE resize_between resize_row(GLOBAL const mts_resize_params *r, mts_u32 plan
     return rows;
 }
 
-/* n columns of the stretch from column x of the output on, at act + to; room: floats that may be written. */
+/* n columns of the stretch from column x of the output on, at act + to; room: floats that
+   may be written. */
 INLINE void resize_by_rows(GLOBAL mts_real *act, GLOBAL const mts_resize_params *r, const resize_between *rows,
                            mts_u32 x, mts_u32 n, mts_u32 to, mts_u32 room, resize_lines *lines) {
-    /* whole rows where they can be kept, so that work-items which begin within one find places once as well */
+    /* whole rows where they can be kept, so that work-items which begin within one find
+       places once as well */
     const int whole = r->dest.dims[5] <= RESIZE_LINE;
     const mts_u32 from = whole ? 0 : x - x % 2, skip = x - from;
     const mts_vec a = mts_vec_splat(rows->above_weight), b = mts_vec_splat(rows->below_weight);

@@ -1,5 +1,6 @@
 /*
- * sample_any: pixels of an image at positions that a grid names, as ONNX defines GridSample.
+ * sample_any: pixels of an image at positions that a grid names, as ONNX defines
+ * GridSample.
  */
 
 /* Reflects at both ends until the position is between them. */
@@ -18,7 +19,8 @@ INLINE float sample_round(float x) {
     return up - x == 0.5f && up - 2.0f * mts_floor(up * 0.5f) != 0.0f ? up - 1.0f : up;
 }
 
-/* Position in pixels of a coordinate in -1..1. NaN and what is far away go to an end that floats name exactly. */
+/* Position in pixels of a coordinate in -1..1. NaN and what is far away go to an end that
+   floats name exactly. */
 INLINE float sample_position(GLOBAL const mts_sample_params *r, float at, mts_u32 size) {
     const float n = (float)size, far = 1048576.0f;
     const float low = r->align ? 0.0f : -0.5f, high = r->align ? n - 1.0f : n - 0.5f;

@@ -1,6 +1,6 @@
 /*
- * scale_any: y = fn(scale[c] x + bias[c]) with c = coordinate 3, for a batch normalisation that could not be
- * folded and for PRELU (slope[c]).
+ * scale_any: y = fn(scale[c] x + bias[c]) with c = coordinate 3, for a batch
+ * normalisation that could not be folded and for PRELU (slope[c]).
  */
 KERNEL void scale_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_scale_params *r = MTS_MEMBER(mts_scale_params);

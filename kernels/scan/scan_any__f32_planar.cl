@@ -1,8 +1,9 @@
 /*
  * scan_any: running sums or products along one axis.
  *
- * Along columns a stretch first combines what lies before it. Along another axis the stretch at the coordinate
- * where the scan begins computes and writes the line of each of its columns; other stretches have nothing to do.
+ * Along columns a stretch first combines what lies before it. Along another axis the
+ * stretch at the coordinate where the scan begins computes and writes the line of each of
+ * its columns; other stretches have nothing to do.
  */
 INLINE float scan_take(mts_u32 kind, float v, float x) { return kind == MTS_SCAN_PROD ? v * x : v + x; }
 

@@ -1,6 +1,7 @@
 /*
- * select_any: y = condition != 0 ? a : b, elementwise; each operand may be broadcast (strides 0) or a constant of the
- * pool. Nothing is computed with what is not chosen, so that an infinity or a NaN there does no harm.
+ * select_any: y = condition != 0 ? a : b, elementwise; each operand may be broadcast
+ * (strides 0) or a constant of the pool. Nothing is computed with what is not chosen, so
+ * that an infinity or a NaN there does no harm.
  */
 typedef struct select_row {
     GLOBAL const mts_real *from;

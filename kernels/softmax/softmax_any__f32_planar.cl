@@ -1,11 +1,14 @@
 /*
- * softmax_any: exp(x - max) / sum of it along one axis, or its logarithm x - max - log(sum).
+ * softmax_any: exp(x - max) / sum of it along one axis, or its logarithm x - max -
+ * log(sum).
  *
- * Along columns a work-item takes whole rows, as many as the grid leaves it; on a GPU (VEC 1) a work-group takes a row,
- * and its work-items every n-th column. Memory holds the exponentials between the sum and the division, so that each is
- * computed once; in float16 they would lose digits there and are computed again. Along another axis the stretch at
- * coordinate 0 computes and writes the line of each of its columns, so that neighbouring lanes read neighbouring floats;
- * stretches at the other coordinates have nothing to do.
+ * Along columns a work-item takes whole rows, as many as the grid leaves it; on a GPU
+ * (VEC 1) a work-group takes a row, and its work-items every n-th column. Memory holds
+ * the exponentials between the sum and the division, so that each is computed once; in
+ * float16 they would lose digits there and are computed again. Along another axis the
+ * stretch at coordinate 0 computes and writes the line of each of its columns, so that
+ * neighbouring lanes read neighbouring floats; stretches at the other coordinates have
+ * nothing to do.
  */
 #define SOFTMAX_GROUP 256 /* most work-items of a group */
 
@@ -17,7 +20,8 @@ INLINE mts_vec softmax_value(mts_vec x, mts_vec most, mts_vec scale, mts_u32 log
 
 #if VEC == 1
 
-/* The sum or the largest of what the work-items of a group hold. Every work-item gets it, summed in the same order. */
+/* The sum or the largest of what the work-items of a group hold. Every work-item gets it,
+   summed in the same order. */
 INLINE float softmax_combine(LOCAL_PTR float *parts, float v, mts_u32 lane, mts_u32 lanes, int sums) {
     BARRIER();
     parts[lane] = v;
@@ -88,7 +92,8 @@ INLINE float softmax_sum(GLOBAL mts_real *to, GLOBAL const mts_real *p, const mt
     return mts_vec_sum(mts_vec_add(mts_vec_add(sum[0], sum[1]), mts_vec_add(sum[2], sum[3])));
 }
 
-/* `rows` rows of at most VEC columns, at most VEC of them: a lane is a row. Sums as softmax_row does. */
+/* `rows` rows of at most VEC columns, at most VEC of them: a lane is a row. Sums as
+   softmax_row does. */
 INLINE void softmax_short_rows(GLOBAL mts_real *to, GLOBAL const mts_real *p, GLOBAL const mts_softmax_params *r,
                                mts_u32 rows) {
     const mts_u32 step = r->src.stride[5];

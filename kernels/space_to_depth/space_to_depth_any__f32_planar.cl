@@ -1,7 +1,8 @@
 /*
- * space_to_depth_any: splits an image into the sy * sx phases of a strided convolution, so that each tap of it is a
- * constant pixel offset. See mts_space_to_depth_params; unlike the other kernels it has no mts_dest_params: a work-item owns
- * a run of positions of one channel, in all of its phases.
+ * space_to_depth_any: splits an image into the sy * sx phases of a strided convolution,
+ * so that each tap of it is a constant pixel offset. See mts_space_to_depth_params;
+ * unlike the other kernels it has no mts_dest_params: a work-item owns a run of positions
+ * of one channel, in all of its phases.
  */
 
 /* Where a row of the phases comes from. */
@@ -41,8 +42,8 @@ INLINE void phase_one(GLOBAL mts_real *act, GLOBAL const mts_space_to_depth_para
 }
 
 #if VEC > 1
-/* Both phases of stride 2 at once: every float of the image is loaded once. The last vector laps over the one
- * before. */
+/* Both phases of stride 2 at once: every float of the image is loaded once. The last
+ * vector laps over the one before. */
 INLINE void phase_pair(GLOBAL mts_real *act, GLOBAL const mts_space_to_depth_params *r, const phase_span *s)
 {
     const mts_i32 from = phase_position(s, 2, 0, 0), wide = (mts_i32)r->src_column;
@@ -86,9 +87,10 @@ INLINE mts_vec phase_columns(GLOBAL const mts_space_to_depth_params *r, mts_i32 
 }
 
 /*
- * A whole channel whose rows are shorter than a vector, stride 2: a row is one load of what lies there, the
- * next row included, without what the image does not have. A store runs into the next row, which is written
- * later; rows that could not be loaded or stored so are left: the number of rows that are done is returned.
+ * A whole channel whose rows are shorter than a vector, stride 2: a row is one load of
+ * what lies there, the next row included, without what the image does not have. A store
+ * runs into the next row, which is written later; rows that could not be loaded or stored
+ * so are left: the number of rows that are done is returned.
  */
 INLINE mts_u32 phase_narrow(GLOBAL mts_real *act, mts_source base, GLOBAL const mts_space_to_depth_params *r,
                             mts_u32 channel)

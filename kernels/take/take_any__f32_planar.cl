@@ -1,5 +1,6 @@
 /*
- * take_any: row `index` of each plane, for every element its own; an index outside is moved to the nearer end.
+ * take_any: row `index` of each plane, for every element its own; an index outside is
+ * moved to the nearer end.
  */
 INLINE mts_u32 take_row(float at, float length) {
     at = at < 0.0f ? at + length : at;

@@ -1,6 +1,6 @@
 /*
- * unary_any: y = fn(x), elementwise, from any view. Not responsible for functions with a vector of parameters
- * (scale_any).
+ * unary_any: y = fn(x), elementwise, from any view. Not responsible for functions with a
+ * vector of parameters (scale_any).
  */
 KERNEL void unary_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_unary_params *r = MTS_MEMBER(mts_unary_params);

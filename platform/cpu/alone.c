@@ -1,9 +1,11 @@
 /*
- * alone.c: the element functions that no convolution ends with (MTS_FUNCTIONS_ALONE), once for each instruction set.
+ * alone.c: the element functions that no convolution ends with (MTS_FUNCTIONS_ALONE),
+ * once for each instruction set.
  *
- * Drivers build a program for each of them (-DFN). Here all programs share this one, which takes a
- * vector by address. In the smallest library (MTS_SMALL) they share those that convolutions end with
- * too, but for the shortest. The build compiles it like a kernel.
+ * Drivers build a program for each of them (-DFN). Here all programs share this one,
+ * which takes a vector by address. In the smallest library (MTS_SMALL) they share those
+ * that convolutions end with too, but for the shortest. The build compiles it like a
+ * kernel.
  */
 #include "platform/cpu/kernel.h"
 

@@ -1,19 +1,21 @@
 /*
  * board.c: see board.h.
  *
- * No thread waits here, so none can wait for ever: each loop ends by what the thread itself does. A run does end: waits
- * point from a launch to larger ones, so the smallest launch that has not ended is open, and its chunks are taken or to
- * be had.
+ * No thread waits here, so none can wait for ever: each loop ends by what the thread
+ * itself does. A run does end: waits point from a launch to larger ones, so the smallest
+ * launch that has not ended is open, and its chunks are taken or to be had.
  *
- * A thread that is late may hold the number of a launch that was open in an earlier run. It finds a closed one, whose
- * counter it lowers below CLOSED without harm, or one that is open again and whose chunk it may as well compute. Hence a
- * launch's chunk is only ever got by lowering `left` from above CLOSED, and opening stores the counter anew.
+ * A thread that is late may hold the number of a launch that was open in an earlier run.
+ * It finds a closed one, whose counter it lowers below CLOSED without harm, or one that
+ * is open again and whose chunk it may as well compute. Hence a launch's chunk is only
+ * ever got by lowering `left` from above CLOSED, and opening stores the counter anew.
  */
 #include "platform/cpu/board.h"
 
 #include <stdatomic.h>
 
-/* At or below this a launch has no chunk to take. Each thread lowers it further by 1 at most between two openings. */
+/* At or below this a launch has no chunk to take. Each thread lowers it further by 1 at
+   most between two openings. */
 #define CLOSED ((uint32_t)1 << 16)
 #define WORD 64u /* launches of a word of `open` */
 
@@ -29,7 +31,8 @@ struct mts_cpu_board {
     slot *slots;
     /* A bit for each launch that has chunks to take. It may be set a little longer. */
     _Atomic(uint64_t) *open;
-    /* Of the run. A thread that holds a chunk may read them: the run does not end before the chunk. */
+    /* Of the run. A thread that holds a chunk may read them: the run does not end before
+       the chunk. */
     const mts_cpu_order *order;
     const void *work;
     mts_cpu_chunks_function *chunks_of;

@@ -26,7 +26,8 @@ typedef struct mts_cpu_order {
     uint32_t count;
     /* How many others each waits for. */
     const uint32_t *waits;
-    /* next[next_first[i] .. next_first[i + 1]) wait for launch i. All are larger than i. */
+    /* next[next_first[i] .. next_first[i + 1]) wait for launch i. All are larger than
+       i. */
     const uint32_t *next_first, *next;
 } mts_cpu_order;
 
@@ -48,7 +49,8 @@ void mts_cpu_board_destroy(mts_cpu_board *board, const mts_allocator *allocator)
    other thread uses the board. */
 void mts_cpu_board_clear(mts_cpu_board *board);
 
-/* Begins a run of order->count launches, at least 1, on `threads`. The run before has ended. */
+/* Begins a run of order->count launches, at least 1, on `threads`. The run before has
+   ended. */
 void mts_cpu_board_begin(mts_cpu_board *board, const mts_cpu_order *order, const void *work,
                          mts_cpu_chunks_function *chunks_of, uint32_t threads);
 /*
@@ -61,7 +63,8 @@ bool mts_cpu_board_take(mts_cpu_board *board, uint32_t from, mts_cpu_chunk *out)
  * launches that this opened; it may be the end of the run.
  */
 uint32_t mts_cpu_board_end(mts_cpu_board *board, const mts_cpu_chunk *chunk);
-/* Whether all launches of the run have ended. What they wrote is visible to the caller then. */
+/* Whether all launches of the run have ended. What they wrote is visible to the caller
+   then. */
 bool mts_cpu_board_is_over(const mts_cpu_board *board);
 /* What the launches of the run work on. For a thread that computes a chunk of it. */
 const void *mts_cpu_board_work(const mts_cpu_board *board);

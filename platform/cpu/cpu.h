@@ -16,7 +16,8 @@ typedef struct mts_cpu_device {
     mts_cpu_pool *pool;
     /* Largest LOCAL_SCRATCH of the kernels that were created, in bytes. */
     size_t scratch_wanted;
-    /* One for each thread, `scratch_size` bytes apart; at least as large as every command list needs. */
+    /* One for each thread, `scratch_size` bytes apart; at least as large as every command
+       list needs. */
     unsigned char *scratch;
     void *scratch_block;
     size_t scratch_size;

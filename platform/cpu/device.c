@@ -60,7 +60,8 @@ static uint32_t backend_count(void)
     return mts_cpu_set_best() ? 1 : 0;
 }
 
-/* What the processor calls itself, and the instruction set of the kernels: "AMD EPYC (v4)". */
+/* What the processor calls itself, and the instruction set of the kernels: "AMD EPYC
+   (v4)". */
 static void name_of(const mts_cpu_set *set, char *out, size_t size)
 {
 #if defined(__x86_64__)

@@ -1,8 +1,10 @@
 /*
- * kernel.c: from a kernel's name and -D options to the function that was compiled for them.
+ * kernel.c: from a kernel's name and -D options to the function that was compiled for
+ * them.
  *
- * VEC names the instruction set, HALF the precision, SCRATCH how much memory a work-group needs, CHAINS the probe.
- * Other options say how a driver is to build what is compiled here in one form for all; they are passed over.
+ * VEC names the instruction set, HALF the precision, SCRATCH how much memory a work-group
+ * needs, CHAINS the probe. Other options say how a driver is to build what is compiled
+ * here in one form for all; they are passed over.
  */
 #include "platform/cpu/cpu.h"
 

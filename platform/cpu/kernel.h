@@ -1,8 +1,9 @@
 /*
- * kernel.h: the head of a kernel's translation unit (cmake/cpu_kernels.cmake generates one for each kernel).
+ * kernel.h: the head of a kernel's translation unit (cmake/cpu_kernels.cmake generates
+ * one for each kernel).
  *
- * The build defines VEC, REGS, HALF and MTS_CPU_SET, the suffix of the instruction set's functions. Not responsible for
- * which sets there are: kernels/variants.def.
+ * The build defines VEC, REGS, HALF and MTS_CPU_SET, the suffix of the instruction set's
+ * functions. Not responsible for which sets there are: kernels/variants.def.
  */
 #ifndef MTS_CPU_KERNEL_H
 #define MTS_CPU_KERNEL_H

@@ -12,7 +12,8 @@
 #endif
 
 #define PAGE 4096u /* threads' scratch does not share pages */
-/* Work-groups are handed out one by one, or in so many chunks for each thread where there are more (chunk_begin). */
+/* Work-groups are handed out one by one, or in so many chunks for each thread where there
+   are more (chunk_begin). */
 #define CHUNKS_PER_THREAD 4u
 
 /* ---- numbers too small for a normal float: 0, as on other devices; they would take a hundred times as long ---- */
@@ -39,7 +40,8 @@ static void set_float_mode(uint64_t mode)
 #endif
 }
 
-/* The same mode for every thread, whatever the application's is: round to nearest, trap nothing. */
+/* The same mode for every thread, whatever the application's is: round to nearest, trap
+   nothing. */
 static void drop_small_numbers(void)
 {
 #if defined(__x86_64__)
@@ -78,7 +80,8 @@ static mts_status reserve(mts_cpu_device *device, mts_error *error)
     return MTS_STATUS_OK;
 }
 
-/* What submitting needs, so that it allocates nothing: scratch, space in the pool, threads. */
+/* What submitting needs, so that it allocates nothing: scratch, space in the pool,
+   threads. */
 static mts_status prepare(mts_cpu_device *device, size_t count, mts_error *error)
 {
     const mts_status status = reserve(device, error);
@@ -196,9 +199,10 @@ static uint32_t chunks_of(const void *work, uint32_t place, uint32_t threads)
 }
 
 /*
- * The first work-group of a chunk. Chunks become smaller towards the end: the first ones are long, so that threads meet
- * seldom and what lies side by side stays in one cache; the last ones are short, so that threads end together. With n
- * chunks the last i have i * i / (n * n) of the work-groups.
+ * The first work-group of a chunk. Chunks become smaller towards the end: the first ones
+ * are long, so that threads meet seldom and what lies side by side stays in one cache;
+ * the last ones are short, so that threads end together. With n chunks the last i have i
+ * * i / (n * n) of the work-groups.
  */
 static uint64_t chunk_begin(uint64_t groups, uint32_t chunk, uint32_t chunks)
 {

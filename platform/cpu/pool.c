@@ -1,11 +1,13 @@
 /*
  * pool.c: see pool.h.
  *
- * `opened` counts the times that launches were opened, and the ends of runs. A thread without work waits for it to become
- * another than before the thread last looked at the board: what opened before that look was found there, and what opens
- * later changes it. No wake-up is lost: a thread first counts itself as a sleeper and then looks at `opened` once more,
- * and a thread that opens launches first raises `opened` and then looks for sleepers, so one of the two sees the other.
- * No thread waits for one that is late or sleeps, only for chunks that are being computed.
+ * `opened` counts the times that launches were opened, and the ends of runs. A thread
+ * without work waits for it to become another than before the thread last looked at the
+ * board: what opened before that look was found there, and what opens later changes it.
+ * No wake-up is lost: a thread first counts itself as a sleeper and then looks at
+ * `opened` once more, and a thread that opens launches first raises `opened` and then
+ * looks for sleepers, so one of the two sees the other. No thread waits for one that is
+ * late or sleeps, only for chunks that are being computed.
  */
 #include "platform/cpu/pool.h"
 
@@ -60,7 +62,8 @@ static void wake(const _Atomic(uint32_t) *sleepers, _Atomic(uint32_t) *wakes)
     }
 }
 
-/* Tells that so many chunks are to be had, of which the calling thread takes one, or that the run is over. */
+/* Tells that so many chunks are to be had, of which the calling thread takes one, or that
+   the run is over. */
 static void announce(mts_cpu_pool *pool, uint32_t chunks, bool over)
 {
     if (chunks == 0 && !over) {
@@ -76,9 +79,10 @@ static void announce(mts_cpu_pool *pool, uint32_t chunks, bool over)
 }
 
 /*
- * Keeps the workers off the processor that the caller's thread runs on, which calls this. A system may wake a worker there
- * though others are idle (a Linux guest does that whose idle processors the host has taken away), and then lets it wait for
- * the end of the caller's slice of time, which is a frame long.
+ * Keeps the workers off the processor that the caller's thread runs on, which calls this.
+ * A system may wake a worker there though others are idle (a Linux guest does that whose
+ * idle processors the host has taken away), and then lets it wait for the end of the
+ * caller's slice of time, which is a frame long.
  */
 static void stand_apart(mts_cpu_pool *pool)
 {
@@ -92,8 +96,8 @@ static void stand_apart(mts_cpu_pool *pool)
 }
 
 /*
- * Computes chunks while there are any. Returns the value of `opened` before the last look at the board. *at: the launch
- * that the thread worked on last.
+ * Computes chunks while there are any. Returns the value of `opened` before the last look
+ * at the board. *at: the launch that the thread worked on last.
  */
 static uint32_t work_on(mts_cpu_pool *pool, uint32_t thread, uint32_t *at)
 {
@@ -130,7 +134,8 @@ static bool poll(const mts_cpu_pool *pool, uint32_t opened)
     return false;
 }
 
-/* Sleeps until `opened` is another number; the caller's thread and the workers have words of their own. */
+/* Sleeps until `opened` is another number; the caller's thread and the workers have words
+   of their own. */
 static void sleep_on(mts_cpu_pool *pool, uint32_t opened, _Atomic(uint32_t) *sleepers,
                      const _Atomic(uint32_t) *wakes)
 {
@@ -156,7 +161,8 @@ static void worker_run(void *context)
     }
 }
 
-/* Starts the threads that are missing. Where the system has no more the pool works with those it has. */
+/* Starts the threads that are missing. Where the system has no more the pool works with
+   those it has. */
 void mts_cpu_pool_start(mts_cpu_pool *pool)
 {
     const uint64_t process = mts_os_process();
@@ -229,7 +235,8 @@ bool mts_cpu_pool_reserve(mts_cpu_pool *pool, uint32_t launches)
         return true;
     }
     retired *entry = mts_alloc_zero(pool->allocator, 1, sizeof *entry);
-    /* At least twice the old one, so that all that are retired take no more than the present one. */
+    /* At least twice the old one, so that all that are retired take no more than the
+       present one. */
     mts_cpu_board *board =
         mts_cpu_board_make(pool->allocator, launches / 2 > capacity ? launches : 2 * capacity);
     if (!entry || !board) {

@@ -5,7 +5,8 @@
 
 #include "device/dependencies.h"
 
-/* The first launch of a strand. `root`: of each launch one of its strand that is not later. */
+/* The first launch of a strand. `root`: of each launch one of its strand that is not
+   later. */
 static uint32_t find_root(uint32_t *root, uint32_t launch)
 {
     while (root[launch] != launch) {
@@ -29,7 +30,8 @@ static void find_strands(const mts_dependencies *d, uint32_t *root)
     }
 }
 
-/* Launches by strand, strands by their first launch. place: of each launch; size: [count + 1], zeros. */
+/* Launches by strand, strands by their first launch. place: of each launch; size: [count
+   + 1], zeros. */
 static void find_places(uint32_t *root, uint32_t count, uint32_t *size, uint32_t *place, uint32_t *launch_of)
 {
     for (uint32_t i = 0; i < count; i++) {

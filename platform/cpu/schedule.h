@@ -1,9 +1,11 @@
 /*
- * schedule.h: the order in which the threads of a device look for launches of a command list.
+ * schedule.h: the order in which the threads of a device look for launches of a command
+ * list.
  *
- * Launches that wait for each other, directly or through others, are a strand: as a rule the layers of one network. The
- * places of a strand follow one another, so a thread that looks from the place of its last launch on stays with its
- * network while that has work for it. Not responsible for what waits for what (device/dependencies.h).
+ * Launches that wait for each other, directly or through others, are a strand: as a rule
+ * the layers of one network. The places of a strand follow one another, so a thread that
+ * looks from the place of its last launch on stays with its network while that has work
+ * for it. Not responsible for what waits for what (device/dependencies.h).
  */
 #ifndef MTS_CPU_SCHEDULE_H
 #define MTS_CPU_SCHEDULE_H

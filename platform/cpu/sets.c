@@ -1,6 +1,6 @@
 /*
- * sets.c: which instruction sets this build has (rows of kernels/variants.def) and which of them the processor can run.
- * Not responsible for the tables of functions (table.c).
+ * sets.c: which instruction sets this build has (rows of kernels/variants.def) and which
+ * of them the processor can run. Not responsible for the tables of functions (table.c).
  */
 #include "platform/cpu/sets.h"
 
@@ -24,7 +24,8 @@ UNUSED static bool has_v2(void)
            __builtin_cpu_supports("popcnt");
 }
 
-/* Bits that __builtin_cpu_supports has no name for in every compiler. Their registers are those of AVX. */
+/* Bits that __builtin_cpu_supports has no name for in every compiler. Their registers are
+   those of AVX. */
 UNUSED static bool has_f16c_and_lzcnt(void)
 {
     enum { F16C = 1 << 29, MOVBE = 1 << 22, LZCNT = 1 << 5 };

@@ -1,5 +1,6 @@
 /*
- * sets.h: the instruction sets that kernels were compiled for, and their functions by name.
+ * sets.h: the instruction sets that kernels were compiled for, and their functions by
+ * name.
  */
 #ifndef MTS_CPU_SETS_H
 #define MTS_CPU_SETS_H
@@ -32,7 +33,8 @@ typedef struct mts_cpu_set {
 const mts_cpu_set *mts_cpu_set_best(void);
 /* The set that has vectors of so many floats; NULL: none that this processor has. */
 const mts_cpu_set *mts_cpu_set_of(uint32_t vector);
-/* Whether a set has the instruction for sums of products of bytes, and the processor too. */
+/* Whether a set has the instruction for sums of products of bytes, and the processor
+   too. */
 bool mts_cpu_set_multiplies_bytes(const mts_cpu_set *set);
 /* NULL: the kernel is not there, or not for so many chains. */
 mts_cpu_function *mts_cpu_find(const mts_cpu_set *set, const char *name, bool half, uint32_t chains);

@@ -1,6 +1,6 @@
 /*
- * symbol.h: names of what is compiled once for each instruction set and precision: MTS_CPU_SYMBOL(name_) has the build's
- * MTS_CPU_SET at its end.
+ * symbol.h: names of what is compiled once for each instruction set and precision:
+ * MTS_CPU_SYMBOL(name_) has the build's MTS_CPU_SET at its end.
  */
 #ifndef MTS_CPU_SYMBOL_H
 #define MTS_CPU_SYMBOL_H

@@ -1,6 +1,6 @@
 /*
- * table.c: the functions of one instruction set and precision by name. The build compiles it with the kernels, once for
- * each of them (cmake/cpu_kernels.cmake).
+ * table.c: the functions of one instruction set and precision by name. The build compiles
+ * it with the kernels, once for each of them (cmake/cpu_kernels.cmake).
  */
 #include "platform/cpu/sets.h"
 

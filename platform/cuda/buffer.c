@@ -1,10 +1,11 @@
 /*
  * buffer.c: device memory and transfers.
  *
- * A synchronous write copies the caller's memory to one of the device's pinned staging buffers, from which
- * the driver copies without blocking; the write waits only while all staging buffers are in use. An
- * asynchronous transfer uses the caller's memory directly: the driver does not wait where that is pinned
- * (mts_cu_host_create), and does where it is pageable.
+ * A synchronous write copies the caller's memory to one of the device's pinned staging
+ * buffers, from which the driver copies without blocking; the write waits only while all
+ * staging buffers are in use. An asynchronous transfer uses the caller's memory directly:
+ * the driver does not wait where that is pinned (mts_cu_host_create), and does where it
+ * is pageable.
  */
 #include "platform/cuda/cuda.h"
 
@@ -77,8 +78,9 @@ mts_status mts_cu_buffer_create(mts_device *base, const mts_memory *memory, size
 }
 
 /*
- * What still runs may read registered memory: cuMemFree waits for it, cuMemHostUnregister does not say so.
- * Runs that do not read it, as that of the next frame, are not waited for.
+ * What still runs may read registered memory: cuMemFree waits for it, cuMemHostUnregister
+ * does not say so. Runs that do not read it, as that of the next frame, are not waited
+ * for.
  */
 void mts_cu_buffer_destroy(mts_device *base, mts_buffer *buffer)
 {

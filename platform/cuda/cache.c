@@ -1,9 +1,11 @@
 /*
- * cache.c: programs on disk: binaries, and PTX that was made ahead of time for devices without a compiler.
+ * cache.c: programs on disk: binaries, and PTX that was made ahead of time for devices
+ * without a compiler.
  *
- * One file per program; what it looks like is platform/os/cache_file.c's. The key spells out everything that
- * the program depends on; PTX does not depend on driver and board. Whatever does not fit is a silent miss:
- * this file never fails a build. Not responsible for removing old files.
+ * One file per program; what it looks like is platform/os/cache_file.c's. The key spells
+ * out everything that the program depends on; PTX does not depend on driver and board.
+ * Whatever does not fit is a silent miss: this file never fails a build. Not responsible
+ * for removing old files.
  */
 #include "platform/cuda/cuda.h"
 
@@ -57,8 +59,8 @@ static uint64_t number_at(const unsigned char *body, size_t at, size_t bytes)
 }
 
 /*
- * The driver takes a binary's address, not its size: it has to be an ELF file whose tables of
- * segments and sections lie within.
+ * The driver takes a binary's address, not its size: it has to be an ELF file whose
+ * tables of segments and sections lie within.
  */
 static bool is_binary(const unsigned char *body, size_t size)
 {

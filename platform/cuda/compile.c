@@ -1,5 +1,6 @@
 /*
- * compile.c: the builder of programs, and how it turns a kernel's text into a binary or PTX by NVRTC.
+ * compile.c: the builder of programs, and how it turns a kernel's text into a binary or
+ * PTX by NVRTC.
  *
  * Not responsible for the cache (cache.c), nor for loading programs (program.c).
  */
@@ -78,8 +79,8 @@ static mts_status split(char *words, const char *list[OPTIONS_MOST], int *count,
     return MTS_STATUS_OK;
 }
 
-/* The compiler's log on the allocator, without spaces at its ends; NULL if there is none. *text is where it
- * starts. */
+/* The compiler's log on the allocator, without spaces at its ends; NULL if there is none.
+ * *text is where it starts. */
 static char *compile_log(const mts_cu_builder *builder, nvrtcProgram program, const char **text)
 {
     size_t size = 0;
@@ -157,9 +158,9 @@ static mts_status run_compiler(const mts_cu_builder *builder, const mts_kernel_s
 }
 
 /*
- * PTX says which version of the language it is, and a compiler its own newest, which older drivers refuse.
- * What our kernels become is no newer than the device (tests/cuda_compile/ahead.py has an old assembler read
- * it).
+ * PTX says which version of the language it is, and a compiler its own newest, which
+ * older drivers refuse. What our kernels become is no newer than the device
+ * (tests/cuda_compile/ahead.py has an old assembler read it).
  */
 static void lower_version(char *text, uint32_t arch)
 {
@@ -233,7 +234,8 @@ static mts_status compile_for(mts_cu_builder *builder, const mts_kernel_source *
     return status;
 }
 
-/* A driver may refuse the binaries of a compiler of the next generation, but no PTX that it knows. */
+/* A driver may refuse the binaries of a compiler of the next generation, but no PTX that
+   it knows. */
 static mts_status open_compiler(mts_cu_builder *builder, const mts_kernel_source *source, mts_error *error)
 {
     mts_rtc_library *rtc = &builder->rtc;
@@ -263,7 +265,8 @@ mts_status mts_cu_compile(mts_cu_builder *builder, const mts_kernel_source *sour
     }
     target to = {.arch = arch, .text = text || builder->prefers_text};
     status = compile_for(builder, source, options, &to, out, error);
-    /* A compiler that is older than the device: the driver makes its code of an older device's PTX. */
+    /* A compiler that is older than the device: the driver makes its code of an older
+       device's PTX. */
     while (status == MTS_STATUS_UNSUPPORTED && !text) {
         to = (target){.arch = to.text ? mts_cu_quirks_before(to.arch) : arch, .text = true};
         mts_error ignored;

@@ -1,5 +1,6 @@
 /*
- * context.c: makes a device's context the calling thread's current one, and restores the one before it.
+ * context.c: makes a device's context the calling thread's current one, and restores the
+ * one before it.
  *
  * Not responsible for making or releasing the context (device.c).
  */

@@ -1,8 +1,8 @@
 /*
  * cuda.h: the structs of the CUDA backend and the functions its files share.
  *
- * Internal to platform/cuda and its tests. The rest of the library sees mts_backend_cuda and device/device.h
- * only.
+ * Internal to platform/cuda and its tests. The rest of the library sees mts_backend_cuda
+ * and device/device.h only.
  */
 #ifndef MTS_PLATFORM_CUDA_CUDA_H
 #define MTS_PLATFORM_CUDA_CUDA_H
@@ -34,14 +34,16 @@ typedef struct mts_cu_builder {
     mts_program_counts *counts; /* the caller's copy, or NULL */
 } mts_cu_builder;
 
-/* What a program is made of: a terminated PTX text, or a binary. On the builder's allocator. */
+/* What a program is made of: a terminated PTX text, or a binary. On the builder's
+   allocator. */
 typedef struct mts_cu_image {
     char *data;
     size_t size; /* of a text: with its end */
     bool is_text;
 } mts_cu_image;
 
-/* A loaded program; kept until the device is destroyed, shared by kernels of equal name and options. */
+/* A loaded program; kept until the device is destroyed, shared by kernels of equal name
+   and options. */
 typedef struct mts_cu_program {
     struct mts_cu_program *next;
     const mts_kernel_source *source;
@@ -95,7 +97,8 @@ typedef struct mts_cu_kernel {
     const mts_cu_program *program;
 } mts_cu_kernel;
 
-/* A launch with its arguments where the driver finds them, so that submitting only enqueues. */
+/* A launch with its arguments where the driver finds them, so that submitting only
+   enqueues. */
 typedef struct mts_cu_launch {
     CUfunction function;
     CUdeviceptr act, pool, params;
@@ -125,15 +128,18 @@ typedef enum mts_cu_call {
     MTS_CU_CALL_WAIT     /* waits */
 } mts_cu_call;
 
-/* OK for CUDA_SUCCESS; else fills *error, and sets the device's `lost` if the result says so. */
+/* OK for CUDA_SUCCESS; else fills *error, and sets the device's `lost` if the result says
+   so. */
 mts_status mts_cu_check(mts_cu_device *device, CUresult result, mts_cu_call kind, const char *call,
                         mts_error *error);
 
 /* ---- context.c ---- */
 
-/* Makes the device's context the thread's current one; every such call that succeeded needs a leave. */
+/* Makes the device's context the thread's current one; every such call that succeeded
+   needs a leave. */
 mts_status mts_cu_enter(mts_cu_device *device, mts_error *error);
-/* Likewise; tries once more, since what is not released now stays in the context as long as that lives. */
+/* Likewise; tries once more, since what is not released now stays in the context as long
+   as that lives. */
 bool mts_cu_enter_to_release(mts_cu_device *device);
 void mts_cu_leave(mts_cu_device *device);
 
@@ -179,21 +185,24 @@ mts_status mts_cu_kernel_create(mts_device *device, const mts_kernel_desc *desc,
 mts_status mts_cu_kernel_create_from(mts_device *device, const mts_kernel_source *source, const char *defines,
                                      mts_kernel **out, mts_error *error);
 void mts_cu_kernel_destroy(mts_device *device, mts_kernel *kernel);
-/* unload: within enter and leave; otherwise the driver's part is left to go with the context. */
+/* unload: within enter and leave; otherwise the driver's part is left to go with the
+   context. */
 void mts_cu_programs_release(mts_cu_device *device, bool unload);
 
 /* ---- compile.c ---- */
 
-/* Copies the caller's options about programs. The caller releases the builder also after a failure. */
+/* Copies the caller's options about programs. The caller releases the builder also after
+   a failure. */
 mts_status mts_cu_builder_init(mts_cu_builder *builder, const mts_device *device,
                                const mts_device_options *options, mts_error *error);
 void mts_cu_builder_release(mts_cu_builder *builder);
-/* The compiler's options for a kernel, without the architecture, on the builder's allocator. NULL: no
- * memory. */
+/* The compiler's options for a kernel, without the architecture, on the builder's
+ * allocator. NULL: no memory. */
 char *mts_cu_options_make(const mts_cu_builder *builder, const char *defines);
 /*
- * From a kernel's text to a binary, or, with `text` or where the compiler makes no binary, to PTX. NOT_FOUND:
- * there is no compiler; UNSUPPORTED: it does not know the device; DEVICE: the kernel does not compile.
+ * From a kernel's text to a binary, or, with `text` or where the compiler makes no
+ * binary, to PTX. NOT_FOUND: there is no compiler; UNSUPPORTED: it does not know the
+ * device; DEVICE: the kernel does not compile.
  */
 mts_status mts_cu_compile(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
                           bool text, mts_cu_image *out, mts_error *error);
@@ -201,8 +210,8 @@ void mts_cu_image_release(const mts_cu_builder *builder, mts_cu_image *image);
 
 /* ---- cache.c ---- */
 
-/* The key of a program, or of its PTX, which fits every driver; release it with mts_alloc_free. NULL: no
- * memory. */
+/* The key of a program, or of its PTX, which fits every driver; release it with
+ * mts_alloc_free. NULL: no memory. */
 char *mts_cu_cache_key(const mts_cu_builder *builder, bool text, const mts_kernel_source *source,
                        const char *options);
 /* False: a miss, for whatever reason. */

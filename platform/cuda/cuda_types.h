@@ -1,8 +1,10 @@
 /*
- * cuda_types.h: the little of the CUDA driver's and NVRTC's interface that is used, declared here.
+ * cuda_types.h: the little of the CUDA driver's and NVRTC's interface that is used,
+ * declared here.
  *
- * No CUDA header is needed to build. Everything is the binary interface that drivers of CUDA 10.2 to 13 have
- * in common: functions are looked up under the names that kept their meaning (symbols.def).
+ * No CUDA header is needed to build. Everything is the binary interface that drivers of
+ * CUDA 10.2 to 13 have in common: functions are looked up under the names that kept their
+ * meaning (symbols.def).
  */
 #ifndef MTS_PLATFORM_CUDA_CUDA_TYPES_H
 #define MTS_PLATFORM_CUDA_CUDA_TYPES_H

@@ -1,8 +1,10 @@
 /*
- * device.c: finds, describes, opens and closes CUDA devices, and holds the backend's vtable.
+ * device.c: finds, describes, opens and closes CUDA devices, and holds the backend's
+ * vtable.
  *
- * A device lives in its GPU's primary context, which the whole process shares, or in a context of the
- * caller's. Every entry of the vtable makes it current and restores the calling thread's own (context.c).
+ * A device lives in its GPU's primary context, which the whole process shares, or in a
+ * context of the caller's. Every entry of the vtable makes it current and restores the
+ * calling thread's own (context.c).
  */
 #include "platform/cuda/cuda.h"
 
@@ -162,10 +164,10 @@ static void device_drain(mts_device *base)
 }
 
 /*
- * An error that broke the context stays until the context is gone, also for a device that is opened again. As
- * long as another part of the process retains the primary context, releasing it does not destroy it; hence
- * the reset. The reset takes nothing from the others that still worked. A caller's context is the caller's to
- * destroy.
+ * An error that broke the context stays until the context is gone, also for a device that
+ * is opened again. As long as another part of the process retains the primary context,
+ * releasing it does not destroy it; hence the reset. The reset takes nothing from the
+ * others that still worked. A caller's context is the caller's to destroy.
  */
 static void context_release(mts_cu_device *device)
 {
@@ -242,7 +244,8 @@ static uint32_t index_of(const mts_cu_library *cu, CUdevice id)
     return (uint32_t)id; /* which it is in practice */
 }
 
-/* A caller's context decides which device it is; a number above 0 that says otherwise is a mistake. */
+/* A caller's context decides which device it is; a number above 0 that says otherwise is
+   a mistake. */
 static mts_status adopt_context(mts_cu_device *device, uint32_t index, void *context, mts_error *error)
 {
     CUdevice id = 0;

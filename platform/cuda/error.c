@@ -1,5 +1,6 @@
 /*
- * error.c: from the driver's results to the library's codes; when a device counts as lost.
+ * error.c: from the driver's results to the library's codes; when a device counts as
+ * lost.
  */
 #include "platform/cuda/cuda.h"
 

@@ -1,6 +1,6 @@
 /*
- * event.c: waits for the whole stream, or tests how far it has come by events that exist from the device's
- * opening on.
+ * event.c: waits for the whole stream, or tests how far it has come by events that exist
+ * from the device's opening on.
  */
 #include "platform/cuda/cuda.h"
 

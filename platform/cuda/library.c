@@ -14,8 +14,8 @@ static const char *const compiler_names[] = {
     "libnvrtc.so.11.1", "libnvrtc.so.11.0", "libnvrtc.so.10.2", NULL,
 };
 
-/* ISO C has no conversion from an object pointer to a function pointer; POSIX promises that the bytes are the
- * same. */
+/* ISO C has no conversion from an object pointer to a function pointer; POSIX promises
+ * that the bytes are the same. */
 typedef void (*any_function)(void);
 static any_function to_function(void *symbol)
 {

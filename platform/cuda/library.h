@@ -1,8 +1,9 @@
 /*
- * library.h: the shared libraries of the driver and of NVRTC, the compiler, and their functions.
+ * library.h: the shared libraries of the driver and of NVRTC, the compiler, and their
+ * functions.
  *
- * A device owns its own; nothing is kept globally. A missing library or function is an ordinary answer, not a
- * failure.
+ * A device owns its own; nothing is kept globally. A missing library or function is an
+ * ordinary answer, not a failure.
  */
 #ifndef MTS_PLATFORM_CUDA_LIBRARY_H
 #define MTS_PLATFORM_CUDA_LIBRARY_H
@@ -39,8 +40,8 @@ typedef struct mts_rtc_library {
 #undef MTS_RTC_REQUIRED
 #undef MTS_RTC_OPTIONAL
 
-/* Tries the names under which the driver is installed. NOT_FOUND: none has the required functions;
- * UNSUPPORTED: the driver is too old. *library is zero then. */
+/* Tries the names under which the driver is installed. NOT_FOUND: none has the required
+ * functions; UNSUPPORTED: the driver is too old. *library is zero then. */
 mts_status mts_cu_library_open(mts_cu_library *library, mts_error *error);
 /* The same for a list of names that ends with NULL. */
 mts_status mts_cu_library_open_any(mts_cu_library *library, const char *const *names, mts_error *error);

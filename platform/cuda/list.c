@@ -47,7 +47,8 @@ static mts_status fill_launch(mts_cu_launch *made, const mts_launch *launch, mts
     return check_grid(made, error);
 }
 
-/* Pools that are registered memory, each once. The submission that reads them last is noted in them. */
+/* Pools that are registered memory, each once. The submission that reads them last is
+   noted in them. */
 static void collect_imported(mts_cu_command_list *list, const mts_launch *launches, size_t count)
 {
     list->imported_count = 0;
@@ -116,7 +117,8 @@ void mts_cu_command_list_destroy(mts_device *base, mts_command_list *base_list)
     mts_alloc_free(base->allocator, list);
 }
 
-/* Most launches of a command list stay as they are; only the others are changed in the graph. */
+/* Most launches of a command list stay as they are; only the others are changed in the
+   graph. */
 static bool is_same(const mts_cu_launch *a, const mts_cu_launch *b)
 {
     return a->function == b->function && a->act == b->act && a->pool == b->pool && a->params == b->params &&

@@ -1,10 +1,11 @@
 /*
- * offline.c: a device of which only the compute capability is known, and that is not here.
+ * offline.c: a device of which only the compute capability is known, and that is not
+ * here.
  *
- * It makes programs as PTX and keeps them in the cache directory; a device of that compute capability finds
- * them there, and needs no compiler. Its buffers have no memory, its command lists do nothing, and reads
- * give zeros. Its description is that of the board with that compute capability, so that a session asks for
- * the same programs.
+ * It makes programs as PTX and keeps them in the cache directory; a device of that
+ * compute capability finds them there, and needs no compiler. Its buffers have no memory,
+ * its command lists do nothing, and reads give zeros. Its description is that of the
+ * board with that compute capability, so that a session asks for the same programs.
  */
 #include "platform/cuda/cuda.h"
 
@@ -68,8 +69,8 @@ static mts_status offline_buffer_fill(mts_device *device, mts_buffer *buffer, si
     return MTS_STATUS_OK;
 }
 
-/* Compiles, and stores if there is a cache directory. The device exists for the file, so a full disk is a
- * failure. */
+/* Compiles, and stores if there is a cache directory. The device exists for the file, so
+ * a full disk is a failure. */
 static mts_status make_text(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
                             const char *key, mts_error *error)
 {

@@ -1,8 +1,9 @@
 /*
  * program.c: from a kernel's text and options to a function that the driver can launch.
  *
- * Programs are looked up in the device, then on disk as a binary, then compiled, then looked up on disk as
- * PTX that was made ahead of time. Not responsible for choosing options: the launch's planner does.
+ * Programs are looked up in the device, then on disk as a binary, then compiled, then
+ * looked up on disk as PTX that was made ahead of time. Not responsible for choosing
+ * options: the launch's planner does.
  */
 #include "platform/cuda/cuda.h"
 
@@ -21,8 +22,8 @@ static void program_free(mts_cu_device *device, mts_cu_program *program)
     mts_alloc_free(device->base.allocator, program);
 }
 
-/* A module, the function in it, and what the function can do on this device. *refused: the driver does not
- * take such binaries. */
+/* A module, the function in it, and what the function can do on this device. *refused:
+ * the driver does not take such binaries. */
 static mts_status load(mts_cu_device *device, mts_cu_program *program, const mts_cu_image *image,
                        bool *refused, mts_error *error)
 {
@@ -119,8 +120,8 @@ static bool find_text(mts_cu_builder *builder, const mts_cu_program *program, mt
     return found;
 }
 
-/* A binary from the compiler, or from PTX. Where there is no compiler for the device (NOT_FOUND) the error
- * says what would help. */
+/* A binary from the compiler, or from PTX. Where there is no compiler for the device
+ * (NOT_FOUND) the error says what would help. */
 static mts_status make_binary(mts_cu_device *device, const mts_cu_program *program, mts_cu_image *out,
                               mts_error *error)
 {
@@ -162,7 +163,8 @@ static bool load_cached(mts_cu_device *device, mts_cu_program *program, const ch
     return ready;
 }
 
-/* Where the compiler's binary is refused the driver compiles the PTX, now and for all that follow. */
+/* Where the compiler's binary is refused the driver compiles the PTX, now and for all
+   that follow. */
 static mts_status make_and_load(mts_cu_device *device, mts_cu_program *program, mts_cu_image *image,
                                 mts_error *error)
 {

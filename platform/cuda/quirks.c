@@ -1,6 +1,7 @@
 /*
- * quirks.c: the one table of compute capabilities. Float16 is fast as NVIDIA's table of arithmetic throughput
- * says; a board's multiprocessors and memory are from its data sheet.
+ * quirks.c: the one table of compute capabilities. Float16 is fast as NVIDIA's table of
+ * arithmetic throughput says; a board's multiprocessors and memory are from its data
+ * sheet.
  */
 #include "platform/cuda/quirks.h"
 

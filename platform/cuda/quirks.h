@@ -1,5 +1,6 @@
 /*
- * quirks.h: what is known about compute capabilities and cannot be asked from a driver, as data.
+ * quirks.h: what is known about compute capabilities and cannot be asked from a driver,
+ * as data.
  */
 #ifndef MTS_PLATFORM_CUDA_QUIRKS_H
 #define MTS_PLATFORM_CUDA_QUIRKS_H

@@ -1,6 +1,6 @@
 /*
- * replay.c: a command list's launches as a graph, each node after the one before it. The graph is made once,
- * launched often, and changed in place.
+ * replay.c: a command list's launches as a graph, each node after the one before it. The
+ * graph is made once, launched often, and changed in place.
  */
 #include "platform/cuda/cuda.h"
 
@@ -100,7 +100,8 @@ void mts_cu_replay_update(mts_cu_device *device, mts_cu_command_list *list, size
     }
 }
 
-/* A graph that could not be launched is discarded; on a lost device it stays, since nothing else works. */
+/* A graph that could not be launched is discarded; on a lost device it stays, since
+   nothing else works. */
 mts_status mts_cu_replay_submit(mts_cu_device *device, mts_cu_command_list *list, bool *submitted,
                                 mts_error *error)
 {

@@ -1,8 +1,8 @@
 /*
  * device.c: a device whose buffers are host memory and whose kernels do nothing.
  *
- * Transfers and fills are real, so that what is read back is defined: a launch leaves the activations as they
- * are.
+ * Transfers and fills are real, so that what is read back is defined: a launch leaves the
+ * activations as they are.
  */
 #include "platform/null/null.h"
 

@@ -1,8 +1,9 @@
 /*
  * null.h: the backend that computes nothing, with limits to choose.
  *
- * For tests of everything above the device (limits, memory budgets, planning without a driver), and the
- * skeleton to clone for a new backend; see README.md. Opened through the registry it has the default limits.
+ * For tests of everything above the device (limits, memory budgets, planning without a
+ * driver), and the skeleton to clone for a new backend; see README.md. Opened through the
+ * registry it has the default limits.
  */
 #ifndef MTS_PLATFORM_NULL_NULL_H
 #define MTS_PLATFORM_NULL_NULL_H

@@ -10,7 +10,8 @@ static cl_mem handle_of(mts_buffer *buffer)
 
 static mts_status allocate(mts_cl_device *device, size_t size, mts_cl_buffer *buffer, mts_error *error)
 {
-    /* Where host and device share memory this flag lets the driver transfer without a staging copy. */
+    /* Where host and device share memory this flag lets the driver transfer without a
+       staging copy. */
     const cl_bitfield shared = device->base.info.unified_memory ? CL_MEM_ALLOC_HOST_PTR : 0;
     cl_int result = CL_SUCCESS;
     buffer->handle =

@@ -1,9 +1,9 @@
 /*
  * cache.c: built programs on disk.
  *
- * One file per program; what it looks like is platform/os/cache_file.c's. The key spells out everything that
- * the binary depends on. Whatever does not fit is a silent miss: this file never fails a build. Not
- * responsible for removing old files.
+ * One file per program; what it looks like is platform/os/cache_file.c's. The key spells
+ * out everything that the binary depends on. Whatever does not fit is a silent miss: this
+ * file never fails a build. Not responsible for removing old files.
  */
 #include "platform/opencl/opencl.h"
 

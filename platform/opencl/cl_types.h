@@ -1,8 +1,9 @@
 /*
  * cl_types.h: the types and numbers of OpenCL 1.2 that the backend uses.
  *
- * Written from the specification, so that no OpenCL header is needed to build for a phone. Not a replacement
- * of CL/cl.h: what the backend does not use is not here. Never include both.
+ * Written from the specification, so that no OpenCL header is needed to build for a
+ * phone. Not a replacement of CL/cl.h: what the backend does not use is not here. Never
+ * include both.
  */
 #ifndef MTS_PLATFORM_OPENCL_CL_TYPES_H
 #define MTS_PLATFORM_OPENCL_CL_TYPES_H

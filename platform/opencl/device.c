@@ -1,8 +1,9 @@
 /*
- * device.c: finds, describes, opens and closes OpenCL devices, and holds the backend's vtable.
+ * device.c: finds, describes, opens and closes OpenCL devices, and holds the backend's
+ * vtable.
  *
- * Every platform's devices are numbered together, GPUs before the others. Devices below OpenCL 1.2 or without
- * a compiler are passed over.
+ * Every platform's devices are numbered together, GPUs before the others. Devices below
+ * OpenCL 1.2 or without a compiler are passed over.
  */
 #include "platform/opencl/opencl.h"
 
@@ -139,7 +140,8 @@ static const mts_cl_quirks *find_quirks(const mts_cl_library *cl, const found_de
     return mts_cl_quirks_find(identity);
 }
 
-/* Version texts of driver, device and platform: all of them change what a compiler does. */
+/* Version texts of driver, device and platform: all of them change what a compiler
+   does. */
 static void describe_driver(const mts_cl_library *cl, const found_device *found, char out[DRIVER_MOST])
 {
     char driver[256];

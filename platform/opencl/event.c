@@ -33,7 +33,8 @@ mts_status mts_cl_queue_finish(mts_cl_device *device, cl_command_queue queue, mt
     if (device->quirks->finish_by_marker && has_markers(&device->cl)) {
         status = finish_by_marker(device, queue, error);
     }
-    /* Also behind a marker that failed: what is queued may still write to the caller's memory. */
+    /* Also behind a marker that failed: what is queued may still write to the caller's
+       memory. */
     const cl_int result = device->cl.clFinish(queue);
     return status == MTS_STATUS_OK ? mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clFinish", error)
                                    : status;
@@ -76,7 +77,8 @@ mts_status mts_cl_event_record(mts_device *base, uint32_t index, mts_error *erro
     return mts_cl_check(device, device->cl.clFlush(device->queue), MTS_CL_STAGE_ENQUEUE, "clFlush", error);
 }
 
-/* An event's state is no point of synchronisation by itself; waiting for an event that is complete is one. */
+/* An event's state is no point of synchronisation by itself; waiting for an event that is
+   complete is one. */
 static mts_status poll_event(mts_cl_device *device, cl_event event, bool *passed, mts_error *error)
 {
     cl_int status = CL_COMPLETE;

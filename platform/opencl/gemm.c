@@ -1,7 +1,8 @@
 /*
  * gemm.c: finds CLBlast and calls it.
  *
- * The numbers of its C interface are written from its documentation; its header is not needed.
+ * The numbers of its C interface are written from its documentation; its header is not
+ * needed.
  */
 #include "platform/opencl/gemm.h"
 
@@ -11,8 +12,8 @@ enum { ROW_MAJOR = 101, AS_IT_LIES = 111, TRANSPOSED = 112 };
 
 static const char *const default_names[] = {"libclblast.so.1", "libclblast.so", NULL};
 
-/* ISO C has no conversion from an object pointer to a function pointer; POSIX promises that the bytes are the
- * same. */
+/* ISO C has no conversion from an object pointer to a function pointer; POSIX promises
+ * that the bytes are the same. */
 static bool find(mts_os_library *library, const char *name, void *function)
 {
     void *const symbol = mts_os_library_symbol(library, name);

@@ -1,8 +1,9 @@
 /*
  * import.c: finds the extensions for foreign memory, and makes buffers by them.
  *
- * An import is never a copy. It may take many milliseconds, so a caller that imports the same memory again
- * keeps the buffer. Not responsible for acquiring and releasing around a run (list.c).
+ * An import is never a copy. It may take many milliseconds, so a caller that imports the
+ * same memory again keeps the buffer. Not responsible for acquiring and releasing around
+ * a run (list.c).
  */
 #include "platform/opencl/import.h"
 
@@ -50,7 +51,8 @@ void mts_cl_import_find(const mts_cl_library *cl, cl_platform_id platform, cl_de
     }
 }
 
-/* Memory of which the driver would keep a copy is refused, so that the caller copies it before each run. */
+/* Memory of which the driver would keep a copy is refused, so that the caller copies it
+   before each run. */
 static cl_mem import_host(mts_cl_device *device, const mts_memory *memory, cl_int *result)
 {
     const uint32_t alignment = device->quirks->host_alignment;
@@ -63,8 +65,8 @@ static cl_mem import_host(mts_cl_device *device, const mts_memory *memory, cl_in
 }
 
 /*
- * Newer drivers keep a dma-buf consistent with the host's caches only if asked to; older ones always do, and
- * do not know the question.
+ * Newer drivers keep a dma-buf consistent with the host's caches only if asked to; older
+ * ones always do, and do not know the question.
  */
 static cl_mem import_dmabuf_arm(mts_cl_device *device, const mts_memory *memory, cl_int *result)
 {
@@ -103,8 +105,8 @@ static cl_mem import_android_arm(mts_cl_device *device, const mts_memory *memory
                               CL_IMPORT_MEMORY_WHOLE_ALLOCATION_ARM, result);
 }
 
-/* For memory that the host writes through its caches the driver has to see to these; for other memory that is
- * superfluous and does no harm. */
+/* For memory that the host writes through its caches the driver has to see to these; for
+ * other memory that is superfluous and does no harm. */
 static cl_mem import_android_qcom(mts_cl_device *device, const mts_memory *memory, cl_int *result)
 {
     cl_mem_ahardwarebuffer_host_ptr what = {

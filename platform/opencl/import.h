@@ -1,9 +1,10 @@
 /*
- * import.h: buffers over memory that the device did not allocate, by the drivers' extensions for it.
+ * import.h: buffers over memory that the device did not allocate, by the drivers'
+ * extensions for it.
  *
  * cl_arm_import_memory (dma-buf, AHardwareBuffer), cl_khr_external_memory_dma_buf, and
- * cl_qcom_android_ahardwarebuffer_host_ptr. A kind of memory for which a driver says no extension, or lacks a
- * function, is not offered.
+ * cl_qcom_android_ahardwarebuffer_host_ptr. A kind of memory for which a driver says no
+ * extension, or lacks a function, is not offered.
  */
 #ifndef MTS_PLATFORM_OPENCL_IMPORT_H
 #define MTS_PLATFORM_OPENCL_IMPORT_H

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Where a name is looked up: in the library, or by a function that the library offers for it. */
+/* Where a name is looked up: in the library, or by a function that the library offers for
+   it. */
 typedef struct resolver {
     mts_os_library *handle;
     void *(*load)(const char *name);
@@ -31,8 +32,8 @@ static const char *const default_names[] = {
     NULL,
 };
 
-/* ISO C has no conversion from an object pointer to a function pointer; POSIX promises that the bytes are the
- * same. */
+/* ISO C has no conversion from an object pointer to a function pointer; POSIX promises
+ * that the bytes are the same. */
 static mts_cl_function to_function(void *symbol)
 {
     mts_cl_function function = NULL;

@@ -259,7 +259,8 @@ static mts_status read_time(mts_cl_device *device, cl_event event, uint64_t zero
     return status;
 }
 
-/* Two queues are not ordered with each other, so each is drained before the other is used. */
+/* Two queues are not ordered with each other, so each is drained before the other is
+   used. */
 static mts_status run_profiled(mts_cl_device *device, const mts_cl_command_list *list, cl_event *events,
                                mts_launch_time *times, mts_error *error)
 {
@@ -289,7 +290,8 @@ static mts_status run_profiled(mts_cl_device *device, const mts_cl_command_list 
             /* several commands, of which the event is the last one's */
             times[i].start = i > 0 && times[i - 1].end < times[i].end ? times[i - 1].end : 0;
         }
-        /* The queue is in order, whatever the clock says (Mesa's lets launches overlap). */
+        /* The queue is in order, whatever the clock says (Mesa's lets launches
+           overlap). */
         if (i > 0 && times[i].start < times[i - 1].end) {
             times[i].start = times[i - 1].end;
             times[i].end = times[i].end > times[i].start ? times[i].end : times[i].start;

@@ -1,8 +1,8 @@
 /*
  * opencl.h: the structs of the OpenCL backend and the functions its files share.
  *
- * Internal to platform/opencl and its tests. The rest of the library sees mts_backend_opencl and
- * device/device.h only.
+ * Internal to platform/opencl and its tests. The rest of the library sees
+ * mts_backend_opencl and device/device.h only.
  */
 #ifndef MTS_PLATFORM_OPENCL_OPENCL_H
 #define MTS_PLATFORM_OPENCL_OPENCL_H
@@ -18,7 +18,8 @@
 
 extern const mts_backend mts_backend_opencl;
 
-/* A built program; kept until the device is destroyed, shared by kernels of equal name and options. */
+/* A built program; kept until the device is destroyed, shared by kernels of equal name
+   and options. */
 typedef struct mts_cl_program {
     struct mts_cl_program *next;
     const mts_kernel_source *source;
@@ -68,7 +69,8 @@ typedef struct mts_cl_kernel {
     mts_cl_program *program;
 } mts_cl_kernel;
 
-/* A launch has a kernel object of its own with its arguments set, so that submitting only enqueues. */
+/* A launch has a kernel object of its own with its arguments set, so that submitting only
+   enqueues. */
 typedef struct mts_cl_launch {
     cl_kernel handle; /* NULL: a matrix product */
     mts_gemm gemm;
@@ -101,8 +103,8 @@ typedef enum mts_cl_stage {
 
 /* Name of an OpenCL result, e.g. "CL_OUT_OF_RESOURCES"; never NULL. */
 const char *mts_cl_error_name(cl_int result);
-/* OK for CL_SUCCESS; else fills *error, and sets the device's `lost` if the result says so. device may
- * be NULL. */
+/* OK for CL_SUCCESS; else fills *error, and sets the device's `lost` if the result says
+ * so. device may be NULL. */
 mts_status mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, const char *call,
                         mts_error *error);
 
@@ -144,8 +146,8 @@ mts_status mts_cl_import_buffer(mts_cl_device *device, const mts_memory *memory,
 
 /* ---- replay.c ---- */
 
-/* Records a command list whose launches are ready. If that fails the list has no recording; submitting it
- * enqueues the launches. */
+/* Records a command list whose launches are ready. If that fails the list has no
+ * recording; submitting it enqueues the launches. */
 void mts_cl_replay_record(mts_cl_device *device, mts_cl_command_list *list);
 /* False: nothing was enqueued, the launches have to be. */
 bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_command_list *list);
@@ -164,7 +166,8 @@ void mts_cl_programs_release(mts_cl_device *device);
 
 /* The key of a program; release it with mts_alloc_free. NULL: no memory. */
 char *mts_cl_cache_key(const mts_cl_device *device, const mts_kernel_source *source, const char *options);
-/* False: a miss, for whatever reason. Else the caller releases the binary, which is the file's body. */
+/* False: a miss, for whatever reason. Else the caller releases the binary, which is the
+   file's body. */
 bool mts_cl_cache_load(mts_cl_device *device, const char *key, mts_os_cache_file *binary);
 void mts_cl_cache_release(mts_cl_device *device, mts_os_cache_file *binary);
 /* Reads the program's binary and writes it; failures are counted and logged only. */

@@ -1,8 +1,8 @@
 /*
  * program.c: from a kernel's text and options to a kernel object.
  *
- * Programs are looked up in the device, then on disk (cache.c), then built. Not responsible for choosing
- * options: the launch's planner does.
+ * Programs are looked up in the device, then on disk (cache.c), then built. Not
+ * responsible for choosing options: the launch's planner does.
  */
 #include "platform/opencl/opencl.h"
 
@@ -24,8 +24,8 @@ static void program_free(mts_cl_device *device, mts_cl_program *program)
     mts_alloc_free(device->base.allocator, program);
 }
 
-/* The driver's log on the allocator, without spaces at its ends; NULL if there is none. *text is where it
- * starts. */
+/* The driver's log on the allocator, without spaces at its ends; NULL if there is none.
+ * *text is where it starts. */
 static char *build_log(mts_cl_device *device, cl_program program, const char **text)
 {
     size_t size = 0;
@@ -63,7 +63,8 @@ static mts_status build_failed(mts_cl_device *device, const mts_cl_program *prog
     return status;
 }
 
-/* Some drivers accept a damaged or foreign binary and fail only when a kernel is asked for. */
+/* Some drivers accept a damaged or foreign binary and fail only when a kernel is asked
+   for. */
 static bool has_kernel(mts_cl_device *device, const mts_cl_program *program)
 {
     cl_int result = CL_SUCCESS;
@@ -164,7 +165,8 @@ static char *make_options(mts_cl_device *device, const char *defines)
     return options;
 }
 
-/* Whether a driver that has built nothing yet builds the program once denormals are left alone. */
+/* Whether a driver that has built nothing yet builds the program once denormals are left
+   alone. */
 static bool builds_with_denormals(mts_cl_device *device, mts_cl_program *program, const char *defines)
 {
     mts_error ignored;
@@ -225,7 +227,8 @@ static mts_status program_get(mts_cl_device *device, const mts_kernel_source *so
     return MTS_STATUS_OK;
 }
 
-/* The work-group size is a fact of the built kernel, known only through a kernel object. */
+/* The work-group size is a fact of the built kernel, known only through a kernel
+   object. */
 static mts_status query_group(mts_cl_device *device, mts_cl_kernel *kernel, mts_error *error)
 {
     const char *name = kernel->program->source->name;

@@ -1,10 +1,10 @@
 /*
  * replay.c: finds the extension, records a command list once, replays it.
  *
- * A recording may be enqueued again before it has run only if the device is capable of that and it was
- * recorded for it. On other devices it is used only if it is known to have run (the queue was waited for, or
- * an event behind it was seen passed); otherwise the launches are enqueued one by one, which gives the same
- * bits.
+ * A recording may be enqueued again before it has run only if the device is capable of
+ * that and it was recorded for it. On other devices it is used only if it is known to
+ * have run (the queue was waited for, or an event behind it was seen passed); otherwise
+ * the launches are enqueued one by one, which gives the same bits.
  */
 #include "platform/opencl/opencl.h"
 

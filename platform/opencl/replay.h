@@ -1,9 +1,10 @@
 /*
- * replay.h: command lists that the driver records (cl_khr_command_buffer) and takes with one call.
+ * replay.h: command lists that the driver records (cl_khr_command_buffer) and takes with
+ * one call.
  *
- * What the versions 0.9.0 to 0.9.5 of the extension have in common, on one in-order queue. A driver without
- * it, or one that fails to record, is an ordinary answer: the command list is then submitted
- * launch by launch.
+ * What the versions 0.9.0 to 0.9.5 of the extension have in common, on one in-order
+ * queue. A driver without it, or one that fails to record, is an ordinary answer: the
+ * command list is then submitted launch by launch.
  */
 #ifndef MTS_PLATFORM_OPENCL_REPLAY_H
 #define MTS_PLATFORM_OPENCL_REPLAY_H
@@ -29,8 +30,8 @@ typedef struct mts_cl_replay {
     cl_int (*release)(mts_cl_recording recording);
 } mts_cl_replay;
 
-/* False, and *out all NULL: the device has no such extension, or not all of its functions, or needs a queue
- * of another kind. */
+/* False, and *out all NULL: the device has no such extension, or not all of its
+ * functions, or needs a queue of another kind. */
 bool mts_cl_replay_find(const mts_cl_library *cl, cl_platform_id platform, cl_device_id id,
                         const mts_allocator *allocator, mts_cl_replay *out);
 

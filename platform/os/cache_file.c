@@ -12,7 +12,8 @@
 #define FILE_FORMAT 1u
 #define PATH_MOST 4096
 
-/* In the byte order of the machine that wrote it: a cache does not travel, and another order is a mismatch.
+/* In the byte order of the machine that wrote it: a cache does not travel, and another
+ * order is a mismatch.
  */
 typedef struct header {
     char magic[8];

@@ -11,8 +11,8 @@
 
 /* False: it is not open. *size is UINT64_MAX where the length cannot be told. */
 bool mts_os_descriptor_size(int descriptor, uint64_t *size);
-/* Another descriptor of the same thing, which no program started later gets; negative: there is none left, or
- * `descriptor` is not open. */
+/* Another descriptor of the same thing, which no program started later gets; negative:
+ * there is none left, or `descriptor` is not open. */
 int mts_os_descriptor_copy(int descriptor);
 void mts_os_descriptor_close(int descriptor);
 

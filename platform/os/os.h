@@ -28,29 +28,31 @@ typedef struct mts_os_map {
 
 /* NOT_FOUND: no such file; IO: everything else. A failed call zeroes *map. */
 mts_status mts_os_map_file(const char *path, mts_os_map *map, mts_error *error);
-/* `size` bytes from `offset` of an open regular file; size 0: to its end. The descriptor stays the caller's.
+/* `size` bytes from `offset` of an open regular file; size 0: to its end. The descriptor
+ * stays the caller's.
  */
 mts_status mts_os_map_descriptor(int descriptor, uint64_t offset, uint64_t size, mts_os_map *map,
                                  mts_error *error);
 /*
- * A regular file beneath a folder: `name` is relative, has no "..", and no part of it is a link (MALFORMED
- * for the name, IO for what lies there, NOT_FOUND).
+ * A regular file beneath a folder: `name` is relative, has no "..", and no part of it is
+ * a link (MALFORMED for the name, IO for what lies there, NOT_FOUND).
  */
 mts_status mts_os_map_beneath(const char *folder, const char *name, mts_os_map *map, mts_error *error);
 /* Zeroes *map; a zeroed map and NULL are fine. */
 void mts_os_unmap(mts_os_map *map);
 
 /*
- * Reads a whole file of at most `most` bytes (LIMIT if it is larger). *data lies on the allocator, is
- * terminated with a zero byte that *size does not count, and is NULL on failure. NOT_FOUND: no such file.
+ * Reads a whole file of at most `most` bytes (LIMIT if it is larger). *data lies on the
+ * allocator, is terminated with a zero byte that *size does not count, and is NULL on
+ * failure. NOT_FOUND: no such file.
  */
 mts_status mts_os_file_read(const mts_allocator *allocator, const char *path, size_t most, void **data,
                             size_t *size, mts_error *error);
 /*
- * Replaces a file in one step: a temporary file next to it is written, synchronised and renamed, so that no
- * reader and no crash sees half of it. On failure the old file is as it was and the temporary one is gone. A
- * link stays and its target is replaced; a directory, device, pipe or socket is refused (IO). The mode is
- * 0666 less the umask.
+ * Replaces a file in one step: a temporary file next to it is written, synchronised and
+ * renamed, so that no reader and no crash sees half of it. On failure the old file is as
+ * it was and the temporary one is gone. A link stays and its target is replaced; a
+ * directory, device, pipe or socket is refused (IO). The mode is 0666 less the umask.
  */
 mts_status mts_os_file_write(const char *path, const void *data, size_t size, mts_error *error);
 /* Whether both paths lead to one file that exists. */
@@ -58,7 +60,8 @@ bool mts_os_file_same(const char *path, const char *other);
 /* Makes a directory and its missing parents; one that exists is fine. */
 mts_status mts_os_directory_make(const char *path, mts_error *error);
 
-/* A shared library. It stays in the process after close: drivers do not survive being unloaded. */
+/* A shared library. It stays in the process after close: drivers do not survive being
+   unloaded. */
 typedef struct mts_os_library mts_os_library;
 /* NULL if it cannot be loaded; `reason` (may be NULL) then receives the loader's text. */
 mts_os_library *mts_os_library_open(const char *name, char *reason, size_t reason_size);

@@ -1,5 +1,6 @@
 /*
- * thread.h: threads, sleeping on a word of memory, and the processors that a thread may use.
+ * thread.h: threads, sleeping on a word of memory, and the processors that a thread may
+ * use.
  *
  * Thread-safety: all functions may be called from any thread; a thread is joined by one.
  */
@@ -21,8 +22,9 @@ typedef struct mts_os_thread {
 } mts_os_thread;
 
 /*
- * Starts a thread that calls `run` and takes no signals. *thread stays where it is until the thread is joined, or until a
- * fork: the child has no such thread. False: the system has no more of them.
+ * Starts a thread that calls `run` and takes no signals. *thread stays where it is until
+ * the thread is joined, or until a fork: the child has no such thread. False: the system
+ * has no more of them.
  */
 bool mts_os_thread_start(mts_os_thread *thread, void (*run)(void *context), void *context);
 /* Waits for its end. */
@@ -32,12 +34,14 @@ void mts_os_thread_join(mts_os_thread *thread);
 uint64_t mts_os_process(void);
 /* Processors that the calling thread may run on, at least 1. */
 uint32_t mts_os_processors(void);
-/* The processor that the calling thread runs on now; UINT32_MAX: the system does not say. */
+/* The processor that the calling thread runs on now; UINT32_MAX: the system does not
+   say. */
 uint32_t mts_os_processor(void);
 /*
- * From now on the thread, which was started and not joined, runs on all processors that it may use but this one; on all if
- * it may use no other, or for UINT32_MAX. A set that somebody else gives the thread becomes what it may use. One thread at a
- * time calls this for a thread.
+ * From now on the thread, which was started and not joined, runs on all processors that
+ * it may use but this one; on all if it may use no other, or for UINT32_MAX. A set that
+ * somebody else gives the thread becomes what it may use. One thread at a time calls this
+ * for a thread.
  */
 void mts_os_thread_avoid(mts_os_thread *thread, uint32_t processor);
 

@@ -1,7 +1,8 @@
 /*
- * bytes.c: the reference of convolutions of 8-bit numbers: planes of codes made of floats, and products of codes
- * (kernels/abi/bytes.h). Sums are integers, as in the kernels; the epilogue rounds in float, because
- * codes that were rounded in double would differ by a step.
+ * bytes.c: the reference of convolutions of 8-bit numbers: planes of codes made of
+ * floats, and products of codes (kernels/abi/bytes.h). Sums are integers, as in the
+ * kernels; the epilogue rounds in float, because codes that were rounded in double would
+ * differ by a step.
  */
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,11 @@
 /*
- * conv.c: the reference kernels with weights: stitched convolution (direct and Winograd's), depthwise
- * convolution, fully connected.
+ * conv.c: the reference kernels with weights: stitched convolution (direct and
+ * Winograd's), depthwise convolution, fully connected.
  *
- * Sums run in the order that kernels/abi/params.h states (segments, channels, taps), in double: an oracle must be
- * more exact than what is compared with it. Pixels are the innermost loop, so that a compiler makes vectors
- * of it: this is also the last fallback. Not responsible for packing weights.
+ * Sums run in the order that kernels/abi/params.h states (segments, channels, taps), in
+ * double: an oracle must be more exact than what is compared with it. Pixels are the
+ * innermost loop, so that a compiler makes vectors of it: this is also the last fallback.
+ * Not responsible for packing weights.
  */
 #include <string.h>
 
@@ -19,7 +20,8 @@ static float vector_at(const mts_reference_call *call, uint32_t base, uint32_t r
     return base == MTS_PARAM_NONE ? absent : call->pool[(uint64_t)base + row];
 }
 
-/* Stores `count` sums of a row from pixel `first` on. mask: pool offset of the first pixel's mask, or NONE.
+/* Stores `count` sums of a row from pixel `first` on. mask: pool offset of the first
+ * pixel's mask, or NONE.
  */
 static void store_row(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t row,
                       uint32_t first, uint32_t count, uint32_t mask, const double *sums)
@@ -38,8 +40,8 @@ static void store_row(const mts_reference_call *call, const mts_epilogue_params 
     }
 }
 
-/* Floats between the pixels of channel `channel` and the gap of the next plane, and the tail where it is the
- * last. */
+/* Floats between the pixels of channel `channel` and the gap of the next plane, and the
+ * tail where it is the last. */
 static uint64_t floats_after(const mts_epilogue_params *e, uint32_t channel, uint32_t pixels)
 {
     const uint64_t used = (uint64_t)e->gap + pixels;
@@ -89,7 +91,8 @@ static const char *check_epilogue(const mts_reference_call *call, const mts_epil
     return NULL;
 }
 
-/* Whether pixels 0 .. pixels - 1 at every tap of `channels` input channels lie in the arena. */
+/* Whether pixels 0 .. pixels - 1 at every tap of `channels` input channels lie in the
+   arena. */
 static bool input_fits(const mts_reference_call *call, int64_t in, uint64_t pitch, uint64_t channels,
                        uint32_t pixels, const int32_t *tap, uint32_t taps)
 {

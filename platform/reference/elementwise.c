@@ -1,5 +1,6 @@
 /*
- * elementwise.c: reference kernels whose outputs each depend on one element of every operand.
+ * elementwise.c: reference kernels whose outputs each depend on one element of every
+ * operand.
  */
 #include "platform/reference/reference.h"
 

@@ -1,5 +1,6 @@
 /*
- * frame.c: reference kernel that puts a region of a camera frame into an input. The arithmetic is in pixels.c.
+ * frame.c: reference kernel that puts a region of a camera frame into an input. The
+ * arithmetic is in pixels.c.
  */
 #include "platform/reference/pixels.h"
 #include "platform/reference/reference.h"

@@ -1,18 +1,20 @@
 /*
- * half.c: launches whose kernels are built with HALF: what lies in act and pool is float16.
+ * half.c: launches whose kernels are built with HALF: what lies in act and pool is
+ * float16.
  *
- * Responsible for converting to float32 before a reference function runs and back after it, and for what is
- * not converted: a frame, and zero-copy memory of the caller. Not responsible for any operator: their sums
- * run in double as ever, and only what they store is rounded.
+ * Responsible for converting to float32 before a reference function runs and back after
+ * it, and for what is not converted: a frame, and zero-copy memory of the caller. Not
+ * responsible for any operator: their sums run in double as ever, and only what they
+ * store is rounded.
  */
 #include <string.h>
 
 #include "base/half.h"
 #include "platform/reference/reference.h"
 
-/* Finds out whether the pool of a launch holds elements. The only place that knows which launches bring
- * something else in its place: the frame kernel, and parameters whose src_pool is 2. Returns a reason or
- * NULL.
+/* Finds out whether the pool of a launch holds elements. The only place that knows which
+ * launches bring something else in its place: the frame kernel, and parameters whose
+ * src_pool is 2. Returns a reason or NULL.
  */
 static const char *pool_holds_elements(const mts_reference_call *call, const char *kernel, bool *elements)
 {
@@ -40,7 +42,8 @@ static const char *pool_holds_elements(const mts_reference_call *call, const cha
     return NULL;
 }
 
-/* The pool's elements as floats. The pool does not change while a command list runs, unless it is the arena. */
+/* The pool's elements as floats. The pool does not change while a command list runs,
+   unless it is the arena. */
 static const float *pool_floats(mts_reference_half *half, const mts_reference_call *stored)
 {
     const void *bytes = stored->pool;
@@ -52,7 +55,8 @@ static const float *pool_floats(mts_reference_half *half, const mts_reference_ca
     return half->pool;
 }
 
-/* Rounds what a function has written; what it has left alone keeps its bits, a NaN's too. */
+/* Rounds what a function has written; what it has left alone keeps its bits, a NaN's
+   too. */
 static void store_changes(uint16_t *stored, const float *values, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {

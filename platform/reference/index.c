@@ -1,5 +1,6 @@
 /*
- * index.c: reference kernels whose values or results are positions, and scans: take, order, scan.
+ * index.c: reference kernels whose values or results are positions, and scans: take,
+ * order, scan.
  */
 #include <math.h>
 

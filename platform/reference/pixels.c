@@ -82,7 +82,8 @@ static void pixel_colours(const mts_reference_pixels *to, const mts_frame_params
     colours[3] = 0.299 * v[0] + 0.587 * v[1] + 0.114 * v[2];
 }
 
-/* Pixels of a direction that image pixel `at` is made of. Weights are found by frame_weight. */
+/* Pixels of a direction that image pixel `at` is made of. Weights are found by
+   frame_weight. */
 typedef struct span {
     bool box;
     double start, end; /* what is covered (box), or the point itself */
@@ -153,7 +154,8 @@ static void near_colours(const mts_reference_pixels *to, const mts_frame_params 
     colours[3] = 0.299 * colours[0] + 0.587 * colours[1] + 0.114 * colours[2];
 }
 
-/* The mean of the points of pixel (i, j) of the part that shows a rectangle at any angle. */
+/* The mean of the points of pixel (i, j) of the part that shows a rectangle at any
+   angle. */
 static void mix_turned(const mts_reference_pixels *to, const mts_frame_params *r, uint32_t i, uint32_t j,
                        double sum[4])
 {

@@ -17,7 +17,8 @@ static float *row_of(const mts_reference_call *call, const mts_recur_params *r, 
     return call->act + mts_reference_dest_at(&r->dest, at);
 }
 
-/* A number of the state before step i, which is step t in the order of rows: h (0) or c (1). */
+/* A number of the state before step i, which is step t in the order of rows: h (0) or c
+   (1). */
 static double state_of(const mts_reference_call *call, const mts_recur_params *r, uint32_t which, uint32_t i,
                        uint32_t t, uint32_t n, uint32_t unit)
 {

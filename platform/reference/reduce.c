@@ -1,5 +1,6 @@
 /*
- * reduce.c: reference kernels that combine many elements into one: reduce, softmax, matmul.
+ * reduce.c: reference kernels that combine many elements into one: reduce, softmax,
+ * matmul.
  */
 #include <math.h>
 

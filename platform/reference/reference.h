@@ -1,10 +1,11 @@
 /*
  * reference.h: what the files of the plain C backend share.
  *
- * Every kernel is one C function that follows the definition of its parameters in kernels/abi/params.h and nothing
- * else: the functions are the oracle that other backends are compared with, and the last fallback where no
- * driver works. They share no code with kernels/. Unlike those they check every range they are about to
- * touch, so that wrong parameters are an error text and not a crash.
+ * Every kernel is one C function that follows the definition of its parameters in
+ * kernels/abi/params.h and nothing else: the functions are the oracle that other backends
+ * are compared with, and the last fallback where no driver works. They share no code with
+ * kernels/. Unlike those they check every range they are about to touch, so that wrong
+ * parameters are an error text and not a crash.
  */
 #ifndef MTS_PLATFORM_REFERENCE_REFERENCE_H
 #define MTS_PLATFORM_REFERENCE_REFERENCE_H
@@ -15,7 +16,8 @@
 #include "base/alloc.h"
 #include "device/kernel.h"
 
-/* One launch. Sizes are in floats and words; of a launch that half.c has still to convert, in elements. */
+/* One launch. Sizes are in floats and words; of a launch that half.c has still to
+   convert, in elements. */
 typedef struct mts_reference_call {
     float *act;
     const float *pool;
@@ -30,7 +32,8 @@ typedef struct mts_reference_call {
 /* Runs a launch. NULL: done; else the reason why the params is wrong. */
 typedef const char *mts_reference_function(const mts_reference_call *call);
 
-/* A function for each kernel of the manifest; device.c leaves out probes, which measure a device. */
+/* A function for each kernel of the manifest; device.c leaves out probes, which measure a
+   device. */
 #define KERNEL(folder, name, params, walk, made_for) mts_reference_function mts_reference_##name;
 #include "kernels/manifest.def"
 #undef KERNEL
@@ -51,7 +54,8 @@ bool mts_reference_half_asked(const char *defines);
 bool mts_reference_half_reserve(mts_reference_half *half, const mts_allocator *allocator, uint64_t act,
                                 uint64_t pool);
 void mts_reference_half_free(mts_reference_half *half, const mts_allocator *allocator);
-/* Runs a launch on buffers of float16, for which there is room. Returns what mts_reference_function does. */
+/* Runs a launch on buffers of float16, for which there is room. Returns what
+   mts_reference_function does. */
 const char *mts_reference_half_run(mts_reference_half *half, const mts_reference_call *stored,
                                    const char *kernel, mts_reference_function *run);
 

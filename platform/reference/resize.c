@@ -5,8 +5,8 @@
 
 #include "platform/reference/reference.h"
 
-/* Where output coordinate `at` of `out` lies in the source, by ONNX's definitions, in float as other runtimes
- * do. */
+/* Where output coordinate `at` of `out` lies in the source, by ONNX's definitions, in
+ * float as other runtimes do. */
 static float source_coordinate(const mts_resize_params *r, int axis, uint32_t at, uint32_t out)
 {
     const float x = (float)at;
@@ -77,8 +77,8 @@ static void cubic_taps(const mts_resize_params *r, float x, int64_t last, taps *
     }
 }
 
-/* Source positions (clamped to the image) and their weights; false: outside the crop, the extrapolation
- * value. */
+/* Source positions (clamped to the image) and their weights; false: outside the crop, the
+ * extrapolation value. */
 static bool find_taps(const mts_resize_params *r, int axis, uint32_t at, uint32_t out, taps *t)
 {
     const int64_t last = (int64_t)r->in[axis] - 1;

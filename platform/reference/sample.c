@@ -1,5 +1,6 @@
 /*
- * sample.c: reference kernel that samples images at the positions of a grid, as ONNX defines GridSample.
+ * sample.c: reference kernel that samples images at the positions of a grid, as ONNX
+ * defines GridSample.
  */
 #include <math.h>
 
@@ -30,7 +31,8 @@ static double reflect(double x, const extent *e)
     return x;
 }
 
-/* In float as other runtimes do; what is no number, or far away, goes to an end that floats name exactly. */
+/* In float as other runtimes do; what is no number, or far away, goes to an end that
+   floats name exactly. */
 static double position(const mts_sample_params *r, float at, uint32_t size)
 {
     const extent e = extent_of(r, size);

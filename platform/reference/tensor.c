@@ -1,7 +1,9 @@
 /*
- * tensor.c: parameters, views and destinations of the reference kernels, and the element functions in float.
+ * tensor.c: parameters, views and destinations of the reference kernels, and the element
+ * functions in float.
  *
- * Responsible for finding things in the three buffers without leaving them. Not responsible for any operator.
+ * Responsible for finding things in the three buffers without leaving them. Not
+ * responsible for any operator.
  */
 #include "platform/reference/reference.h"
 

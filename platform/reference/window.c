@@ -1,5 +1,6 @@
 /*
- * window.c: reference kernels that look at a neighbourhood of the image: pool, lrn, deconv.
+ * window.c: reference kernels that look at a neighbourhood of the image: pool, lrn,
+ * deconv.
  */
 #include <float.h>
 #include <math.h>
@@ -8,7 +9,8 @@
 
 /* ---- pool ---- */
 
-/* Taps first .. end - 1 of a window lie at low .. high - 1; tap k lies at start + k * dilation. */
+/* Taps first .. end - 1 of a window lie at low .. high - 1; tap k lies at start + k *
+   dilation. */
 typedef struct tap_range {
     int64_t first, end;
 } tap_range;

@@ -14,13 +14,14 @@ typedef struct check {
     uint64_t events[MTS_DEVICE_EVENTS]; /* copies before each */
 } check;
 
-/* What is known of host memory: the number of the last copy from or to it. NULL: none was made. */
+/* What is known of host memory: the number of the last copy from or to it. NULL: none was
+   made. */
 typedef struct host_use {
     uint64_t copy;
 } host_use;
 
-/* What is known of a buffer: one bit per 32-bit word, set once any byte of it was written. NULL (no memory
-   for it): all counts as written. */
+/* What is known of a buffer: one bit per 32-bit word, set once any byte of it was
+   written. NULL (no memory for it): all counts as written. */
 typedef struct written {
     bool any;
     bool all; /* a kernel wrote: anywhere */

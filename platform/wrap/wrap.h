@@ -1,9 +1,9 @@
 /*
  * wrap.h: a device around a device, with a place to look at and refuse every call.
  *
- * check, fault and trace are sets of hooks over this one pass-through. It owns the inner device, gives every
- * object a number, and forwards through the front (mts_buffer_create ...), so that the inner device's
- * arguments are checked again.
+ * check, fault and trace are sets of hooks over this one pass-through. It owns the inner
+ * device, gives every object a number, and forwards through the front (mts_buffer_create
+ * ...), so that the inner device's arguments are checked again.
  *
  * Thread-safety: like the inner device.
  */
@@ -100,13 +100,14 @@ struct mts_wrap {
 };
 
 /*
- * Takes *inner (NULL afterwards) and `context` (from the inner device's allocator). On failure both stay the
- * caller's. out may be inner, which then gets the outer device. Objects that are alive when the device is
- * destroyed are destroyed with it.
+ * Takes *inner (NULL afterwards) and `context` (from the inner device's allocator). On
+ * failure both stay the caller's. out may be inner, which then gets the outer device.
+ * Objects that are alive when the device is destroyed are destroyed with it.
  */
 mts_status mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *context, bool keep_dead,
                          mts_device **out, mts_error *error);
-/* The live host memory object that contains the byte at `memory`; NULL: the wrap made none that does. */
+/* The live host memory object that contains the byte at `memory`; NULL: the wrap made
+   none that does. */
 mts_wrap_object *mts_wrap_host_find(const mts_wrap *wrap, const void *memory);
 /* "buffer_create" ...; never NULL. */
 const char *mts_wrap_kind_name(mts_wrap_kind kind);

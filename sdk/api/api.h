@@ -1,9 +1,9 @@
 /*
- * api.h: what the files of this module share: the handles behind mts.h and the way a failure reaches the
- * caller.
+ * api.h: what the files of this module share: the handles behind mts.h and the way a
+ * failure reaches the caller.
  *
- * Private to sdk/api. The module is thin: it checks arguments, translates public structs to those of the modules
- * below and hands on; it decides nothing about networks.
+ * Private to sdk/api. The module is thin: it checks arguments, translates public structs
+ * to those of the modules below and hands on; it decides nothing about networks.
  */
 #ifndef MTS_API_API_H
 #define MTS_API_API_H
@@ -70,22 +70,25 @@ struct mts_session {
 
 /* ---- what public calls have in common (report.c) ---- */
 
-/* mts_sink_report for a call of a session, which may be NULL: INVALID_ARGUMENT, without a sentence. */
+/* mts_sink_report for a call of a session, which may be NULL: INVALID_ARGUMENT, without a
+   sentence. */
 mts_status mts_api_session_report(const mts_session *session, mts_status status, const mts_error *error);
-/* Finds the archive's index of a task that the session runs. INVALID_ARGUMENT if the session or the name is
-   NULL, NOT_FOUND if the session does not run the task. */
+/* Finds the archive's index of a task that the session runs. INVALID_ARGUMENT if the
+   session or the name is NULL, NOT_FOUND if the session does not run the task. */
 mts_status mts_api_session_task(const mts_session *session, const char *name, uint32_t *task,
                                 mts_error *error);
-/* INVALID_ARGUMENT if the session is NULL, BUSY inside `done`, where its runs must not change. */
+/* INVALID_ARGUMENT if the session is NULL, BUSY inside `done`, where its runs must not
+   change. */
 mts_status mts_api_session_free(const mts_session *session, mts_error *error);
 /* An input or output of a task; NOT_FOUND if it has none of that number. */
 mts_status mts_api_port(const mts_task *task, bool output, uint32_t index, const mts_port **port,
                         mts_error *error);
-/* Ends a call that fills the sized struct `out`, called `name`, from `answer`, which has all `size` bytes. */
+/* Ends a call that fills the sized struct `out`, called `name`, from `answer`, which has
+   all `size` bytes. */
 mts_status mts_api_answer(const mts_runtime *runtime, void *out, const void *answer, size_t size,
                           const char *name);
-/* A whole call that writes a report on `object` into the caller's buffer by the rules of mts_bundle_inspect.
- * Without a runtime, because the object is NULL: INVALID_ARGUMENT. */
+/* A whole call that writes a report on `object` into the caller's buffer by the rules of
+ * mts_bundle_inspect. Without a runtime, because the object is NULL: INVALID_ARGUMENT. */
 typedef mts_status mts_api_text_writer(const void *object, mts_report report, mts_text *text,
                                        mts_error *error);
 mts_status mts_api_text(const mts_runtime *runtime, mts_api_text_writer *write, const void *object,
@@ -93,20 +96,21 @@ mts_status mts_api_text(const mts_runtime *runtime, mts_api_text_writer *write, 
 
 /* ---- devices.c, frame.c, session_flow.c ---- */
 
-/* Device `index` over all backends that stand in the list, i.e. without those that compute nothing. */
+/* Device `index` over all backends that stand in the list, i.e. without those that
+   compute nothing. */
 mts_status mts_api_device_info(uint32_t index, mts_device_desc *out, mts_error *error);
 uint32_t mts_api_device_count(void);
 /* Whether an id leaves the choice to the library. */
 bool mts_api_device_is_chosen(const char *id);
-/* Opens the device that `id` names; where it names none, number `rank` of those there are, the best first. NOT_FOUND:
-   there are not as many. */
+/* Opens the device that `id` names; where it names none, number `rank` of those there
+   are, the best first. NOT_FOUND: there are not as many. */
 mts_status mts_api_device_open(const char *id, uint32_t rank, const mts_device_options *options,
                                mts_device **out, mts_device_desc *desc, mts_error *error);
 
 /* ---- runtime.c ---- */
 
-/* Opens the next device after the runtime's own, or after *rank, that can be opened; *rank becomes its number.
-   NOT_FOUND: there is none, or the caller named the device. */
+/* Opens the next device after the runtime's own, or after *rank, that can be opened;
+   *rank becomes its number. NOT_FOUND: there is none, or the caller named the device. */
 mts_status mts_api_runtime_open_next(mts_runtime *runtime, uint32_t *rank, mts_device **out,
                                      mts_device_desc *desc, mts_error *error);
 
@@ -119,6 +123,7 @@ void mts_api_session_deliver(mts_session *session);
 void mts_api_session_abandon(mts_session *session);
 /* Counts a submission. */
 void mts_api_session_count(mts_session *session);
-/* Counts a run whose place was freed, and tells its end: CANCELLED, or how it had failed. */
+/* Counts a run whose place was freed, and tells its end: CANCELLED, or how it had
+   failed. */
 void mts_api_session_dropped(mts_session *session, mts_ticket ticket, mts_status status);
 #endif

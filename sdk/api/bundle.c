@@ -1,5 +1,6 @@
 /*
- * bundle.c: the bundle handle: getting the bytes into memory, and describing tasks and ports.
+ * bundle.c: the bundle handle: getting the bytes into memory, and describing tasks and
+ * ports.
  *
  * Verifying the bytes is the reader's work (sdk/bundle); reports are sdk/bundle/report.h.
  */

@@ -195,7 +195,8 @@ mts_status mts_api_device_info(uint32_t index, mts_device_desc *out, mts_error *
                               : mts_fail(error, MTS_STATUS_NOT_FOUND, "there is no device %" PRIu32, index);
 }
 
-/* In a context of the caller's the device may be another one than the number says: asked when it is open. */
+/* In a context of the caller's the device may be another one than the number says: asked
+   when it is open. */
 static mts_status open_index(const target *what, const char *id, const mts_device_options *options,
                              mts_device **out, mts_device_desc *desc, mts_error *error)
 {

@@ -1,6 +1,7 @@
 /*
- * report.c: what public calls have in common: the status and its sentence, the session's state, the task that
- * a name stands for, a text for the caller's buffer. Not responsible for what a call does.
+ * report.c: what public calls have in common: the status and its sentence, the session's
+ * state, the task that a name stands for, a text for the caller's buffer. Not responsible
+ * for what a call does.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /*
- * runtime.c: the runtime handle: the caller's allocator and log, and the device that is open.
+ * runtime.c: the runtime handle: the caller's allocator and log, and the device that is
+ * open.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,7 +82,8 @@ static mts_runtime *runtime_make(const mts_runtime_options *options)
     return runtime;
 }
 
-/* Opens the device that `id` names, or number `rank`; with `check`, behind what checks every command. */
+/* Opens the device that `id` names, or number `rank`; with `check`, behind what checks
+   every command. */
 static mts_status device_open(const mts_runtime *runtime, const char *id, uint32_t rank, mts_device **out,
                               mts_device_desc *desc, mts_error *error)
 {
@@ -105,7 +107,8 @@ mts_status mts_api_runtime_open_next(mts_runtime *runtime, uint32_t *rank, mts_d
         return mts_fail(error, MTS_STATUS_NOT_FOUND, "the caller named the device");
     }
     const uint32_t count = mts_api_device_count();
-    /* NOT_FOUND may also be that of a device which lacks a library: those behind it are tried all the same. */
+    /* NOT_FOUND may also be that of a device which lacks a library: those behind it are
+       tried all the same. */
     while (status != MTS_STATUS_OK && ++*rank < count) {
         status = device_open(runtime, NULL, *rank, out, desc, error);
         if (status != MTS_STATUS_OK) {

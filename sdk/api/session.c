@@ -1,8 +1,8 @@
 /*
  * session.c: the session handle: making one, its inputs, outputs, statistics.
  *
- * The work is the engine's; here arguments are checked and the order of calls is watched (session_run.c holds
- * submit and wait).
+ * The work is the engine's; here arguments are checked and the order of calls is watched
+ * (session_run.c holds submit and wait).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -89,8 +89,8 @@ static mts_status options_check(const mts_session_options *options, mts_error *e
     return status;
 }
 
-/* Runs on the device at a time. Two keep it busy. A frame on the device cannot be dropped any more, so a session
- * that drops frames has one slot more. */
+/* Runs on the device at a time. Two keep it busy. A frame on the device cannot be dropped
+ * any more, so a session that drops frames has one slot more. */
 static uint32_t on_device(const mts_session_options *options)
 {
     const uint32_t places =
@@ -126,8 +126,9 @@ static mts_status engine_build(mts_session *session, const mts_session_options *
 }
 
 /*
- * Whether another device may do what this one did not. A memory budget and the memory of the host are the same
- * for each. NOT_FOUND: the device lacks a library of its own, as CUDA's compiler.
+ * Whether another device may do what this one did not. A memory budget and the memory of
+ * the host are the same for each. NOT_FOUND: the device lacks a library of its own, as
+ * CUDA's compiler.
  */
 static bool may_move(const mts_runtime *runtime, const mts_session_options *options, mts_status status)
 {
@@ -139,8 +140,8 @@ static bool may_move(const mts_runtime *runtime, const mts_session_options *opti
 }
 
 /*
- * Tries the devices after the runtime's, which it keeps where none of them builds the session either. A
- * cancellation ends the search.
+ * Tries the devices after the runtime's, which it keeps where none of them builds the
+ * session either. A cancellation ends the search.
  */
 static mts_status move_to_next(mts_session *session, const mts_session_options *options, mts_status failed,
                                mts_error *why)

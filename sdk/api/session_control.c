@@ -1,6 +1,6 @@
 /*
- * session_control.c: which tasks of a session run, how often and until when. Settings hold from the next
- * submission; none of these calls touches the device or waits.
+ * session_control.c: which tasks of a session run, how often and until when. Settings
+ * hold from the next submission; none of these calls touches the device or waits.
  */
 #include <inttypes.h>
 

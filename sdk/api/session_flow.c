@@ -1,6 +1,7 @@
 /*
- * session_flow.c: runs of a session from their submission until the caller has their outputs: a free slot for
- * the next one, `done`, poll and wait, and what became of all of them. Not responsible for starting a run (session_run.c).
+ * session_flow.c: runs of a session from their submission until the caller has their
+ * outputs: a free slot for the next one, `done`, poll and wait, and what became of all of
+ * them. Not responsible for starting a run (session_run.c).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -39,7 +40,8 @@ static bool was_dropped(const mts_session *session, mts_ticket ticket)
     return age < 64 && (session->drops >> age & 1u) != 0;
 }
 
-/* Takes the oldest run, which has finished. A failure is reported before `done` is called. */
+/* Takes the oldest run, which has finished. A failure is reported before `done` is
+   called. */
 static mts_status consume(mts_session *session)
 {
     mts_error error = {0};

@@ -29,7 +29,8 @@ static void kind_of(const char *label, char *kind, size_t size)
     kind[length] = '\0';
 }
 
-/* What fills the launches: times of so many runs, or what the model says of a device with such ceilings. */
+/* What fills the launches: times of so many runs, or what the model says of a device with
+   such ceilings. */
 typedef struct request {
     const char *name;
     bool predicts;
@@ -37,7 +38,8 @@ typedef struct request {
     const mts_ceilings *ceilings;
 } request;
 
-/* The caller's elements may be smaller: their distance is the size that the first one says. */
+/* The caller's elements may be smaller: their distance is the size that the first one
+   says. */
 static mts_status fill(mts_session *session, const request *r, uint32_t count, mts_launch_profile *launches,
                        mts_error *error)
 {

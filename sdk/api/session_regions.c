@@ -30,7 +30,8 @@ static mts_status find_task(const mts_session *session, const char *name, uint32
     return MTS_STATUS_OK;
 }
 
-/* Every task's batch has to hold them: what lies behind the caller's array is not looked at. */
+/* Every task's batch has to hold them: what lies behind the caller's array is not looked
+   at. */
 static mts_status check_count(const mts_session *session, uint32_t task, uint32_t count, mts_error *error)
 {
     for (uint32_t i = 0; i < session->task_count; i++) {

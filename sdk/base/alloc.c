@@ -1,8 +1,8 @@
 /*
  * alloc.c: the default allocator, the helpers over any allocator, and the arena.
  *
- * Responsible for overflow-checked array sizes and zero filling. Not responsible for alignment beyond 16
- * bytes.
+ * Responsible for overflow-checked array sizes and zero filling. Not responsible for
+ * alignment beyond 16 bytes.
  */
 #include "base/alloc.h"
 
@@ -109,7 +109,8 @@ static size_t grown_capacity(size_t capacity, size_t needed)
     return doubled < needed ? needed : doubled;
 }
 
-/* Moves the elements of *array to the front of `grown`, which holds `wanted`. Returns the old array. */
+/* Moves the elements of *array to the front of `grown`, which holds `wanted`. Returns the
+   old array. */
 static void *array_move(void **array, size_t *capacity, void *grown, size_t wanted, size_t size)
 {
     MTS_CHECK(wanted > *capacity);

@@ -1,8 +1,10 @@
 /*
- * alloc.h: the allocator that every object takes from its creator, and an arena on top of it.
+ * alloc.h: the allocator that every object takes from its creator, and an arena on top of
+ * it.
  *
- * Nothing in the library calls malloc except mts_allocator_default(). Tests substitute an allocator that
- * fails the n-th call or counts. Arena memory lives until mts_arena_release.
+ * Nothing in the library calls malloc except mts_allocator_default(). Tests substitute an
+ * allocator that fails the n-th call or counts. Arena memory lives until
+ * mts_arena_release.
  */
 #ifndef MTS_BASE_ALLOC_H
 #define MTS_BASE_ALLOC_H
@@ -18,7 +20,8 @@ typedef struct mts_allocator {
 /* malloc and free. Thread-safety: any thread. */
 const mts_allocator *mts_allocator_default(void);
 
-/* Zero-filled array of count elements, NULL on overflow or failure; count 0 gives a non-NULL pointer. */
+/* Zero-filled array of count elements, NULL on overflow or failure; count 0 gives a
+   non-NULL pointer. */
 void *mts_alloc_zero(const mts_allocator *allocator, size_t count, size_t size);
 /* The same with undefined content. */
 void *mts_alloc_raw(const mts_allocator *allocator, size_t count, size_t size);
@@ -27,8 +30,9 @@ void mts_alloc_free(const mts_allocator *allocator, void *memory);
 char *mts_alloc_string(const mts_allocator *allocator, const char *text);
 
 /*
- * Grows *array to hold at least `needed` elements (at least doubling *capacity; new elements are zero).
- * Returns 0 on failure, and the old array stays valid. Arrays live on the allocator.
+ * Grows *array to hold at least `needed` elements (at least doubling *capacity; new
+ * elements are zero). Returns 0 on failure, and the old array stays valid. Arrays live on
+ * the allocator.
  */
 int mts_alloc_grow(const mts_allocator *allocator, void **array, size_t *capacity, size_t needed,
                    size_t size);
@@ -41,7 +45,8 @@ typedef struct mts_arena {
 } mts_arena;
 
 void mts_arena_init(mts_arena *arena, const mts_allocator *allocator);
-/* Zero-filled, 16-byte aligned array; NULL on overflow or failure; count 0 gives a non-NULL pointer. */
+/* Zero-filled, 16-byte aligned array; NULL on overflow or failure; count 0 gives a
+   non-NULL pointer. */
 void *mts_arena_zero(mts_arena *arena, size_t count, size_t size);
 char *mts_arena_string(mts_arena *arena, const char *text);
 /* Copy of `length` bytes, terminated. */

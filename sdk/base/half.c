@@ -1,5 +1,6 @@
 /*
- * half.c: binary16 conversion by integer arithmetic, so that it is the same on every host.
+ * half.c: binary16 conversion by integer arithmetic, so that it is the same on every
+ * host.
  */
 #include "base/half.h"
 
@@ -32,7 +33,8 @@ float mts_half_to_float(uint16_t half)
 {
     const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
     const uint32_t magnitude = (uint32_t)(half & 0x7fffu) << 13;
-    /* no branches, so that compilers make vectors of loops around it: all ones where it holds */
+    /* no branches, so that compilers make vectors of loops around it: all ones where it
+       holds */
     const uint32_t is_small = 0u - (uint32_t)(magnitude < 1u << 23);
     const uint32_t is_special = 0u - (uint32_t)(magnitude >= 0x1fu << 23);
     /* zero and subnormals: exact, as 2^-14 and what is above it */
@@ -47,7 +49,8 @@ uint16_t mts_half_from_float(float value)
     const uint32_t sign = bits >> 16 & 0x8000u;
     const uint32_t magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) {
-        /* The top bits of the payload stay; the quiet bit keeps it from becoming infinity. */
+        /* The top bits of the payload stay; the quiet bit keeps it from becoming
+           infinity. */
         return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
     }
     if (magnitude >= 0x477ff000u) { /* 65520 and above round to infinity */

@@ -1,5 +1,6 @@
 /*
- * half.h: IEEE 754 binary16 <-> binary32, round to nearest even, subnormals, infinities and NaN kept.
+ * half.h: IEEE 754 binary16 <-> binary32, round to nearest even, subnormals, infinities
+ * and NaN kept.
  */
 #ifndef MTS_BASE_HALF_H
 #define MTS_BASE_HALF_H

@@ -1,6 +1,6 @@
 /*
- * hash.h: 64-bit content hashes (XXH3 of the xxHash library, compiled in from its header, no link
- * dependency).
+ * hash.h: 64-bit content hashes (XXH3 of the xxHash library, compiled in from its header,
+ * no link dependency).
  */
 #ifndef MTS_BASE_HASH_H
 #define MTS_BASE_HASH_H

@@ -1,6 +1,7 @@
 /*
- * inflate.c: unpacks deflate streams. Codes are read bit by bit, which is small rather than fast: about 50 MB a
- * second. Not responsible for headers and checksums around a stream (gzip, zlib).
+ * inflate.c: unpacks deflate streams. Codes are read bit by bit, which is small rather
+ * than fast: about 50 MB a second. Not responsible for headers and checksums around a
+ * stream (gzip, zlib).
  */
 #include "base/inflate.h"
 
@@ -22,7 +23,8 @@ typedef struct stream {
     size_t done, size;
 } stream;
 
-/* A canonical Huffman code: symbols in the order of their codes, and how many codes each length has. */
+/* A canonical Huffman code: symbols in the order of their codes, and how many codes each
+   length has. */
 typedef struct code {
     uint16_t count[CODE_BITS + 1], symbol[LITERALS];
 } code;
@@ -152,7 +154,8 @@ static void read_fixed(stream *s)
     read_block(s, &literals, &distances);
 }
 
-/* Lengths of codes, themselves coded: 16 repeats the last one, 17 and 18 are runs of zeros. */
+/* Lengths of codes, themselves coded: 16 repeats the last one, 17 and 18 are runs of
+   zeros. */
 static void read_lengths(stream *s, const code *lengths_code, uint8_t *lengths, uint32_t count)
 {
     for (uint32_t n = 0; n < count && !s->failed;) {

@@ -1,5 +1,6 @@
 /*
- * log.c: formats a line on the stack and hands it to the caller's callback; so too the sentence of a failure.
+ * log.c: formats a line on the stack and hands it to the caller's callback; so too the
+ * sentence of a failure.
  */
 #include "base/log.h"
 

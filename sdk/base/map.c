@@ -1,5 +1,6 @@
 /*
- * map.c: open addressing with linear probing. A slot keeps half of the hash, so growing needs no keys.
+ * map.c: open addressing with linear probing. A slot keeps half of the hash, so growing
+ * needs no keys.
  */
 #include "base/map.h"
 

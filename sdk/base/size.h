@@ -1,7 +1,9 @@
 /*
- * size.h: checked arithmetic on sizes. Every size that comes from a file or a caller is computed with these.
+ * size.h: checked arithmetic on sizes. Every size that comes from a file or a caller is
+ * computed with these.
  *
- * Each function returns true and stores the result, or returns false on overflow and leaves *out alone.
+ * Each function returns true and stores the result, or returns false on overflow and
+ * leaves *out alone.
  */
 #ifndef MTS_BASE_SIZE_H
 #define MTS_BASE_SIZE_H

@@ -1,8 +1,8 @@
 /*
  * status.h: result codes and error texts inside the library.
  *
- * Every function that can fail returns a mts_status and takes, last, a mts_error that it fills with a
- * sentence naming the thing and the reason.
+ * Every function that can fail returns a mts_status and takes, last, a mts_error that it
+ * fills with a sentence naming the thing and the reason.
  */
 #ifndef MTS_BASE_STATUS_H
 #define MTS_BASE_STATUS_H
@@ -32,8 +32,9 @@ mts_status mts_fail(mts_error *error, mts_status code, const char *format, ...) 
 mts_status mts_fail_memory(mts_error *error);
 
 /*
- * A step of several: calls `call` and keeps its status, unless an earlier step has failed. `status` so holds
- * the first failure, and no step after it runs. No control leaves the function: clean-up stays at its end.
+ * A step of several: calls `call` and keeps its status, unless an earlier step has
+ * failed. `status` so holds the first failure, and no step after it runs. No control
+ * leaves the function: clean-up stays at its end.
  */
 #define MTS_TRY(status, call)                                                                                \
     do {                                                                                                     \
@@ -44,12 +45,13 @@ mts_status mts_fail_memory(mts_error *error);
 
 #ifdef __clang_analyzer__
 #define mts_fail_memory(error) ((void)(mts_fail_memory)(error), MTS_STATUS_OUT_OF_MEMORY)
-/* Tells the analyzer what it cannot see from here: mts_fail returns the code that it was given. */
+/* Tells the analyzer what it cannot see from here: mts_fail returns the code that it was
+   given. */
 #define mts_fail(error, code, ...) ((void)(mts_fail)(error, code, __VA_ARGS__), (code))
 #endif
 
-/* Puts "prefix: " before the text of an error that is already set; returns error's code, or `code` if error
- * is NULL. */
+/* Puts "prefix: " before the text of an error that is already set; returns error's code,
+ * or `code` if error is NULL. */
 mts_status mts_fail_prefix(mts_error *error, mts_status code, const char *format, ...) MTS_PRINTF(3, 4);
 
 #endif

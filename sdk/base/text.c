@@ -1,6 +1,6 @@
 /*
- * text.c: the string builder. Not responsible for the structure of what is built: JSON literals are its only
- * syntax.
+ * text.c: the string builder. Not responsible for the structure of what is built: JSON
+ * literals are its only syntax.
  */
 #include "base/text.h"
 

@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the UTF-8 character at `at` (1 to 4), 0 if there is none within `left` > 0 bytes. */
+/* Bytes of the UTF-8 character at `at` (1 to 4), 0 if there is none within `left` > 0
+   bytes. */
 static inline size_t mts_utf8_length(const unsigned char *at, size_t left)
 {
     static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};

@@ -1,9 +1,10 @@
 /*
- * archive.h: the content of a bundle in memory: tasks, their graphs, and the weight blocks they refer to.
+ * archive.h: the content of a bundle in memory: tasks, their graphs, and the weight
+ * blocks they refer to.
  *
- * The compiler fills one and writes it (sdk/compiler/models/bundle.h); the reader here is the only loader, it
- * verifies everything once, and afterwards the content is trusted. Not responsible for mapping files
- * (platform/os).
+ * The compiler fills one and writes it (sdk/compiler/models/bundle.h); the reader here is
+ * the only loader, it verifies everything once, and afterwards the content is trusted.
+ * Not responsible for mapping files (platform/os).
  */
 #ifndef MTS_BUNDLE_ARCHIVE_H
 #define MTS_BUNDLE_ARCHIVE_H
@@ -15,27 +16,31 @@
 #define MTS_COLOR_BGR 2u
 #define MTS_COLOR_GREY 3u
 
-/* What turns a camera frame into graph input 0: y[c] = (x[c] - mean[c]) / std[c], x in 0..255. */
+/* What turns a camera frame into graph input 0: y[c] = (x[c] - mean[c]) / std[c], x in
+   0..255. */
 typedef struct mts_preprocess {
     uint32_t color;       /* MTS_COLOR_ */
     uint32_t interleaved; /* 1: the model wants [N,H,W,C] */
     float mean[4], std[4];
-    /* How a frame fits where the caller does not say: mts_fit, mts_filter, and the colour of bars. */
+    /* How a frame fits where the caller does not say: mts_fit, mts_filter, and the colour
+       of bars. */
     uint32_t fit, filter;
     uint8_t fill[4];
-    /* Left, top, width and height of the part of a frame that the task sees where the caller gives no
-     * region, as parts of the frame's width and height. All 0: the whole frame. */
+    /* Left, top, width and height of the part of a frame that the task sees where the
+     * caller gives no region, as parts of the frame's width and height. All 0: the whole
+     * frame. */
     float crop[4];
 } mts_preprocess;
 
-/* Whether two tasks make equal inputs of equal frames, where the inputs have one shape. */
+/* Whether two tasks make equal inputs of equal frames, where the inputs have one
+   shape. */
 bool mts_preprocess_same(const mts_preprocess *a, const mts_preprocess *b);
 
 /* Whether these four numbers are all 0, or a rectangle that lies inside of the frame. */
 bool mts_preprocess_crop_valid(const float crop[4]);
 
-/* Whether input 0 of a task takes images: its colour is known, and the input is one image, or a batch of
- * them, of the channels that go with it. */
+/* Whether input 0 of a task takes images: its colour is known, and the input is one
+ * image, or a batch of them, of the channels that go with it. */
 bool mts_preprocess_takes_frames(const mts_preprocess *preprocess, const mts_graph *graph);
 
 typedef struct mts_task {
@@ -71,10 +76,9 @@ typedef struct mts_archive_limits {
 mts_archive_limits mts_archive_limits_default(void);
 
 /*
- * Reads a bundle. The caller keeps `bytes` (64-byte aligned, else INVALID_ARGUMENT) valid for as long
- * as the archive.
- * `name` is only for messages. Errors: MALFORMED with the place and the reason, UNSUPPORTED (version), LIMIT,
- * OUT_OF_MEMORY.
+ * Reads a bundle. The caller keeps `bytes` (64-byte aligned, else INVALID_ARGUMENT) valid
+ * for as long as the archive. `name` is only for messages. Errors: MALFORMED with the
+ * place and the reason, UNSUPPORTED (version), LIMIT, OUT_OF_MEMORY.
  */
 mts_status mts_archive_read(const void *bytes, size_t size, const char *name,
                             const mts_archive_limits *limits, const mts_allocator *allocator,

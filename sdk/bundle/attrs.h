@@ -1,8 +1,8 @@
 /*
  * attrs.h: the attributes of a node as the 32-bit words that a bundle stores.
  *
- * Reading and writing follow the fields of the operator's row, so the two cannot differ. Not responsible for
- * whether the numbers make sense (mts_node_infer).
+ * Reading and writing follow the fields of the operator's row, so the two cannot differ.
+ * Not responsible for whether the numbers make sense (mts_node_infer).
  */
 #ifndef MTS_BUNDLE_ATTRS_H
 #define MTS_BUNDLE_ATTRS_H

@@ -1,8 +1,10 @@
 /*
- * format.h: the bytes of a bundle (docs/FORMAT.md): sections, record sizes and field offsets.
+ * format.h: the bytes of a bundle (docs/FORMAT.md): sections, record sizes and field
+ * offsets.
  *
- * Shared by the reader (sdk/bundle) and the writer (sdk/compiler/emit). Records are described by offsets,
- * never by C structs, so no compiler's padding gets into a file. All numbers are little-endian.
+ * Shared by the reader (sdk/bundle) and the writer (sdk/compiler/emit). Records are
+ * described by offsets, never by C structs, so no compiler's padding gets into a file.
+ * All numbers are little-endian.
  *
  *     header 64 | section table 13 x 32 | section 0 | zeros up to 64 | section 1 | ...
  */
@@ -14,8 +16,8 @@
 
 #define MTS_FORMAT_MAGIC "MTSB\r\n\x1a\n" /* 8 bytes; shows transfers that rewrite line ends */
 #define MTS_FORMAT_MAGIC_SIZE 8u
-/* Version 2 has the crop in its task records. A bundle without a crop is written as version 1, which older
- * readers open; both are read. */
+/* Version 2 has the crop in its task records. A bundle without a crop is written as
+ * version 1, which older readers open; both are read. */
 #define MTS_FORMAT_VERSION 2u
 #define MTS_FORMAT_VERSION_FIRST 1u
 #define MTS_FORMAT_TASK_FIRST 80u /* bytes of a task record in version 1 */

@@ -1,8 +1,8 @@
 /*
  * read_graph.c: one task's graph from the records of a bundle.
  *
- * Here every count, offset and index is made safe to follow; whether the graph makes sense is for
- * mts_graph_verify, which is called at the end.
+ * Here every count, offset and index is made safe to follow; whether the graph makes
+ * sense is for mts_graph_verify, which is called at the end.
  */
 #include "bundle/reader.h"
 
@@ -17,7 +17,8 @@ static mts_status read_name(mts_reader *reader, const unsigned char *record, con
     return mts_section_string(&reader->sections, mts_load_u32(record), out, reader->error);
 }
 
-/* A constant's matrix is computed from its shape, so that must be sound before blocks are looked at. */
+/* A constant's matrix is computed from its shape, so that must be sound before blocks are
+   looked at. */
 static bool shape_sound(const mts_shape *shape)
 {
     int64_t count = 1;

@@ -30,7 +30,8 @@ mts_status mts_reader_shape(mts_reader *reader, const unsigned char *rank, const
                             mts_shape *out);
 /* Type number below MTS_TYPE_COUNT. */
 mts_status mts_reader_dtype(mts_reader *reader, const unsigned char *bytes, mts_type *out);
-/* Takes `count` records of a section and makes a zeroed array of as many elements for what they say. */
+/* Takes `count` records of a section and makes a zeroed array of as many elements for
+   what they say. */
 mts_status mts_reader_take(mts_reader *reader, mts_section_cursor *cursor, uint32_t count, size_t size,
                            const unsigned char **records, void **array);
 /* Takes `count` records that are numbers of 32 bits. */

@@ -1,6 +1,6 @@
 /*
- * report_dot.c: the report for Graphviz: one graph, a box per stitched row, greener the more of its weights
- * is shared.
+ * report_dot.c: the report for Graphviz: one graph, a box per stitched row, greener the
+ * more of its weights is shared.
  */
 #include <inttypes.h>
 
@@ -8,8 +8,8 @@
 
 #define NAME_MOST 48
 
-/* A name as the inside of a quoted Graphviz string; long names lose their head, which is the less telling
- * part. */
+/* A name as the inside of a quoted Graphviz string; long names lose their head, which is
+ * the less telling part. */
 static void name_add(const char *name, mts_text *text)
 {
     size_t length = 0;
@@ -72,7 +72,8 @@ static void edges_add(const mts_sharing *sharing, uint32_t family, uint32_t memb
     for (uint32_t r = 0; r < the->row_count; r++) {
         const mts_sharing_row *row = &the->rows[r];
         for (uint32_t p = 0; p < row->part_count; p++) {
-            /* a row's edges are drawn for its first part; later parts mostly repeat them */
+            /* a row's edges are drawn for its first part; later parts mostly repeat
+               them */
             if (p > 0 || row->parts[p].task != the->tasks[member]) {
                 continue;
             }

@@ -1,5 +1,6 @@
 /*
- * report_text.c: the report for people: tasks, then each family's layers with what they share.
+ * report_text.c: the report for people: tasks, then each family's layers with what they
+ * share.
  */
 #include <inttypes.h>
 #include <stdio.h>

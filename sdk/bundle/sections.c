@@ -66,7 +66,8 @@ static uint32_t stride_in(uint32_t version, size_t section)
                                                                               : rows[section].stride;
 }
 
-/* Sections lie in order, each at the next multiple of 64, with zeros between: nothing can overlap or hide. */
+/* Sections lie in order, each at the next multiple of 64, with zeros between: nothing can
+   overlap or hide. */
 static mts_status open_section(const unsigned char *bytes, size_t size, size_t index, size_t *end,
                                mts_section *out, mts_error *error)
 {
@@ -96,7 +97,8 @@ static mts_status open_section(const unsigned char *bytes, size_t size, size_t i
     return MTS_STATUS_OK;
 }
 
-/* Text for people goes to terminals and JSON, so control bytes are refused besides broken UTF-8. */
+/* Text for people goes to terminals and JSON, so control bytes are refused besides broken
+   UTF-8. */
 static mts_status check_strings(const mts_section *strings, mts_error *error)
 {
     if (strings->count == 0 || strings->data[strings->count - 1] != 0) {

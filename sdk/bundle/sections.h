@@ -1,6 +1,6 @@
 /*
- * sections.h: the frame of a bundle: header, section table and checksums, verified; and bounded access to
- * records.
+ * sections.h: the frame of a bundle: header, section table and checksums, verified; and
+ * bounded access to records.
  *
  * Internal to sdk/bundle. Not responsible for what the records mean (read_*.c).
  */

@@ -1,8 +1,9 @@
 /*
- * sharing.h: the facts behind every report: families, their rows, and what each row shares.
+ * sharing.h: the facts behind every report: families, their rows, and what each row
+ * shares.
  *
- * Private to the reports of sdk/bundle. A row's stored bytes count a block where it appears first, so that
- * the rows' sum is the archive's.
+ * Private to the reports of sdk/bundle. A row's stored bytes count a block where it
+ * appears first, so that the rows' sum is the archive's.
  */
 #ifndef MTS_BUNDLE_SHARING_H
 #define MTS_BUNDLE_SHARING_H

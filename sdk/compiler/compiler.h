@@ -1,6 +1,6 @@
 /*
- * compiler.h: internals of the public compiler API (sdk/include/mts/mtsc.h), shared by the files of this
- * folder.
+ * compiler.h: internals of the public compiler API (sdk/include/mts/mtsc.h), shared by
+ * the files of this folder.
  */
 #ifndef MTS_COMPILER_COMPILER_H
 #define MTS_COMPILER_COMPILER_H

@@ -1,8 +1,8 @@
 /*
  * config.c: the JSON task list (docs/CONFIG.md).
  *
- * Unknown keys are refused, so that a misspelt one does not silently do nothing. Every message names the
- * file, the task and the key.
+ * Unknown keys are refused, so that a misspelt one does not silently do nothing. Every
+ * message names the file, the task and the key.
  */
 #include "compiler/compiler.h"
 #include "platform/os/os.h"

@@ -1,6 +1,7 @@
 /*
- * export.c: mtsc_export and mtsc_export_stitched, one task or all tasks of a bundle as an ONNX file, and
- * mtsc_file_write, the writer of bundles and models for the files of a program.
+ * export.c: mtsc_export and mtsc_export_stitched, one task or all tasks of a bundle as an
+ * ONNX file, and mtsc_file_write, the writer of bundles and models for the files of a
+ * program.
  */
 #include "bundle/archive.h"
 #include "compiler/emit/onnx.h"

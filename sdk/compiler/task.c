@@ -1,5 +1,6 @@
 /*
- * task.c: one ONNX model becomes one task of the compiler: import, passes, preprocessing, labels.
+ * task.c: one ONNX model becomes one task of the compiler: import, passes, preprocessing,
+ * labels.
  */
 #include "base/sized.h"
 #include "bundle/check.h"
@@ -91,8 +92,8 @@ static mts_status check_arguments(const mtsc_compiler *compiler, const mtsc_task
     return MTS_STATUS_OK;
 }
 
-/* Element `i` of an array of sized structs, into `out` of `known` bytes. Every element has the size of the
- * first one, which tells where the next begins. */
+/* Element `i` of an array of sized structs, into `out` of `known` bytes. Every element
+ * has the size of the first one, which tells where the next begins. */
 static mts_status read_element(const void *array, uint32_t i, void *out, size_t known, const char *type,
                                const char *what, mts_error *error)
 {
@@ -216,7 +217,8 @@ static mts_status copy_labels(const mtsc_task *task, mts_arena *arena, mts_task 
     return MTS_STATUS_OK;
 }
 
-/* Means and deviations of pixels 0..1, which are published more often than those of pixels 0..255. */
+/* Means and deviations of pixels 0..1, which are published more often than those of
+   pixels 0..255. */
 static bool normalises_unit_range(const mtsc_task *task)
 {
     bool within = normalises(task);
@@ -242,8 +244,9 @@ static void warn_of_unit_range(const mtsc_options *options, const mtsc_task *tas
 }
 
 /*
- * A classifier's output has one value for each label. Outputs of more than two dimensions belong to
- * detectors and segmenters, whose heads also hold boxes: their labels cannot be counted here.
+ * A classifier's output has one value for each label. Outputs of more than two dimensions
+ * belong to detectors and segmenters, whose heads also hold boxes: their labels cannot be
+ * counted here.
  */
 static mts_status check_labels(const mtsc_task *task, const mts_graph *graph, mts_error *error)
 {
@@ -267,7 +270,8 @@ static bool labels_fit(const mts_graph *graph, uint32_t count)
     return shape && shape->rank > 0 && shape->dims[shape->rank - 1] == (int64_t)count;
 }
 
-/* Takes from the file's metadata what the caller leaves out: labels, and how images are normalised. */
+/* Takes from the file's metadata what the caller leaves out: labels, and how images are
+   normalised. */
 static mts_status apply_notes(mtsc_task *task, const mts_graph *graph, mts_arena *arena, mts_error *error)
 {
     mts_import_notes notes;

@@ -1,9 +1,11 @@
 /*
- * dependencies.c: one walk over the launches, with what was done last to each stretch of memory.
+ * dependencies.c: one walk over the launches, with what was done last to each stretch of
+ * memory.
  *
- * Memory is a sorted row of stretches. Each knows its last writer and the readers since then. A write makes one stretch
- * of what it covers, so there are about as many as there are tensors at a time. Readers are lists that are never
- * changed, only lengthened at their head: two halves of a stretch share them.
+ * Memory is a sorted row of stretches. Each knows its last writer and the readers since
+ * then. A write makes one stretch of what it covers, so there are about as many as there
+ * are tensors at a time. Readers are lists that are never changed, only lengthened at
+ * their head: two halves of a stretch share them.
  */
 #include "device/dependencies.h"
 
@@ -37,7 +39,8 @@ typedef struct walk {
     size_t edge_count, edge_capacity;
     /* Per launch: the last launch that was found to wait for it. */
     uint32_t *waiting;
-    /* The last launch without accesses, or NONE, and the first launch that none without accesses follows. */
+    /* The last launch without accesses, or NONE, and the first launch that none without
+       accesses follows. */
     uint32_t barrier, since;
     bool failed;
 } walk;
@@ -120,7 +123,8 @@ static void write(walk *w, const mts_access *access, uint32_t launch)
     w->count -= end - first - 1;
 }
 
-/* A launch of another buffer than the first one's counts as one without accesses: ranges are of one buffer. */
+/* A launch of another buffer than the first one's counts as one without accesses: ranges
+   are of one buffer. */
 static void visit(walk *w, const mts_launch *launches, uint32_t index)
 {
     const mts_launch *launch = &launches[index];

@@ -1,10 +1,11 @@
 /*
  * dependencies.h: which launches of a list have to wait for which earlier ones.
  *
- * A launch waits for the writer of what it reads, and for the readers and the writer of what it overwrites, as far as
- * accesses (mts_launch) say. Launches that do not wait for each other, directly or through others, may run at the same
- * time or in any order, and compute the same bits. A launch without accesses waits for all before it, and all after it
- * wait for that one. Not responsible for running anything.
+ * A launch waits for the writer of what it reads, and for the readers and the writer of
+ * what it overwrites, as far as accesses (mts_launch) say. Launches that do not wait for
+ * each other, directly or through others, may run at the same time or in any order, and
+ * compute the same bits. A launch without accesses waits for all before it, and all after
+ * it wait for that one. Not responsible for running anything.
  */
 #ifndef MTS_DEVICE_DEPENDENCIES_H
 #define MTS_DEVICE_DEPENDENCIES_H
@@ -16,7 +17,8 @@ typedef struct mts_dependencies {
     uint32_t count;
     /* [count]: how many earlier launches each waits for. */
     uint32_t *waits;
-    /* next[next_first[i] .. next_first[i + 1]): launches that wait for launch i, all later than i. */
+    /* next[next_first[i] .. next_first[i + 1]): launches that wait for launch i, all
+       later than i. */
     uint32_t *next_first, *next;
 } mts_dependencies;
 

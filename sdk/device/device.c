@@ -1,8 +1,8 @@
 /*
  * device.c: the front of a device: every argument is checked here, once.
  *
- * Backends and decorators are called only with arguments that make sense, and never with an empty transfer.
- * Not responsible for what a command does, nor for finding devices.
+ * Backends and decorators are called only with arguments that make sense, and never with
+ * an empty transfer. Not responsible for what a command does, nor for finding devices.
  */
 #include "device/device.h"
 
@@ -13,7 +13,8 @@
 
 #define HOST_ALIGN 64u
 
-/* Drains a lost device before a caller learns of the loss and frees memory that the queue still uses. */
+/* Drains a lost device before a caller learns of the loss and frees memory that the queue
+   still uses. */
 static void see_loss(mts_device *device)
 {
     if (device->lost && !device->drained) {
@@ -250,7 +251,8 @@ void mts_buffer_destroy(mts_buffer **buffer)
     DESTROY(buffer, buffer_destroy);
 }
 
-/* An empty transfer does not reach the backend. The names are those of the functions around. */
+/* An empty transfer does not reach the backend. The names are those of the functions
+   around. */
 #define TRANSFER(entry, ...)                                                                                 \
     (status == MTS_STATUS_OK && size > 0 ? CALL(buffer->device, entry, buffer, offset, __VA_ARGS__) : status)
 

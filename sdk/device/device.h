@@ -1,18 +1,19 @@
 /*
  * device.h: one compute device with one in-order queue, and the contract for backends.
  *
- * A backend fills mts_device_ops and nothing else. All other code calls the mts_device_* functions of
- * the front (device.c), which check every argument once, so that backends need not. A decorator
- * (platform/wrap) is a device around a device. Offsets and sizes are in bytes. Commands run in the
- * order in which they were enqueued.
+ * A backend fills mts_device_ops and nothing else. All other code calls the mts_device_*
+ * functions of the front (device.c), which check every argument once, so that backends
+ * need not. A decorator (platform/wrap) is a device around a device. Offsets and sizes
+ * are in bytes. Commands run in the order in which they were enqueued.
  *
- * Thread-safety: a device and its objects belong to one thread at a time. Different devices are
- * independent.
+ * Thread-safety: a device and its objects belong to one thread at a time. Different
+ * devices are independent.
  *
- * Errors of every call: DEVICE (a driver call failed; the sentence names the call and its code),
- * DEVICE_LOST, OUT_OF_MEMORY, INVALID_ARGUMENT (by the front). After DEVICE_LOST every call fails so,
- * except for those that destroy. The front has drained the device then: no copy is in progress, and
- * its host memory may be freed. A failed create sets *out to NULL.
+ * Errors of every call: DEVICE (a driver call failed; the sentence names the call and its
+ * code), DEVICE_LOST, OUT_OF_MEMORY, INVALID_ARGUMENT (by the front). After DEVICE_LOST
+ * every call fails so, except for those that destroy. The front has drained the device
+ * then: no copy is in progress, and its host memory may be freed. A failed create sets
+ * *out to NULL.
  */
 #ifndef MTS_DEVICE_DEVICE_H
 #define MTS_DEVICE_DEVICE_H
@@ -49,7 +50,8 @@ typedef struct mts_memory {
     size_t size;
 } mts_memory;
 
-/* What a device can do. A limit of 0 means unsupported, unless a comment says otherwise. */
+/* What a device can do. A limit of 0 means unsupported, unless a comment says
+   otherwise. */
 typedef struct mts_device_info {
     /* "cuda", "opencl", "reference", ... */
     char backend[16];
@@ -61,15 +63,17 @@ typedef struct mts_device_info {
     bool unified_memory;
     /* Launches may be matrix products. */
     bool gemm;
-    /* A kernel is complete when it is created: its first launch takes no longer than the others. */
+    /* A kernel is complete when it is created: its first launch takes no longer than the
+       others. */
     bool ready_kernels;
-    /* Launches of a list that do not depend on each other run at the same time (mts_launch.accesses). */
+    /* Launches of a list that do not depend on each other run at the same time
+       (mts_launch.accesses). */
     bool overlaps;
     /* MTS_MEMORY_BIT of each kind of memory that mts_buffer_import takes. */
     uint32_t imports;
     uint32_t compute_units;
-    /* Time of a launch in a list beside its work, in nanoseconds; 0: none that counts. Layers share launches where it
-       saves time (plan/waves.h). */
+    /* Time of a launch in a list beside its work, in nanoseconds; 0: none that counts.
+       Layers share launches where it saves time (plan/waves.h). */
     uint32_t launch_ns;
     /* Floats of the vector register that a work-item should use: 16, 8 or 4. */
     uint32_t vector_floats;
@@ -87,7 +91,8 @@ typedef struct mts_device_info {
     bool half_products;
     /* A work-group multiplies 16 x 16 x 16 matrices of float16 (tensor cores). */
     bool matrix_units;
-    /* It multiplies bytes and sums them in int32 at several times the rate of floats (kernels conv_bytes). */
+    /* It multiplies bytes and sums them in int32 at several times the rate of floats
+       (kernels conv_bytes). */
     bool byte_products;
     /* CUDA: compute capability, e.g. 87. Elsewhere 0. */
     uint32_t arch;
@@ -97,15 +102,16 @@ typedef struct mts_device_info {
 typedef struct mts_kernel_desc {
     /* See device/kernel.h. */
     const char *name;
-    /* "-DVEC=16 -DCASES=CASE(8,0)" with no space inside an option; "": none. It is part of the cache
-       key. */
+    /* "-DVEC=16 -DCASES=CASE(8,0)" with no space inside an option; "": none. It is part
+       of the cache key. */
     const char *defines;
 } mts_kernel_desc;
 
 /*
- * C = A B, row-major float32, `batch` times. C is m x n and lies in act. A is m x k. B is k x n, or
- * n x k if it is transposed. Offsets, distances of rows (ld) and of matrices (stride) are in floats.
- * C does not overlap A or B. What lies between the rows of C does not change.
+ * C = A B, row-major float32, `batch` times. C is m x n and lies in act. A is m x k. B is
+ * k x n, or n x k if it is transposed. Offsets, distances of rows (ld) and of matrices
+ * (stride) are in floats. C does not overlap A or B. What lies between the rows of C does
+ * not change.
  */
 typedef struct mts_gemm {
     uint32_t m, n, k;
@@ -127,8 +133,9 @@ typedef struct mts_access {
 } mts_access;
 
 /*
- * kernel(act, pool, params, first) over a grid, where global[i] is a multiple of local[i]. Or, if
- * gemm.m > 0, a matrix product: kernel is NULL, and first, global and local are not read.
+ * kernel(act, pool, params, first) over a grid, where global[i] is a multiple of
+ * local[i]. Or, if gemm.m > 0, a matrix product: kernel is NULL, and first, global and
+ * local are not read.
  */
 typedef struct mts_launch {
     mts_kernel *kernel;
@@ -139,14 +146,16 @@ typedef struct mts_launch {
     /* Layer, for traces. It outlives the command list. */
     const char *label;
     mts_gemm gemm;
-    /* All that it touches of act; NULL: that is not known, and may be anything. A device may run launches of a list
-       at the same time, or in another order, where none touches what the other writes (device/dependencies.h). They
-       outlive the command list. */
+    /* All that it touches of act; NULL: that is not known, and may be anything. A device
+       may run launches of a list at the same time, or in another order, where none
+       touches what the other writes (device/dependencies.h). They outlive the command
+       list. */
     const mts_access *accesses;
     uint32_t access_count;
 } mts_launch;
 
-/* When a launch ran on the device: nanoseconds since its list was submitted, start <= end. */
+/* When a launch ran on the device: nanoseconds since its list was submitted, start <=
+   end. */
 typedef struct mts_launch_time {
     uint64_t start, end;
 } mts_launch_time;
@@ -155,27 +164,29 @@ typedef struct mts_launch_time {
 typedef struct mts_device_ops {
     uint32_t abi; /* MTS_DEVICE_ABI */
     void (*destroy)(mts_device *device);
-    /* memory: NULL, or what the buffer is made of, a kind of info.imports. Nothing writes it then. */
+    /* memory: NULL, or what the buffer is made of, a kind of info.imports. Nothing writes
+       it then. */
     mts_status (*buffer_create)(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
                                 mts_error *error);
     void (*buffer_destroy)(mts_device *device, mts_buffer *buffer);
-    /* Enqueues a copy. async: the call does not wait, and the caller keeps `data` valid and unchanged
-       until an event that was recorded after this call has passed, or until a wait. Not async: `data`
-       may be reused on return, and the call may wait for earlier commands. */
+    /* Enqueues a copy. async: the call does not wait, and the caller keeps `data` valid
+       and unchanged until an event that was recorded after this call has passed, or until
+       a wait. Not async: `data` may be reused on return, and the call may wait for
+       earlier commands. */
     mts_status (*buffer_write)(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
                                size_t size, bool async, mts_error *error);
     /* Waits for all earlier commands, then copies. */
     mts_status (*buffer_read)(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
                               mts_error *error);
-    /* Enqueues a copy into `data`. The caller keeps it valid until an event that was recorded after
-       this call has passed, or until a wait. */
+    /* Enqueues a copy into `data`. The caller keeps it valid until an event that was
+       recorded after this call has passed, or until a wait. */
     mts_status (*buffer_read_async)(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
                                     size_t size, mts_error *error);
     /* Enqueues filling with a 32-bit word; offset and size are multiples of 4. */
     mts_status (*buffer_fill)(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
                               uint32_t word, mts_error *error);
-    /* Builds a kernel, or takes it from the program cache. NOT_FOUND: the program is not in the cache
-       and there is no compiler. DEVICE: it does not build. */
+    /* Builds a kernel, or takes it from the program cache. NOT_FOUND: the program is not
+       in the cache and there is no compiler. DEVICE: it does not build. */
     mts_status (*kernel_create)(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
                                 mts_error *error);
     void (*kernel_destroy)(mts_device *device, mts_kernel *kernel);
@@ -183,9 +194,10 @@ typedef struct mts_device_ops {
     mts_status (*command_list_create)(mts_device *device, const mts_launch *launches, size_t count,
                                       mts_command_list **out, mts_error *error);
     void (*command_list_destroy)(mts_device *device, mts_command_list *list);
-    /* Replaces all launches of a list that is not running by as many with the same kernels in the
-       same order and with the same accesses; buffers, first, global and local may differ, but not
-       which launches have one act. It builds nothing. After a failure the list cannot be used. NULL: unsupported, the caller creates a new
+    /* Replaces all launches of a list that is not running by as many with the same
+       kernels in the same order and with the same accesses; buffers, first, global and
+       local may differ, but not which launches have one act. It builds nothing. After
+       a failure the list cannot be used. NULL: unsupported, the caller creates a new
        list. */
     mts_status (*command_list_update)(mts_device *device, mts_command_list *list, const mts_launch *launches,
                                       size_t count, mts_error *error);
@@ -193,22 +205,24 @@ typedef struct mts_device_ops {
     mts_status (*command_list_submit)(mts_device *device, mts_command_list *list, mts_error *error);
     /* Waits until everything enqueued has finished. */
     mts_status (*wait)(mts_device *device, mts_error *error);
-    /* Puts event `index` behind everything enqueued so far, and gives all of that to the device. The
-       event no longer stands where it stood before. It does not wait. */
+    /* Puts event `index` behind everything enqueued so far, and gives all of that to the
+       device. The event no longer stands where it stood before. It does not wait. */
     mts_status (*event_record)(mts_device *device, uint32_t index, mts_error *error);
-    /* Whether everything before the event has finished. wait: returns only then, or with a failure.
-       An event that was never recorded has passed. A failure before the event shows here as it does
-       in wait. */
+    /* Whether everything before the event has finished. wait: returns only then, or with
+       a failure. An event that was never recorded has passed. A failure before the event
+       shows here as it does in wait. */
     mts_status (*event_query)(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
-    /* Host memory that the device copies from and to fastest. Both NULL: the front uses the
-       allocator. */
+    /* Host memory that the device copies from and to fastest. Both NULL: the front uses
+       the allocator. */
     mts_status (*host_create)(mts_device *device, size_t size, void **out, mts_error *error);
     void (*host_destroy)(mts_device *device, void *memory);
-    /* Runs the list once, waits, and stores when each launch ran into times[count]. NULL: unsupported. */
+    /* Runs the list once, waits, and stores when each launch ran into times[count]. NULL:
+       unsupported. */
     mts_status (*command_list_profile)(mts_device *device, mts_command_list *list, mts_launch_time *times,
                                        size_t count, mts_error *error);
-    /* Returns when no enqueued command is in progress any more, whatever its result; also on a lost
-       device, whose queue may still write to host memory. NULL: none ever is. */
+    /* Returns when no enqueued command is in progress any more, whatever its result;
+       also on a lost device, whose queue may still write to host memory. NULL: none
+       ever is. */
     void (*drain)(mts_device *device);
 } mts_device_ops;
 
@@ -226,29 +240,31 @@ struct mts_device {
     const mts_allocator *allocator;
     const mts_log *log;
     mts_device_info info;
-    /* Number among the devices that the backend finds. The context of the caller may have decided it. */
+    /* Number among the devices that the backend finds. The context of the caller may have
+       decided it. */
     uint32_t index;
     /* Set by a backend, read by the front. */
     bool lost;
     /* Set by the front: the device is lost, and no command is in progress any more. */
     bool drained;
-    /* Set by a backend, which never clears it: the last OUT_OF_MEMORY was that of the device, not of
-       the host. */
+    /* Set by a backend, which never clears it: the last OUT_OF_MEMORY was that of the
+       device, not of the host. */
     bool full;
-    /* The last timeline value that was signalled; the last one that is known to be over. */
+    /* The last timeline value that was signalled; the last one that is known to be
+       over. */
     uint64_t timeline_last, timeline_done;
     uint32_t timeline_failure_count;
     /* Oldest first. */
     mts_timeline_failure timeline_failures[MTS_TIMELINE_FAILURES];
 };
-/* First members of every backend's objects. The front fills what no comment leaves to the backend, after a
-   successful create. */
+/* First members of every backend's objects. The front fills what no comment leaves to the
+   backend, after a successful create. */
 struct mts_buffer {
     mts_device *device;
     size_t size;
-    /* Its bytes, where the device computes in memory of the process: the caller may write them instead of
-       calling mts_buffer_write, while nothing that was submitted uses the buffer. The backend fills it.
-       NULL: they cannot be written so. */
+    /* Its bytes, where the device computes in memory of the process: the caller may write
+       them instead of calling mts_buffer_write, while nothing that was submitted uses the
+       buffer. The backend fills it. NULL: they cannot be written so. */
     void *host;
     /* External memory: launches read it, nothing writes it. */
     bool imported;
@@ -283,12 +299,13 @@ typedef struct mts_device_options {
     mts_use replay;
     /* A library for matrix products, see mts_device_info.gemm. */
     mts_use gemm;
-    /* Launches of a list after which an OpenCL queue is flushed; 0: what the quirks say. */
+    /* Launches of a list after which an OpenCL queue is flushed; 0: what the quirks
+       say. */
     uint32_t flush_launches;
     /* The backend keeps these counts up to date; may be NULL. */
     mts_program_counts *programs;
-    /* CUcontext and CUstream of the caller; NULL: the device's own. Only for a backend that
-       takes_external. */
+    /* CUcontext and CUstream of the caller; NULL: the device's own. Only for a backend
+       that takes_external. */
     void *external_context, *external_queue;
     /* Threads of a backend that has some of its own; 0: it chooses. */
     uint32_t threads;
@@ -302,12 +319,13 @@ typedef struct mts_backend {
     /* Describes device `index` < count() without keeping it open. */
     mts_status (*describe)(uint32_t index, mts_device_info *info, mts_error *error);
     mts_status (*open)(uint32_t index, const mts_device_options *options, mts_device **out, mts_error *error);
-    /* Opens a device that has a name instead of a number and is in no list. NOT_FOUND: no such name.
-       NULL: the backend has none. */
+    /* Opens a device that has a name instead of a number and is in no list. NOT_FOUND: no
+       such name. NULL: the backend has none. */
     mts_status (*open_named)(const char *name, const mts_device_options *options, mts_device **out,
                              mts_error *error);
     bool takes_external; /* accepts options.external_context and external_queue */
-    /* count() loads drivers, which takes many milliseconds, and is worth it where there may be a GPU. */
+    /* count() loads drivers, which takes many milliseconds, and is worth it where there
+       may be a GPU. */
     bool loads_drivers;
 } mts_backend;
 
@@ -318,25 +336,27 @@ const mts_backend *const *mts_backend_table(size_t *count);
 void mts_device_destroy(mts_device **device);
 mts_status mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error);
 /*
- * A buffer that is external memory; nothing is copied. Host memory outlives the buffer; the buffer
- * holds a reference to memory of other kinds. The content does not change while a submitted list
- * reads it, and may change between runs. A processor that writes a dma-buf brackets this with
- * DMA_BUF_IOCTL_SYNC. The buffer is only used as `pool` of a launch; the host neither reads nor writes
- * through it. An import may take many milliseconds, so callers keep the buffers of memories that come
- * again. UNSUPPORTED: not in info.imports, or the driver refuses this memory.
+ * A buffer that is external memory; nothing is copied. Host memory outlives the buffer;
+ * the buffer holds a reference to memory of other kinds. The content does not change
+ * while a submitted list reads it, and may change between runs. A processor that writes a
+ * dma-buf brackets this with DMA_BUF_IOCTL_SYNC. The buffer is only used as `pool` of a
+ * launch; the host neither reads nor writes through it. An import may take many
+ * milliseconds, so callers keep the buffers of memories that come again. UNSUPPORTED: not
+ * in info.imports, or the driver refuses this memory.
  */
 mts_status mts_buffer_import(mts_device *device, const mts_memory *memory, mts_buffer **out,
                              mts_error *error);
 void mts_buffer_destroy(mts_buffer **buffer);
-/* Copies `data`, which may be reused on return. It waits for earlier commands where the backend must. */
+/* Copies `data`, which may be reused on return. It waits for earlier commands where the
+   backend must. */
 mts_status mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size,
                             mts_error *error);
-/* The same without a wait: the caller keeps `data` valid and unchanged until an event that was
-   recorded after this call has passed, or until a wait. */
+/* The same without a wait: the caller keeps `data` valid and unchanged until an event
+   that was recorded after this call has passed, or until a wait. */
 mts_status mts_buffer_write_async(mts_buffer *buffer, size_t offset, const void *data, size_t size,
                                   mts_error *error);
-/* Enqueues a copy into `data`. It is filled, and no longer in use, when an event that was recorded
-   after this call has passed, or after a wait. */
+/* Enqueues a copy into `data`. It is filled, and no longer in use, when an event that was
+   recorded after this call has passed, or after a wait. */
 mts_status mts_buffer_read_async(mts_buffer *buffer, size_t offset, void *data, size_t size,
                                  mts_error *error);
 /* Waits for all earlier commands, then copies. */
@@ -347,12 +367,13 @@ mts_status mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mt
 void mts_kernel_destroy(mts_kernel **kernel);
 mts_status mts_command_list_create(mts_device *device, const mts_launch *launches, size_t count,
                                    mts_command_list **out, mts_error *error);
-/* INVALID_ARGUMENT if a dimension is 0, matrices overlap or a matrix exceeds its buffer of that many
-   floats. mts_command_list_create checks this. */
+/* INVALID_ARGUMENT if a dimension is 0, matrices overlap or a matrix exceeds its buffer
+   of that many floats. mts_command_list_create checks this. */
 mts_status mts_gemm_check(const mts_gemm *gemm, size_t act_floats, size_t pool_floats, const char *label,
                           mts_error *error);
 void mts_command_list_destroy(mts_command_list **list);
-/* See mts_device_ops.command_list_update; `count` is that of the list. UNSUPPORTED: create a new list. */
+/* See mts_device_ops.command_list_update; `count` is that of the list. UNSUPPORTED:
+   create a new list. */
 mts_status mts_command_list_update(mts_command_list *list, const mts_launch *launches, size_t count,
                                    mts_error *error);
 mts_status mts_command_list_submit(mts_command_list *list, mts_error *error);
@@ -362,19 +383,20 @@ mts_status mts_device_wait(mts_device *device, mts_error *error);
 /* For decorators, see mts_device_ops.drain. The front drains a device that is lost. */
 void mts_device_drain(mts_device *device);
 /*
- * A device has MTS_DEVICE_EVENTS events, which tell the host how far the queue has come. An event
- * stands behind everything that was enqueued when it was recorded last. If something before an event
- * failed, data that was to be read there is undefined.
+ * A device has MTS_DEVICE_EVENTS events, which tell the host how far the queue has come.
+ * An event stands behind everything that was enqueued when it was recorded last. If
+ * something before an event failed, data that was to be read there is undefined.
  */
 mts_status mts_device_event_record(mts_device *device, uint32_t index, mts_error *error);
-/* Whether event `index` has passed; *passed is false if this fails. It does not wait, except on an
-   OpenCL device whose driver has no markers: there it waits for everything. */
+/* Whether event `index` has passed; *passed is false if this fails. It does not wait,
+   except on an OpenCL device whose driver has no markers: there it waits for
+   everything. */
 mts_status mts_device_event_passed(mts_device *device, uint32_t index, bool *passed, mts_error *error);
 mts_status mts_device_event_wait(mts_device *device, uint32_t index, mts_error *error);
 /*
- * Host memory that the device copies from and to directly (pinned, where a driver has that), aligned
- * to 64 bytes. Its content is undefined. It is destroyed after the copies that use it, and before the
- * device.
+ * Host memory that the device copies from and to directly (pinned, where a driver has
+ * that), aligned to 64 bytes. Its content is undefined. It is destroyed after the copies
+ * that use it, and before the device.
  */
 mts_status mts_host_create(mts_device *device, size_t size, void **out, mts_error *error);
 void mts_host_destroy(mts_device *device, void **memory);

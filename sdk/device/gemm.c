@@ -4,7 +4,8 @@
 #include "base/size.h"
 #include "device/device.h"
 
-/* Floats from the start of the buffer to the end of the last matrix; SIZE_MAX if they cannot be counted. */
+/* Floats from the start of the buffer to the end of the last matrix; SIZE_MAX if they
+   cannot be counted. */
 static size_t matrix_end(uint32_t offset, uint32_t batch, uint32_t stride, uint32_t rows, uint32_t ld,
                          uint32_t columns)
 {

@@ -1,5 +1,6 @@
 /*
- * kernel.c: the program text of a kernel as a whole, unpacked. The table of kernels is generated.
+ * kernel.c: the program text of a kernel as a whole, unpacked. The table of kernels is
+ * generated.
  */
 #include "device/kernel.h"
 

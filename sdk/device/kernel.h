@@ -1,9 +1,10 @@
 /*
  * kernel.h: the kernels that exist, as data.
  *
- * One row per kernel of kernels/manifest.def; the build generates the table (sources embedded as packed
- * text). A backend that compiles text takes `mts_kernel_text`; platform/reference looks `name` up in its own
- * table of C functions. Host code that fills kernel parameters includes this file, not params.h alone.
+ * One row per kernel of kernels/manifest.def; the build generates the table (sources
+ * embedded as packed text). A backend that compiles text takes `mts_kernel_text`;
+ * platform/reference looks `name` up in its own table of C functions. Host code that
+ * fills kernel parameters includes this file, not params.h alone.
  */
 #ifndef MTS_DEVICE_KERNEL_H
 #define MTS_DEVICE_KERNEL_H
@@ -26,7 +27,8 @@ typedef float mts_f32;
 typedef struct mts_kernel_source {
     /* <op>_<variant>__<dtype>_<layout> */
     const char *name;
-    /* The whole program text. NULL: that of a kernel of the manifest, which is packed; then the fields below hold. */
+    /* The whole program text. NULL: that of a kernel of the manifest, which is packed;
+       then the fields below hold. */
     const char *source;
     /* Its part behind the head: bytes of all texts, unpacked. */
     uint32_t first, length;
@@ -40,8 +42,9 @@ const mts_kernel_source *mts_kernel_table(size_t *count);
 const mts_kernel_source *mts_kernel_find(const char *name);
 
 /*
- * The texts of the manifest's kernels as a deflate stream: first the head that all have in common (prelude,
- * kinds, parameters, walk), of so many bytes, then the rows' own parts. Generated, like the table.
+ * The texts of the manifest's kernels as a deflate stream: first the head that all have
+ * in common (prelude, kinds, parameters, walk), of so many bytes, then the rows' own
+ * parts. Generated, like the table.
  */
 extern const uint32_t mts_kernel_head;
 extern const unsigned char mts_kernel_packed[];

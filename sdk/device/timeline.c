@@ -1,9 +1,10 @@
 /*
  * timeline.c: timeline values are the events of a device in turns.
  *
- * The queue is in order, so values are looked at in order, each until it is reached. A caller that asks for a value
- * so looks at those before it, which may belong to other sessions; a failure there is kept for them. Not
- * responsible for what to do about a failure.
+ * The queue is in order, so values are looked at in order, each until it is reached. A
+ * caller that asks for a value so looks at those before it, which may belong to other
+ * sessions; a failure there is kept for them. Not responsible for what to do about a
+ * failure.
  */
 #include "device/timeline.h"
 
@@ -12,8 +13,9 @@ static uint32_t event_of(uint64_t value)
     return (uint32_t)(value % MTS_DEVICE_EVENTS);
 }
 
-/* Failures in a row are one entry if their codes are equal. Where no entry is left, the two oldest become one,
- * with the values between them. A good run may so count as failed, but never a failed one as good. */
+/* Failures in a row are one entry if their codes are equal. Where no entry is left, the
+ * two oldest become one, with the values between them. A good run may so count as failed,
+ * but never a failed one as good. */
 static void keep_failure(mts_device *device, uint64_t value, const mts_error *error)
 {
     mts_timeline_failure *all = device->timeline_failures;
@@ -44,8 +46,9 @@ static const mts_timeline_failure *find_failure(const mts_device *device, uint64
     return NULL;
 }
 
-/* Looks at the oldest value that is not known to be over. It is one of the last MTS_DEVICE_EVENTS: only these
- * have an event. What failed is over too. False: it is not. */
+/* Looks at the oldest value that is not known to be over. It is one of the last
+ * MTS_DEVICE_EVENTS: only these have an event. What failed is over too. False: it is not.
+ */
 static bool advance(mts_device *device, bool wait)
 {
     const uint64_t value = device->timeline_done + 1;

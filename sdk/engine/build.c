@@ -1,6 +1,6 @@
 /*
- * build.c: builds an engine: stitch, plan, encode, build kernels, record the command list. Not responsible
- * for its ports (ports.c) and its memory on the device (upload.c).
+ * build.c: builds an engine: stitch, plan, encode, build kernels, record the command
+ * list. Not responsible for its ports (ports.c) and its memory on the device (upload.c).
  */
 #include <string.h>
 
@@ -176,7 +176,8 @@ static mts_status cut_and_plan(mts_builder *b, const mts_stitched *uncut, uint64
     return status;
 }
 
-/* One buffer holds the activations: where it would be too large, smaller slices make them fewer. */
+/* One buffer holds the activations: where it would be too large, smaller slices make them
+   fewer. */
 static mts_status plan_to_fit(mts_builder *b)
 {
     /* the other strategies are as published: a layer is a launch */
@@ -194,7 +195,8 @@ static mts_status plan_to_fit(mts_builder *b)
     return status;
 }
 
-/* Launches of a higher priority come first, so layers of several priorities share none. */
+/* Launches of a higher priority come first, so layers of several priorities share
+   none. */
 static bool has_priorities(const mts_engine *e)
 {
     bool differ = false;
@@ -231,7 +233,8 @@ static mts_status stitch_and_plan(mts_builder *b)
     return status;
 }
 
-/* With several tasks some may run alone: the tasks that each part of a launch serves are kept. */
+/* With several tasks some may run alone: the tasks that each part of a launch serves are
+   kept. */
 static mts_status make_masks(mts_builder *b)
 {
     if (b->dry_run || b->engine->tasks.count < 2) {
@@ -390,7 +393,8 @@ static mts_status prepare(mts_builder *b)
     return MTS_STATUS_OK;
 }
 
-/* Zeros for the largest zero-copy input, which is float32 in any precision; *out is NULL if there is none. */
+/* Zeros for the largest zero-copy input, which is float32 in any precision; *out is NULL
+   if there is none. */
 static mts_status make_stand_in(const mts_builder *b, mts_buffer **out)
 {
     const mts_engine *e = b->engine;

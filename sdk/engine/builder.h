@@ -18,7 +18,8 @@ typedef struct mts_builder {
     const mts_engine *like;
     /* Only the footprint is wanted. */
     bool dry_run;
-    /* Groups run at the same time: in lanes of memory (plan/lanes.h), or in waves (plan/waves.h). */
+    /* Groups run at the same time: in lanes of memory (plan/lanes.h), or in waves
+       (plan/waves.h). */
     bool overlapped;
     /* Everything before kernels are built was done. */
     bool in_kernels;
@@ -53,7 +54,8 @@ static inline mts_status mts_builder_memory(const mts_builder *b)
 
 /* Gives every input a slot. */
 mts_status mts_build_slots(mts_builder *b);
-/* Which inputs stay in the caller's memory: input_kinds, parts, slots. The graphs are stitched. */
+/* Which inputs stay in the caller's memory: input_kinds, parts, slots. The graphs are
+   stitched. */
 mts_status mts_build_zero_copy(mts_builder *b);
 /* Fills the engine's ports, slots and frames; the plan exists and is encoded. */
 mts_status mts_build_ports(mts_builder *b);
@@ -62,7 +64,8 @@ mts_status mts_build_ports(mts_builder *b);
 
 /* The memory of the engine, into its stats. LIMIT: over the budget. */
 mts_status mts_build_footprint(const mts_builder *b);
-/* Arena, weights and kernel parameters; LIMIT if a weight is too large for the session's precision. */
+/* Arena, weights and kernel parameters; LIMIT if a weight is too large for the session's
+   precision. */
 mts_status mts_build_upload(mts_builder *b);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * control.c: which tasks a submission runs: settings, and the schedule that follows from them. Not
- * responsible for running them (submission.c).
+ * control.c: which tasks a submission runs: settings, and the schedule that follows from
+ * them. Not responsible for running them (submission.c).
  */
 #include "engine/control.h"
 

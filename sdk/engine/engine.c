@@ -1,5 +1,6 @@
 /*
- * engine.c: the end of an engine, and what it tells of itself. Not responsible for building it (build.c).
+ * engine.c: the end of an engine, and what it tells of itself. Not responsible for
+ * building it (build.c).
  */
 #include "engine/state.h"
 

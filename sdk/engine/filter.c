@@ -1,6 +1,6 @@
 /*
- * filter.c: memory and command lists of filtered launches. Not responsible for which tasks are active
- * (control.c), nor for what is left of launches (lower/filter.c).
+ * filter.c: memory and command lists of filtered launches. Not responsible for which
+ * tasks are active (control.c), nor for what is left of launches (lower/filter.c).
  */
 #include "engine/filter.h"
 
@@ -44,7 +44,8 @@ static uint32_t chunk_masks(const mts_engine *engine, const mts_filters *s)
     return count;
 }
 
-/* Zeros on the host that are copied to the device without a wait: pinned, where the driver has that. */
+/* Zeros on the host that are copied to the device without a wait: pinned, where the
+   driver has that. */
 static mts_status host_words(const mts_engine *engine, size_t words, void **out, mts_error *error)
 {
     const size_t bytes = (words > 0 ? words : 1) * sizeof(uint32_t);
@@ -132,7 +133,8 @@ void mts_filters_release(mts_engine *engine)
     *s = (mts_filters){.filter = {.of = s->filter.of}};
 }
 
-/* Space for further masks; the engine's kernel parameters go to the start of its buffer. */
+/* Space for further masks; the engine's kernel parameters go to the start of its
+   buffer. */
 static mts_status add_chunk(mts_engine *engine, mts_error *error)
 {
     mts_filters *s = &engine->filters;
@@ -203,9 +205,9 @@ static mts_status make_lists(const mts_engine *engine, mts_filtered *filtered, m
 }
 
 /*
- * Fills the region of a kept mask, and makes its lists. The copy to the device may still be in the queue
- * afterwards: it belongs to a run, and has ended when as many runs as there are regions on the host have
- * followed.
+ * Fills the region of a kept mask, and makes its lists. The copy to the device may still
+ * be in the queue afterwards: it belongs to a run, and has ended when as many runs as
+ * there are regions on the host have followed.
  */
 static mts_status make(mts_engine *engine, mts_filtered *filtered, mts_error *error)
 {
@@ -238,8 +240,9 @@ static mts_filtered *find(mts_filters *s, const uint32_t *active, size_t mask_by
 }
 
 /*
- * Whether a run on the device may use the lists of a kept mask. Each run asked once, and what failed after it
- * asked left nothing on the device: so the lists of the last `running` calls are in use at most.
+ * Whether a run on the device may use the lists of a kept mask. Each run asked once, and
+ * what failed after it asked left nothing on the device: so the lists of the last
+ * `running` calls are in use at most.
  */
 static bool is_in_use(const mts_filters *s, const mts_filtered *kept, uint32_t running)
 {

@@ -1,10 +1,11 @@
 /*
  * filter.h: command lists for some of an engine's tasks.
  *
- * The lists of the last active-task masks are kept. Device and host memory for them comes in chunks of a few
- * masks, the first one with the first mask. For a new mask lists are recorded, in the place of those that were not
- * used for longest where no more can be kept. Split lists are one for each task group, in order, so that the clock
- * can be looked at between them.
+ * The lists of the last active-task masks are kept. Device and host memory for them comes
+ * in chunks of a few masks, the first one with the first mask. For a new mask lists are
+ * recorded, in the place of those that were not used for longest where no more can be
+ * kept. Split lists are one for each task group, in order, so that the clock can be
+ * looked at between them.
  */
 #ifndef MTS_ENGINE_FILTER_H
 #define MTS_ENGINE_FILTER_H
@@ -34,17 +35,20 @@ typedef struct mts_filtered {
 } mts_filtered;
 
 typedef struct mts_filters {
-    /* Its masks are those of the engine's launches. All the rest exists from the first mask on; base NULL: not
-     * yet. */
+    /* Its masks are those of the engine's launches. All the rest exists from the first
+     * mask on; base NULL: not yet. */
     mts_task_filter filter;
 
-    /* Of each chunk of kept masks: the engine's kernel parameters, then a region for each mask. */
+    /* Of each chunk of kept masks: the engine's kernel parameters, then a region for each
+       mask. */
     mts_buffer *params[MTS_FILTERS_KEPT / MTS_FILTERS_CHUNK];
-    /* The engine's kernel parameters on the host (mts_host_create, as `regions`), and their number. */
+    /* The engine's kernel parameters on the host (mts_host_create, as `regions`), and
+       their number. */
     uint32_t *base;
     uint32_t base_words;
     size_t region_words;
-    /* On the host, each until its copy has arrived: one for each run that may be on the device. */
+    /* On the host, each until its copy has arrived: one for each run that may be on the
+       device. */
     uint32_t *regions;
     uint32_t region_count;
     uint32_t *task_group;
@@ -60,10 +64,11 @@ typedef struct mts_filters {
 } mts_filters;
 
 /*
- * The lists of active tasks, one for each task group if `split`, else one in lists[0]; valid until the next
- * call. `running`: runs of the engine on the device, fewer than its depth. The first call waits for the device;
- * later ones only where lists that one of them uses have to go. LIMIT: over the memory budget. A failure costs only lists that were
- * kept; the caller waits for the device after it.
+ * The lists of active tasks, one for each task group if `split`, else one in lists[0];
+ * valid until the next call. `running`: runs of the engine on the device, fewer than its
+ * depth. The first call waits for the device; later ones only where lists that one of
+ * them uses have to go. LIMIT: over the memory budget. A failure costs only lists that
+ * were kept; the caller waits for the device after it.
  */
 mts_status mts_filters_get(mts_engine *engine, const uint32_t *active, bool split, uint32_t running,
                            mts_filtered **out, mts_error *error);

@@ -1,6 +1,7 @@
 /*
- * inputs.c: tensors and frames of the caller into inputs. Not responsible for tensors that stay in the
- * caller's memory (zero_copy.c), nor for frames of submissions (submission.c).
+ * inputs.c: tensors and frames of the caller into inputs. Not responsible for tensors
+ * that stay in the caller's memory (zero_copy.c), nor for frames of submissions
+ * (submission.c).
  */
 #include "engine/inputs.h"
 
@@ -58,8 +59,8 @@ static mts_status set_slot(mts_engine *engine, mts_input_slot *slot, const float
 }
 
 /*
- * Space for the float32 data of an input. A zero-copy slot keeps its address until the next data come, so where one
- * holds the same data the space is its own.
+ * Space for the float32 data of an input. A zero-copy slot keeps its address until the
+ * next data come, so where one holds the same data the space is its own.
  */
 static float *conversion_of(const mts_engine *engine, uint32_t common)
 {

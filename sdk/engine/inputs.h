@@ -1,6 +1,6 @@
 /*
- * inputs.h: what an engine's inputs are made of: tensors of the caller, which become elements of the arena or
- * stay where they are.
+ * inputs.h: what an engine's inputs are made of: tensors of the caller, which become
+ * elements of the arena or stay where they are.
  */
 #ifndef MTS_ENGINE_INPUTS_H
 #define MTS_ENGINE_INPUTS_H

@@ -1,5 +1,6 @@
 /*
- * latency.h: how long the last runs took, and what half or nearly all of them took at most. Pure.
+ * latency.h: how long the last runs took, and what half or nearly all of them took at
+ * most. Pure.
  */
 #ifndef MTS_ENGINE_LATENCY_H
 #define MTS_ENGINE_LATENCY_H
@@ -16,7 +17,8 @@ typedef struct mts_latencies {
 
 /* Longer than an hour is an hour. */
 void mts_latency_add(mts_latencies *latencies, uint64_t nanoseconds);
-/* Milliseconds that `percent` of those kept took at most (nearest rank); 0: there are none. */
+/* Milliseconds that `percent` of those kept took at most (nearest rank); 0: there are
+   none. */
 double mts_latency_percentile(const mts_latencies *latencies, uint32_t percent);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * launches.c: the command list of an engine's launches. It is recorded with the engine, and updated before a
- * run when zero-copy inputs have other buffers than those it names; a device that cannot gets a new list.
+ * launches.c: the command list of an engine's launches. It is recorded with the engine,
+ * and updated before a run when zero-copy inputs have other buffers than those it names;
+ * a device that cannot gets a new list.
  */
 #include "engine/launches.h"
 

@@ -36,8 +36,8 @@ typedef struct mts_launches {
 
 /* The buffer that launch `index` of `encoded` reads as its pool. */
 mts_buffer *mts_launches_pool(const mts_launches *launches, const mts_input_slots *inputs, uint32_t index);
-/* Records the command list if there is none, or updates one of an older generation. `stand_in` takes the place of
- * zero-copy inputs that are not set yet; NULL: all are. */
+/* Records the command list if there is none, or updates one of an older generation.
+ * `stand_in` takes the place of zero-copy inputs that are not set yet; NULL: all are. */
 mts_status mts_launches_record(mts_launches *launches, const mts_input_slots *inputs, mts_buffer *stand_in,
                                mts_error *error);
 /* All that a run of all tasks needs: inputs that are set and uploaded, and the list. */

@@ -1,6 +1,6 @@
 /*
- * outputs.c: outputs from the arena to the caller: read back behind a run, and converted when the run is
- * consumed. Not responsible for when that is (submission.c).
+ * outputs.c: outputs from the arena to the caller: read back behind a run, and converted
+ * when the run is consumed. Not responsible for when that is (submission.c).
  */
 #include "engine/outputs.h"
 
@@ -78,7 +78,8 @@ static bool is_read_back(const mts_outputs *outputs, const mts_output_port *port
 
 /* ---- behind a run ---- */
 
-/* Elements [first, end) of the arena to where they lie in `to`, whose start is element `origin`. */
+/* Elements [first, end) of the arena to where they lie in `to`, whose start is element
+   `origin`. */
 static mts_status read_async(const mts_outputs *outputs, uint64_t first, uint64_t end, void *to,
                              uint64_t origin, mts_error *error)
 {

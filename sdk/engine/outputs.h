@@ -15,7 +15,8 @@ typedef struct mts_outputs {
     uint64_t offset;
     size_t count;
     float *floats;
-    /* The region of inputs, if one of them is passed through as an output; else 0 and NULL. */
+    /* The region of inputs, if one of them is passed through as an output; else 0 and
+       NULL. */
     size_t input_count;
     float *input_floats;
     /* A run was consumed that did not fail. */
@@ -33,7 +34,8 @@ void mts_readback_destroy(mts_readback *readback, mts_device *device);
 /* Enqueues the copies of the active tasks' outputs. */
 mts_status mts_outputs_read_async(const mts_outputs *outputs, const mts_engine_tasks *tasks,
                                   const uint32_t *active, const mts_readback *to, mts_error *error);
-/* After they have arrived: makes them the outputs that the caller reads; inactive tasks keep theirs. */
+/* After they have arrived: makes them the outputs that the caller reads; inactive tasks
+   keep theirs. */
 void mts_outputs_take(mts_outputs *outputs, const mts_engine_tasks *tasks, const uint32_t *active,
                       const mts_readback *from);
 

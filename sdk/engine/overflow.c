@@ -1,8 +1,8 @@
 /*
  * overflow.c: see overflow.h.
  *
- * Memory is reused, so what an earlier run left behind holds such numbers too: they become 0 before the first launch,
- * and what the arena held is put back in the end.
+ * Memory is reused, so what an earlier run left behind holds such numbers too: they
+ * become 0 before the first launch, and what the arena held is put back in the end.
  */
 #include "engine/overflow.h"
 
@@ -14,7 +14,8 @@
 /* The arena's content, twice: as it was, and as it is. */
 typedef struct content {
     unsigned char *before, *now;
-    /* For each element: 1 if it looked like no number when a launch that stores codes of 8 bits had run. */
+    /* For each element: 1 if it looked like no number when a launch that stores codes of
+       8 bits had run. */
     unsigned char *codes;
     size_t size;
     bool half;

@@ -1,14 +1,16 @@
 /*
- * ports.c: where the tasks' inputs and outputs lie: which inputs hold the same data, and what a caller's data
- * becomes in the arena. Not responsible for setting and reading them (inputs.c, outputs.c).
+ * ports.c: where the tasks' inputs and outputs lie: which inputs hold the same data, and
+ * what a caller's data becomes in the arena. Not responsible for setting and reading them
+ * (inputs.c, outputs.c).
  */
 #include <string.h>
 
 #include "engine/builder.h"
 
 /*
- * The slot of a task's input: that of an earlier task with the same data, or a new one. Where inputs are
- * parts of larger tensors, equal data exists several times: such slots are `common` with the first.
+ * The slot of a task's input: that of an earlier task with the same data, or a new one.
+ * Where inputs are parts of larger tensors, equal data exists several times: such slots
+ * are `common` with the first.
  */
 static uint32_t find_slot(const mts_builder *b, uint32_t task, uint32_t input)
 {
@@ -72,7 +74,8 @@ static void add_part(mts_builder *b, uint32_t index, uint32_t input)
                           .count = mts_shape_count(&b->graphs[index]->inputs[input].shape)};
 }
 
-/* An input that is the data of one slot is read in place. An input that parts do not cover is kept. */
+/* An input that is the data of one slot is read in place. An input that parts do not
+   cover is kept. */
 static mts_input_kind zero_copy_kind(const mts_builder *b, uint32_t value)
 {
     const size_t all = mts_shape_count(&b->stitched->values[value].shape);
@@ -216,7 +219,8 @@ static bool is_common(const mts_engine *e, uint32_t task, const mts_output_port 
     return common;
 }
 
-/* A task that does not run keeps its outputs, even where a task that runs writes the same data anew. */
+/* A task that does not run keeps its outputs, even where a task that runs writes the same
+   data anew. */
 static mts_status keep_common(mts_builder *b)
 {
     mts_engine *e = b->engine;

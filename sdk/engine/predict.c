@@ -6,13 +6,15 @@
 #include "device/dependencies.h"
 #include "engine/state.h"
 
-/* Parts of the measured peaks that launches reach on the whole: conv 1x1 has 0.7 of the multiply-adds, data movement 0.2 to
- * 0.4 of a copy's bytes on device cpu (mts profile of MobileNetV2, DeepLabV3 and pruned ResNet18s). */
+/* Parts of the measured peaks that launches reach on the whole: conv 1x1 has 0.7 of the
+ * multiply-adds, data movement 0.2 to 0.4 of a copy's bytes on device cpu (mts profile of
+ * MobileNetV2, DeepLabV3 and pruned ResNet18s). */
 #define WORK_PART 0.65
 #define BYTES_PART 0.3
 /* Milliseconds to begin a launch on a device that does not tell them. */
 #define LEAST_GAP_MS 0.001
-/* Chunks of a launch for each unit that takes part; more only make the prediction slower. */
+/* Chunks of a launch for each unit that takes part; more only make the prediction
+   slower. */
 #define CHUNKS_PER_UNIT 4u
 
 uint32_t mts_engine_tiles(const mts_launch *launch)
@@ -94,8 +96,8 @@ static uint32_t distance(const simulation *s, uint32_t a, uint32_t b)
     return b >= a ? b - a : s->after->count - a + b;
 }
 
-/* The position in `ready` of the launch that a unit takes: nearest behind its last one of those that may start, else
- * the one that may start first. */
+/* The position in `ready` of the launch that a unit takes: nearest behind its last one of
+ * those that may start, else the one that may start first. */
 static uint32_t choose(const simulation *s, uint32_t unit)
 {
     uint32_t best = 0;

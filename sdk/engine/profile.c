@@ -27,8 +27,8 @@ static double milliseconds(uint64_t from, uint64_t to)
     return to >= from ? (double)(to - from) * 1e-6 : -(double)(from - to) * 1e-6;
 }
 
-/* times: [runs][launches]; column: space for `runs` values. Medians do not add overlap that the runs did not
- * have. */
+/* times: [runs][launches]; column: space for `runs` values. Medians do not add overlap
+ * that the runs did not have. */
 static void summarise(const mts_engine *engine, uint32_t runs, const mts_launch_time *times, double *column,
                       mts_launch_profile *out)
 {

@@ -1,7 +1,8 @@
 /*
- * submission.c: the states of submissions (submission.h). Each call looks at what has finished and gives the
- * device its next run; nothing happens between calls. Not responsible for which tasks run (control.c), nor
- * for their launches (launches.c, filter.c) and outputs (outputs.c).
+ * submission.c: the states of submissions (submission.h). Each call looks at what has
+ * finished and gives the device its next run; nothing happens between calls. Not
+ * responsible for which tasks run (control.c), nor for their launches (launches.c,
+ * filter.c) and outputs (outputs.c).
  */
 #include "engine/submission.h"
 
@@ -86,7 +87,8 @@ mts_submission *mts_submissions_next(const mts_submissions *all, mts_error *erro
     return all->queue[all->used];
 }
 
-/* A slot becomes the last free one: the next one keeps what was staged for the next submission already. */
+/* A slot becomes the last free one: the next one keeps what was staged for the next
+   submission already. */
 static void free_slot(mts_engine *engine, uint32_t index)
 {
     mts_submissions *all = &engine->submissions;
@@ -127,7 +129,8 @@ static mts_status submit_stage(const mts_engine *engine, mts_submission *s, mts_
     if (s->stage < engine->tasks.group_count) {
         status = mts_command_list_submit(s->split->lists[s->stage++], error);
     }
-    /* Behind its last stage a run uses the lists no more, and another set may take their place. */
+    /* Behind its last stage a run uses the lists no more, and another set may take their
+       place. */
     s->split = is_partial(engine, s) ? s->split : NULL;
     return status;
 }
@@ -143,7 +146,8 @@ static void leave_out(const mts_engine *engine, mts_submission *s, uint32_t grou
     s->split = NULL;
 }
 
-/* The device has finished what was submitted: submits the next task group, or leaves out the rest. */
+/* The device has finished what was submitted: submits the next task group, or leaves out
+   the rest. */
 static mts_status submit_rest(const mts_engine *engine, mts_submission *s, mts_error *error)
 {
     const uint64_t passed = mts_os_clock_ns() - s->submitted;
@@ -169,7 +173,8 @@ static mts_status submit_filtered(mts_engine *engine, mts_submission *s, bool sp
     return status;
 }
 
-/* Submits the launches of the active tasks; with a deadline those of the first task group that has any. */
+/* Submits the launches of the active tasks; with a deadline those of the first task group
+   that has any. */
 static mts_status submit_launches(mts_engine *engine, mts_submission *s, mts_error *error)
 {
     mts_launches *launches = &engine->launches;
@@ -190,7 +195,8 @@ static mts_status submit_launches(mts_engine *engine, mts_submission *s, mts_err
     return status;
 }
 
-/* Behind what was submitted: the copies of the outputs, if that was all, and the timeline value. */
+/* Behind what was submitted: the copies of the outputs, if that was all, and the timeline
+   value. */
 static mts_status seal(mts_engine *engine, mts_submission *s, mts_error *error)
 {
     mts_status status = MTS_STATUS_OK;
@@ -251,7 +257,8 @@ static void finish(mts_engine *engine, mts_submission *s, mts_status status)
     mts_frame_unpin(&s->staged, &engine->frames);
 }
 
-/* The timeline value has been reached: the submission has finished, or its next task group runs. */
+/* The timeline value has been reached: the submission has finished, or its next task
+   group runs. */
 static void go_on(mts_engine *engine, mts_submission *s)
 {
     if (!is_partial(engine, s)) {
@@ -285,7 +292,8 @@ static void look(mts_engine *engine)
     }
 }
 
-/* Whether the device takes another run: it has fewer than it may, and none that is partially submitted. */
+/* Whether the device takes another run: it has fewer than it may, and none that is
+   partially submitted. */
 static bool device_has_room(const mts_engine *engine)
 {
     const mts_submissions *all = &engine->submissions;
@@ -312,7 +320,8 @@ void mts_engine_advance(mts_engine *engine)
 
 /* ---- free: waiting or running ---- */
 
-/* Whether nothing is on the device, of any session: a blocking copy does not wait then. */
+/* Whether nothing is on the device, of any session: a blocking copy does not wait
+   then. */
 static bool is_idle(const mts_engine *engine)
 {
     bool reached = false;

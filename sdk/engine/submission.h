@@ -1,15 +1,17 @@
 /*
- * submission.h: submissions of an engine, from when they are submitted until they are consumed, in order.
+ * submission.h: submissions of an engine, from when they are submitted until they are
+ * consumed, in order.
  *
- * A submission occupies one slot: what one run needs of its own, so that the next ones can be prepared
- * meanwhile: the staged frame, the active tasks, the outputs as they were read back. All submissions share
- * the device's queue, the arena and the command lists.
+ * A submission occupies one slot: what one run needs of its own, so that the next ones
+ * can be prepared meanwhile: the staged frame, the active tasks, the outputs as they were
+ * read back. All submissions share the device's queue, the arena and the command lists.
  *
- *   FREE --submit--> WAITING --the device takes it--> RUNNING --all is over--> FINISHED --consume--> FREE
+ *   FREE --submit--> WAITING --the device takes it--> RUNNING --all is over--> FINISHED
+ *   --consume--> FREE
  *
- * WAITING is skipped where the device takes the run at once; only a submission with a frame waits. With a
- * deadline a RUNNING submission is partially submitted at first: its task groups follow one by one. Dropping
- * frees a slot that is WAITING or FINISHED.
+ * WAITING is skipped where the device takes the run at once; only a submission with a
+ * frame waits. With a deadline a RUNNING submission is partially submitted at first: its
+ * task groups follow one by one. Dropping frees a slot that is WAITING or FINISHED.
  */
 #ifndef MTS_ENGINE_SUBMISSION_H
 #define MTS_ENGINE_SUBMISSION_H
@@ -42,7 +44,8 @@ typedef struct mts_submission {
     uint64_t began;
     /* Per task group: when it was found finished. */
     uint64_t *group_ended;
-    /* Partially submitted: the lists of its task groups, and the next one of them; else NULL. */
+    /* Partially submitted: the lists of its task groups, and the next one of them; else
+       NULL. */
     mts_filtered *split;
     uint32_t stage;
     uint32_t deadline_ms;
@@ -60,7 +63,8 @@ typedef struct mts_submission {
 typedef struct mts_submissions {
     /* [slots + spare] */
     mts_submission *items;
-    /* The first `used` are in flight, the oldest first; behind them the free ones, the next one first. */
+    /* The first `used` are in flight, the oldest first; behind them the free ones, the
+       next one first. */
     mts_submission **queue;
     uint32_t used;
     /* Submissions in flight at most; those on the device at most. */
@@ -76,7 +80,8 @@ typedef struct mts_submissions {
 mts_status mts_submissions_create(mts_engine *engine, mts_error *error);
 /* Nothing is on the device any more. */
 void mts_submissions_release(mts_engine *engine);
-/* The slot of the next submission, or NULL with BUSY: none is free, or a frame waits for its turn. */
+/* The slot of the next submission, or NULL with BUSY: none is free, or a frame waits for
+   its turn. */
 mts_submission *mts_submissions_next(const mts_submissions *submissions, mts_error *error);
 /* INVALID_ARGUMENT: no task of the engine takes frames. */
 mts_status mts_engine_check_frames(const mts_engine *engine, mts_error *error);

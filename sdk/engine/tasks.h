@@ -1,5 +1,6 @@
 /*
- * tasks.h: the tasks of an engine: their ports, when they run, and what is known of their runs.
+ * tasks.h: the tasks of an engine: their ports, when they run, and what is known of their
+ * runs.
  *
  * An active-task mask has one bit for each task, in the order of the engine.
  */

@@ -1,6 +1,6 @@
 /*
- * upload.c: the device memory of an engine, and filling it: arena, weights, kernel parameters. Not
- * responsible for packing weights (lower/weights_pack.c).
+ * upload.c: the device memory of an engine, and filling it: arena, weights, kernel
+ * parameters. Not responsible for packing weights (lower/weights_pack.c).
  */
 #include "engine/builder.h"
 
@@ -59,7 +59,8 @@ static mts_status too_large(const mts_builder *b)
                     e->archive->tasks[e->tasks.items[b->program.lead[g]].task].name, value);
 }
 
-/* Packs a section's weights where the device reads them, or into host memory that is written to its buffer then. */
+/* Packs a section's weights where the device reads them, or into host memory that is
+   written to its buffer then. */
 static mts_status upload_section(mts_builder *b, uint32_t section, mts_buffer **out)
 {
     mts_weights *pool = &b->encoding.pool;
@@ -113,7 +114,8 @@ mts_status mts_build_upload(mts_builder *b)
                : mts_buffer_write(e->launches.params, 0, params->words, param_bytes, b->error);
 }
 
-/* Device memory for zero-copy inputs that the device cannot read in the caller's memory. */
+/* Device memory for zero-copy inputs that the device cannot read in the caller's
+   memory. */
 static uint64_t zero_copy_bytes(const mts_builder *b)
 {
     const mts_input_slots *slots = &b->engine->inputs.slots;

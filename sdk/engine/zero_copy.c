@@ -1,6 +1,7 @@
 /*
- * zero_copy.c: inputs that stay in the caller's memory. Where the device can read that memory a buffer names
- * it and nothing is copied; elsewhere a buffer of the input's size is written before every run.
+ * zero_copy.c: inputs that stay in the caller's memory. Where the device can read that
+ * memory a buffer names it and nothing is copied; elsewhere a buffer of the input's size
+ * is written before every run.
  */
 #include "engine/zero_copy.h"
 
@@ -15,8 +16,9 @@ static void replace(mts_input_slots *slots, mts_input_slot *slot, mts_buffer *bu
 }
 
 /*
- * A buffer over the data, or NULL where the device does not read this memory: a page of it may be imported
- * already, as part of another input, or of the one that this one replaces.
+ * A buffer over the data, or NULL where the device does not read this memory: a page of
+ * it may be imported already, as part of another input, or of the one that this one
+ * replaces.
  */
 static mts_status import(mts_input_slots *slots, mts_input_slot *slot, const float *data, mts_buffer **out,
                          mts_error *error)

@@ -1,12 +1,14 @@
 /*
- * zero_copy.h: the input slots of an engine, and those whose data stays in the caller's memory.
+ * zero_copy.h: the input slots of an engine, and those whose data stays in the caller's
+ * memory.
  */
 #ifndef MTS_ENGINE_ZERO_COPY_H
 #define MTS_ENGINE_ZERO_COPY_H
 
 #include "device/device.h"
 
-/* Input data; several tasks may read it. Slots with equal `common` hold copies of the same data. */
+/* Input data; several tasks may read it. Slots with equal `common` hold copies of the
+   same data. */
 typedef struct mts_input_slot {
     /* In the arena; elements. */
     uint64_t offset;
@@ -23,7 +25,8 @@ typedef struct mts_input_slot {
     bool zero_copy;
     /* NULL until the input is set. */
     mts_buffer *buffer;
-    /* The device cannot read the caller's memory: `buffer` is the device's own, written before every run. */
+    /* The device cannot read the caller's memory: `buffer` is the device's own, written
+       before every run. */
     bool uploaded;
     const float *data;
     /* Data of another type as float32; NULL: the caller's is float32. */
@@ -34,8 +37,8 @@ typedef struct mts_input_slots {
     mts_device *device;
     mts_input_slot *items;
     uint32_t count;
-    /* How often a zero-copy slot got another buffer: command lists of an older generation name buffers that
-     * are gone. */
+    /* How often a zero-copy slot got another buffer: command lists of an older generation
+     * name buffers that are gone. */
     uint64_t generation;
 } mts_input_slots;
 

@@ -1,6 +1,6 @@
 /*
- * frames.c: the images, the kernel, the buffers and the command lists of inputs that take frames. Not
- * responsible for the way of one frame (stage.c).
+ * frames.c: the images, the kernel, the buffers and the command lists of inputs that take
+ * frames. Not responsible for the way of one frame (stage.c).
  */
 #include "frame/frames.h"
 

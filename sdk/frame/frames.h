@@ -1,9 +1,10 @@
 /*
- * frames.h: what turns frames into inputs: the images of the inputs that take frames, the frame kernel, and
- * the buffer that frames are copied to.
+ * frames.h: what turns frames into inputs: the images of the inputs that take frames, the
+ * frame kernel, and the buffer that frames are copied to.
  *
- * The kernel and the parameter buffer are made when the first frame comes, the frame buffer then and when a
- * larger frame comes. Apart from imports of memory nothing else is allocated for a frame.
+ * The kernel and the parameter buffer are made when the first frame comes, the frame
+ * buffer then and when a larger frame comes. Apart from imports of memory nothing else is
+ * allocated for a frame.
  */
 #ifndef MTS_FRAME_FRAMES_H
 #define MTS_FRAME_FRAMES_H
@@ -60,8 +61,9 @@ mts_status mts_frames_create(mts_frames *frames, const mts_frames_desc *desc, mt
 void mts_frames_release(mts_frames *frames);
 /* The index of the list of an input, or of all inputs (MTS_NONE). */
 uint32_t mts_frames_list(const mts_frames *frames, uint32_t input);
-/* From the next frame on, image i of the inputs shows regions[i] of it; later images keep what they hold.
- * count 0: every image shows the frame's own region. INVALID_ARGUMENT: an input has fewer images. */
+/* From the next frame on, image i of the inputs shows regions[i] of it; later images keep
+ * what they hold. count 0: every image shows the frame's own region. INVALID_ARGUMENT: an
+ * input has fewer images. */
 mts_status mts_frames_set_regions(mts_frames *frames, uint32_t input, const mts_region *regions,
                                   uint32_t count, mts_error *error);
 /* Makes the kernel and the parameter buffer, unless they exist. */

@@ -1,9 +1,10 @@
 /*
  * import.h: a cache of imported memory: dma-bufs and hardware buffers that frames lie in.
  *
- * A camera hands out the same few memories again and again, and an import may take many milliseconds. So the
- * last ones are kept: as buffers of the device where it can read them, else as memory that the processor
- * reads. Each one that is kept is held open, so that its identity cannot become that of another memory.
+ * A camera hands out the same few memories again and again, and an import may take many
+ * milliseconds. So the last ones are kept: as buffers of the device where it can read
+ * them, else as memory that the processor reads. Each one that is kept is held open, so
+ * that its identity cannot become that of another memory.
  */
 #ifndef MTS_FRAME_IMPORT_H
 #define MTS_FRAME_IMPORT_H
@@ -40,9 +41,10 @@ typedef struct mts_import_cache {
 } mts_import_cache;
 
 /*
- * Finds the memory in the cache, or imports it; memory->size bytes of it can be read. INVALID_ARGUMENT: the
- * memory is smaller, or its descriptor is not open. UNSUPPORTED: neither the device nor the processor can
- * read it. LIMIT: submissions use every import of the cache.
+ * Finds the memory in the cache, or imports it; memory->size bytes of it can be read.
+ * INVALID_ARGUMENT: the memory is smaller, or its descriptor is not open. UNSUPPORTED:
+ * neither the device nor the processor can read it. LIMIT: submissions use every import
+ * of the cache.
  */
 mts_status mts_import_get(mts_import_cache *cache, mts_device *device, const mts_memory *memory,
                           mts_import **out, mts_error *error);

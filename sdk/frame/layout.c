@@ -1,6 +1,6 @@
 /*
- * layout.c: checks a frame and its regions, and finds the planes of its pixels. Not responsible for what an
- * image shows of a frame (params.c).
+ * layout.c: checks a frame and its regions, and finds the planes of its pixels. Not
+ * responsible for what an image shows of a frame (params.c).
  */
 #include "frame/layout.h"
 
@@ -195,7 +195,8 @@ static mts_status find_addresses(mts_frame_view *view, mts_error *error)
     uint64_t reach = 0;
     for (uint32_t k = 0; k < planes->count; k++) {
         const bool follows = k > 0 && !frame->chroma[k - 1];
-        /* A plane that follows another one begins a whole stride after the last row of that one. */
+        /* A plane that follows another one begins a whole stride after the last row of
+           that one. */
         reach += bytes_of(planes, view->stride, k) +
                  (follows ? view->stride[k - 1] - planes->row_bytes[k - 1] : 0);
         if (reach > BYTES_MOST) {

@@ -1,5 +1,6 @@
 /*
- * layout.h: a frame as the caller describes it: checks, and where the planes of its pixels lie. Pure.
+ * layout.h: a frame as the caller describes it: checks, and where the planes of its
+ * pixels lie. Pure.
  */
 #ifndef MTS_FRAME_LAYOUT_H
 #define MTS_FRAME_LAYOUT_H
@@ -20,7 +21,8 @@ typedef struct mts_frame_planes {
     uint32_t down;
 } mts_frame_planes;
 
-/* A checked frame: strides are large enough, and all planes together have at most 2^31 - 1 bytes. */
+/* A checked frame: strides are large enough, and all planes together have at most 2^31 -
+   1 bytes. */
 typedef struct mts_frame_view {
     mts_frame frame;
     mts_frame_planes planes;
@@ -28,14 +30,16 @@ typedef struct mts_frame_view {
     uint32_t stride[MTS_FRAME_PLANES];
     /* HOST: the first byte of each plane. NV12, NV21: the pairs are plane 1. */
     const void *plane[MTS_FRAME_PLANES];
-    /* Other memory: the first byte of each plane, counted from the start of the memory. */
+    /* Other memory: the first byte of each plane, counted from the start of the
+       memory. */
     uint32_t offset[MTS_FRAME_PLANES];
 } mts_frame_view;
 
 mts_frame_planes mts_frame_planes_of(mts_pixel_format format, uint32_t width, uint32_t height);
 /* Bytes from the first to the last pixel of a plane. */
 size_t mts_frame_plane_bytes(const mts_frame_planes *planes, const uint32_t *stride, uint32_t plane);
-/* Checks a frame and its region, and finds its planes. INVALID_ARGUMENT; LIMIT: too many bytes. */
+/* Checks a frame and its region, and finds its planes. INVALID_ARGUMENT; LIMIT: too many
+   bytes. */
 mts_status mts_frame_view_make(const mts_frame *frame, mts_frame_view *out, mts_error *error);
 /* Checks a region without a frame; `what` begins the error text. */
 mts_status mts_region_check(const mts_region *region, const char *what, mts_error *error);

@@ -1,6 +1,6 @@
 /*
- * pack.c: copies of the rows that small images are made of. Each row of an image is mixed of two rows of the
- * frame; only these go to the device.
+ * pack.c: copies of the rows that small images are made of. Each row of an image is mixed
+ * of two rows of the frame; only these go to the device.
  */
 #include "frame/pack.h"
 

@@ -1,6 +1,6 @@
 /*
- * params.c: the arithmetic of the frame kernel's parameters: colours, planes, fit and filter of a region. Not
- * responsible for where the planes of a format lie (layout.c).
+ * params.c: the arithmetic of the frame kernel's parameters: colours, planes, fit and
+ * filter of a region. Not responsible for where the planes of a format lie (layout.c).
  */
 #include "frame/params.h"
 
@@ -10,7 +10,8 @@
 /* Of an image pixel, in one direction. */
 #define POINTS_MOST 32.0
 
-/* The constants of libyuv: their unit is 1/64, and the factor of blue is at most 128/64. */
+/* The constants of libyuv: their unit is 1/64, and the factor of blue is at most
+   128/64. */
 typedef struct yuv_constants {
     uint32_t gain; /* 65536/257 of Y's factor, in 1/64 */
     float bias, bu, gu, gv, rv;
@@ -107,7 +108,8 @@ static void set_bars(mts_frame_params *r, const uint8_t fill[3])
     }
 }
 
-/* Finds the part of the image that a region covers; the upright region is `high` by `wide` pixels. */
+/* Finds the part of the image that a region covers; the upright region is `high` by
+   `wide` pixels. */
 static void fit(mts_frame_params *r, mts_fit kind, double high, double wide)
 {
     const mts_region_part part = mts_region_part_of(kind, wide, high, r->width, r->height);
@@ -124,7 +126,8 @@ static void scale(mts_frame_params *r, int direction, uint32_t from, uint32_t to
     r->box[direction] = filter == MTS_FILTER_AREA && from > to;
 }
 
-/* First of the pixels from `low` to `high` that lie in 0..size, and their number, at least one. */
+/* First of the pixels from `low` to `high` that lie in 0..size, and their number, at
+   least one. */
 static void clip(double low, double high, uint32_t size, mts_u32 *first, mts_u32 *count)
 {
     const double begin = fmin(fmax(floor(low), 0.0), size - 1.0);
@@ -133,7 +136,8 @@ static void clip(double low, double high, uint32_t size, mts_u32 *first, mts_u32
     *count = (mts_u32)(end - begin) + 1;
 }
 
-/* Points that an image pixel is the mean of, in a direction where it covers this many pixels of the frame. */
+/* Points that an image pixel is the mean of, in a direction where it covers this many
+   pixels of the frame. */
 static mts_u32 points_each(double covered, mts_filter filter)
 {
     return filter == MTS_FILTER_AREA ? (mts_u32)fmin(fmax(ceil(covered), 1.0), POINTS_MOST) : 1;
@@ -179,7 +183,8 @@ static void show_upright(mts_frame_params *r, const mts_frame_view *view, const 
     r->y = whole ? 0 : region->y;
     r->w = whole ? view->frame.width : region->width;
     r->h = whole ? view->frame.height : region->height;
-    /* A quarter turn to the right: the left column becomes the upper row, from its lower end on. */
+    /* A quarter turn to the right: the left column becomes the upper row, from its lower
+       end on. */
     r->turned = mts_region_is_quarter(region);
     r->flip_x = region->rotation == MTS_ROTATION_180 || region->rotation == MTS_ROTATION_270;
     r->flip_y = region->rotation == MTS_ROTATION_90 || region->rotation == MTS_ROTATION_180;

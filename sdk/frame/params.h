@@ -1,8 +1,9 @@
 /*
- * params.h: the kernel parameters of images: where an image goes in the arena, and what it shows of a frame.
- * Pure.
+ * params.h: the kernel parameters of images: where an image goes in the arena, and what
+ * it shows of a frame. Pure.
  *
- * Every image of an input that takes frames has one mts_frame_params; a task without a batch has one image.
+ * Every image of an input that takes frames has one mts_frame_params; a task without a
+ * batch has one image.
  */
 #ifndef MTS_FRAME_PARAMS_H
 #define MTS_FRAME_PARAMS_H
@@ -29,11 +30,12 @@ typedef struct mts_frame_image {
 
 /* What a task says of its frames. */
 mts_region_defaults mts_frame_defaults(const mts_preprocess *preprocess);
-/* The constant part of the parameters of image `index` of an input with these dimensions, which begins
- * `offset` elements from the start of the arena. */
+/* The constant part of the parameters of image `index` of an input with these dimensions,
+ * which begins `offset` elements from the start of the arena. */
 mts_frame_params mts_frame_params_of(const mts_preprocess *preprocess, const int64_t dims[4], uint64_t offset,
                                      uint32_t index);
-/* Completes them: a resolved region of a frame whose planes begin `at` bytes from the start of the buffer. */
+/* Completes them: a resolved region of a frame whose planes begin `at` bytes from the
+   start of the buffer. */
 void mts_frame_params_show(mts_frame_params *params, const mts_frame_view *view, const mts_region *region,
                            const uint32_t at[MTS_FRAME_PLANES]);
 /* Only says where the planes of the pixels begin, and their strides. */

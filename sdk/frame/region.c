@@ -62,7 +62,8 @@ static void crop(mts_region *region, uint32_t frame_width, uint32_t frame_height
     region->height = cut_height;
 }
 
-/* The pixels from `begin` to `begin + length`, parts of a side of `size` pixels; at least one. */
+/* The pixels from `begin` to `begin + length`, parts of a side of `size` pixels; at least
+   one. */
 static void crop_side(double begin, double length, uint32_t size, uint32_t *first, uint32_t *count)
 {
     const uint32_t end = (uint32_t)fmin(fmax(floor((begin + length) * size + 0.5), 1.0), size);

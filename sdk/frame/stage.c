@@ -1,6 +1,7 @@
 /*
- * stage.c: what is taken of a frame when it comes: its memory is pinned, or the rows that are going to be
- * read are noted; and its launch. Not responsible for kernels, lists and buffers of all frames (frames.c).
+ * stage.c: what is taken of a frame when it comes: its memory is pinned, or the rows that
+ * are going to be read are noted; and its launch. Not responsible for kernels, lists and
+ * buffers of all frames (frames.c).
  */
 #include "frame/stage.h"
 
@@ -87,7 +88,8 @@ static mts_status record(mts_frames *frames, const mts_frame_list *list, mts_fra
     return mts_command_list_create(frames->desc.device, &launch, 1, &pin->list, error);
 }
 
-/* Bytes from the first plane to the end of the last one, if the planes can be one buffer; else 0. */
+/* Bytes from the first plane to the end of the last one, if the planes can be one buffer;
+   else 0. */
 static size_t contiguous_bytes(const mts_frame_view *view, uint32_t at[MTS_FRAME_PLANES])
 {
     const uintptr_t base = (uintptr_t)view->plane[0];
@@ -104,8 +106,8 @@ static size_t contiguous_bytes(const mts_frame_view *view, uint32_t at[MTS_FRAME
 }
 
 /*
- * Pins host memory, if the caller allows it and the device can. A list pins one frame of a run; a second one
- * for the same inputs is copied.
+ * Pins host memory, if the caller allows it and the device can. A list pins one frame of
+ * a run; a second one for the same inputs is copied.
  */
 static mts_status pin_host(mts_frames *frames, mts_staged_frame *staged, const mts_frame_view *view,
                            placement *where, mts_error *error)
@@ -157,8 +159,8 @@ static mts_status pin_import(mts_frames *frames, mts_staged_frame *staged, mts_i
 }
 
 /*
- * Imports the memory that a frame lies in. Where the device reads it, it is pinned and nothing is copied.
- * Elsewhere the processor reads it at `host` until *reading is ended.
+ * Imports the memory that a frame lies in. Where the device reads it, it is pinned and
+ * nothing is copied. Elsewhere the processor reads it at `host` until *reading is ended.
  */
 static mts_status import_memory(mts_frames *frames, mts_staged_frame *staged, mts_frame_view *host,
                                 placement *where, mts_import **reading, mts_error *error)
@@ -190,8 +192,9 @@ static mts_status import_memory(mts_frames *frames, mts_staged_frame *staged, mt
 /* ---- memory that is copied ---- */
 
 /*
- * The staging memory, at once as much as frames of that size can need: packed rows are half of it at most.
- * The whole frame is only kept where it may have to wait for its turn, or is the caller's again before that.
+ * The staging memory, at once as much as frames of that size can need: packed rows are
+ * half of it at most. The whole frame is only kept where it may have to wait for its
+ * turn, or is the caller's again before that.
  */
 static mts_status reserve(const mts_frames *frames, mts_staged_frame *staged, bool keep, mts_error *error)
 {
@@ -283,7 +286,8 @@ static void find_rows(const mts_frames *frames, mts_staged_frame *staged, const 
     }
 }
 
-/* Copies what was noted to the staging memory: the caller's is gone when it is enqueued. */
+/* Copies what was noted to the staging memory: the caller's is gone when it is
+   enqueued. */
 static void keep_rows(mts_staged_frame *staged)
 {
     unsigned char *to = staged->staging;

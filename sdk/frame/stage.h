@@ -1,9 +1,9 @@
 /*
- * stage.h: the way of one frame: staged when it comes, submitted when the device takes it, unpinned when its
- * run has ended.
+ * stage.h: the way of one frame: staged when it comes, submitted when the device takes
+ * it, unpinned when its run has ended.
  *
- * A frame is staged by what the device needs of it: its memory is pinned where the device reads it in place,
- * else the rows that are going to be read are noted or copied.
+ * A frame is staged by what the device needs of it: its memory is pinned where the device
+ * reads it in place, else the rows that are going to be read are noted or copied.
  */
 #ifndef MTS_FRAME_STAGE_H
 #define MTS_FRAME_STAGE_H
@@ -32,7 +32,8 @@ typedef struct mts_staged_frame {
     uint32_t list;
     /* The device reads the caller's memory in place. */
     bool zero_copy;
-    /* The only frame of its run: `params` and `staging` do not change until the run has ended. */
+    /* The only frame of its run: `params` and `staging` do not change until the run has
+       ended. */
     bool alone;
     /* The copy regions are the caller's again when the call returns. */
     bool brief;
@@ -53,7 +54,8 @@ typedef struct mts_frame_way {
     uint32_t input;
     /* See mts_staged_frame. */
     bool alone;
-    /* It is submitted before the call of the library's user returns, and may wait for the device. */
+    /* It is submitted before the call of the library's user returns, and may wait for the
+       device. */
     bool now;
 } mts_frame_way;
 

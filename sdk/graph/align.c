@@ -1,9 +1,10 @@
 /*
  * align.c: rows of corresponding nodes of several graphs, by longest common subsequences.
  *
- * Graphs are merged one after another onto the rows so far. Among the longest subsequences the one wins whose
- * pairs agree more closely: equal weights first, equal output shapes second. Not responsible for what sharing
- * follows from a row (sdk/compiler/passes/discover.h, sdk/stitch).
+ * Graphs are merged one after another onto the rows so far. Among the longest
+ * subsequences the one wins whose pairs agree more closely: equal weights first, equal
+ * output shapes second. Not responsible for what sharing follows from a row
+ * (sdk/compiler/passes/discover.h, sdk/stitch).
  */
 #include "graph/align.h"
 
@@ -93,7 +94,8 @@ static uint64_t pair_score(const merge *m, size_t row, uint32_t node)
     return MATCH + bonus;
 }
 
-/* Scores of the best subsequences of all suffixes; `table` receives the first step of each, [row][node]. */
+/* Scores of the best subsequences of all suffixes; `table` receives the first step of
+   each, [row][node]. */
 static void fill_table(const merge *m, uint32_t node_count, uint64_t *score, uint8_t *table)
 {
     for (size_t row = m->row_count; row-- > 0;) {

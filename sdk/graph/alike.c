@@ -1,9 +1,9 @@
 /*
  * alike.c: whether two nodes do the same kind of work.
  *
- * Channel counts, image sizes and constants may differ between alike nodes; everything that selects another
- * kernel (operator, attributes, fused operands, ranks) may not. Being alike is an equivalence: align.c relies
- * on that.
+ * Channel counts, image sizes and constants may differ between alike nodes; everything
+ * that selects another kernel (operator, attributes, fused operands, ranks) may not.
+ * Being alike is an equivalence: align.c relies on that.
  */
 #include "graph/align.h"
 
@@ -66,7 +66,8 @@ static bool has_affine(const mts_op_row *row)
     return any;
 }
 
-/* Operands that a kernel must know of: present or absent, constant or computed, and of what rank. */
+/* Operands that a kernel must know of: present or absent, constant or computed, and of
+   what rank. */
 static bool same_operands(const mts_op_row *row, const mts_graph *a, const mts_node *x, const mts_graph *b,
                           const mts_node *y)
 {

@@ -1,8 +1,8 @@
 /*
  * build.c: appends values, nodes and ports to a graph.
  *
- * A node is checked completely before it is appended (check.c), so a graph built here is valid by
- * construction; mts_graph_verify is for graphs that come from a file.
+ * A node is checked completely before it is appended (check.c), so a graph built here is
+ * valid by construction; mts_graph_verify is for graphs that come from a file.
  */
 #include "graph/check.h"
 
@@ -16,7 +16,8 @@
 
 /* ---- names ---- */
 
-/* The names that values have. A set of strings and not of values: passes exchange the names of two values. */
+/* The names that values have. A set of strings and not of values: passes exchange the
+   names of two values. */
 struct mts_graph_names {
     mts_map map; /* indices of `names` */
     /* An entry is NULL once its value has another name. */
@@ -76,7 +77,8 @@ static bool need_names(mts_graph *graph)
     return done;
 }
 
-/* `name`, or if it is absent or taken: one made from the value's number. NULL: no memory. */
+/* `name`, or if it is absent or taken: one made from the value's number. NULL: no
+   memory. */
 static const char *unique_name(mts_graph *graph, const char *name)
 {
     if (!need_names(graph)) {

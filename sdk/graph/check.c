@@ -1,8 +1,9 @@
 /*
- * check.c: what a single node and a single constant must satisfy in the context of their graph.
+ * check.c: what a single node and a single constant must satisfy in the context of their
+ * graph.
  *
- * Used when a node is appended (build.c) and when a whole graph is verified (verify.c). Rules of an
- * operator stand with its row (op.h).
+ * Used when a node is appended (build.c) and when a whole graph is verified (verify.c).
+ * Rules of an operator stand with its row (op.h).
  */
 #include "graph/check.h"
 

@@ -7,9 +7,9 @@
 #include "graph/graph.h"
 
 /*
- * What a node must satisfy besides its shapes: inputs are existing values, constants where the operator wants
- * them, of a permitted dtype, gather indices in range, scatter a permutation. Writes the inferred output
- * shape.
+ * What a node must satisfy besides its shapes: inputs are existing values, constants
+ * where the operator wants them, of a permitted dtype, gather indices in range, scatter a
+ * permutation. Writes the inferred output shape.
  */
 mts_status mts_graph_check_node(const mts_graph *graph, const mts_node *node, mts_shape *out,
                                 mts_error *error);

@@ -1,8 +1,8 @@
 /*
  * families.c: which graphs are similar enough to be stitched together.
  *
- * Many large graphs that are all different would take long to compare, so the work is bounded: when the
- * budget is spent, the remaining graphs become families of their own.
+ * Many large graphs that are all different would take long to compare, so the work is
+ * bounded: when the budget is spent, the remaining graphs become families of their own.
  */
 #include "graph/align.h"
 

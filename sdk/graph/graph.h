@@ -1,14 +1,16 @@
 /*
  * graph.h: one task as a graph of operators over values.
  *
- * The compiler builds graphs (sdk/compiler/import), a bundle stores them, the run-time stitches them. Nodes
- * are in topological order: a node reads only inputs, constants and outputs of earlier nodes. A graph lives
- * in one arena; constant data is not copied: it lies in the arena, an ONNX file or a mapped
- * bundle, which the caller keeps valid for as long as the graph.
+ * The compiler builds graphs (sdk/compiler/import), a bundle stores them, the run-time
+ * stitches them. Nodes are in topological order: a node reads only inputs, constants and
+ * outputs of earlier nodes. A graph lives in one arena; constant data is not copied: it
+ * lies in the arena, an ONNX file or a mapped bundle, which the caller keeps valid for as
+ * long as the graph.
  *
- * A constant is a list of rectangular weight blocks (docs/design/sharing.md): the matrix [out][in] of cells of kh*kw
- * (or of one element) is covered exactly once. Constants that are not convolution weights, and unshared
- * weights, have one block. Blocks of several tasks that have equal `block` ids are stored once.
+ * A constant is a list of rectangular weight blocks (docs/design/sharing.md): the matrix
+ * [out][in] of cells of kh*kw (or of one element) is covered exactly once. Constants that
+ * are not convolution weights, and unshared weights, have one block. Blocks of several
+ * tasks that have equal `block` ids are stored once.
  *
  * Thread-safety: a graph is immutable once built; any thread may read it.
  */
@@ -20,8 +22,8 @@
 #include "graph/ops.h"
 #include "tensor/tensor.h"
 
-/* int8 weights are fixed-point numbers: -1 to 127/128. The convolution's scale makes the quantised weights of them,
-   so that sums in float16 stay small. */
+/* int8 weights are fixed-point numbers: -1 to 127/128. The convolution's scale makes the
+   quantised weights of them, so that sums in float16 stay small. */
 #define MTS_INT8_STEP (1.0f / 128.0f)
 
 #define MTS_NONE 0xffffffffu /* an absent value, node or block */
@@ -33,7 +35,8 @@ typedef enum mts_op {
         MTS_OP_COUNT
 } mts_op;
 
-/* Values of fn, kind, mode, coord and round are numbers of kernels/abi/kinds.h (MTS_FN_, MTS_BIN_, ...). */
+/* Values of fn, kind, mode, coord and round are numbers of kernels/abi/kinds.h (MTS_FN_,
+   MTS_BIN_, ...). */
 typedef struct mts_act {
     uint32_t fn; /* MTS_FN_ */
     float a, b;
@@ -151,10 +154,12 @@ typedef union mts_attrs {
     mts_attrs_norm norm;
 } mts_attrs;
 
-/* Cells [out_first, out_first + out_count) x [in_first, in_first + in_count) of a weight matrix. `data` holds
-   them row-major, each cell `inner` elements (kh * kw), in the value's dtype. */
+/* Cells [out_first, out_first + out_count) x [in_first, in_first + in_count) of a weight
+   matrix. `data` holds them row-major, each cell `inner` elements (kh * kw), in the
+   value's dtype. */
 typedef struct mts_block_ref {
-    /* Identity: equal in all tasks that share the bytes; MTS_NONE until the compiler assigns one. */
+    /* Identity: equal in all tasks that share the bytes; MTS_NONE until the compiler
+       assigns one. */
     uint32_t block;
     uint32_t out_first, out_count, in_first, in_count;
     const void *data;
@@ -166,14 +171,16 @@ typedef struct mts_value {
     /* Of the ONNX value where there is one, else generated; unique in the graph. */
     const char *name;
     mts_value_kind kind;
-    /* INPUT: what the caller passes. CONST: of the data (float32; weights also float16 or int8, which stands for
-       MTS_INT8_STEP times the integer; int32 indices). NODE: float32. */
+    /* INPUT: what the caller passes. CONST: of the data (float32; weights also float16 or
+       int8, which stands for MTS_INT8_STEP times the integer; int32 indices). NODE:
+       float32. */
     mts_type dtype;
     mts_shape shape;
     /* Node, or MTS_NONE. */
     uint32_t producer;
     uint32_t block_count;
-    /* CONST: out = dims[0], in = dims[1], inner = the rest; with a rank below 2: out = count, in = 1. */
+    /* CONST: out = dims[0], in = dims[1], inner = the rest; with a rank below 2: out =
+       count, in = 1. */
     mts_block_ref *blocks;
 } mts_value;
 
@@ -184,7 +191,8 @@ typedef struct mts_node {
     uint32_t *inputs; /* value ids; MTS_NONE for an absent optional one */
     uint32_t output;  /* value id */
     mts_attrs attrs;
-    /* CONV only: output channel of each weight row (`filters` sharing); NULL: in order. u32[O] */
+    /* CONV only: output channel of each weight row (`filters` sharing); NULL: in order.
+       u32[O] */
     const uint32_t *scatter;
 } mts_node;
 
@@ -230,49 +238,58 @@ typedef struct mts_propagation {
     bool dirty;
     /* KEPT, but each result depends on all channels (softmax). */
     bool across;
-    /* Why the dense form (sdk/strategy) cannot run such nodes of several tasks side by side; NULL: it can. */
+    /* Why the dense form (sdk/strategy) cannot run such nodes of several tasks side by
+       side; NULL: it can. */
     const char *reason;
 } mts_propagation;
 
 /* ---- building (compiler, bundle reader, tests) ---- */
-/* All return MTS_NONE / NULL when memory is short. Arrays and strings are copied into the arena; const data
- * is not. */
+/* All return MTS_NONE / NULL when memory is short. Arrays and strings are copied into the
+ * arena; const data is not. */
 mts_graph *mts_graph_create(mts_arena *arena, const char *name);
 uint32_t mts_graph_add_input(mts_graph *graph, const char *name, mts_type dtype, const mts_shape *shape);
 uint32_t mts_graph_add_const(mts_graph *graph, const char *name, mts_type dtype, const mts_shape *shape,
                              const void *data);
 /*
- * Appends a node, infers the shape of its output and verifies inputs and attributes. On success *value is the
- * output's id. Errors: MALFORMED (shapes, attributes), LIMIT, OUT_OF_MEMORY; the graph is then unchanged.
+ * Appends a node, infers the shape of its output and verifies inputs and attributes. On
+ * success *value is the output's id. Errors: MALFORMED (shapes, attributes), LIMIT,
+ * OUT_OF_MEMORY; the graph is then unchanged.
  */
 mts_status mts_graph_add_node(mts_graph *graph, mts_op op, const char *name, const uint32_t *inputs,
                               uint32_t input_count, const mts_attrs *attrs, uint32_t *value,
                               mts_error *error);
-/* Names a value; a name that another value has is not taken over. False when memory is short. */
+/* Names a value; a name that another value has is not taken over. False when memory is
+   short. */
 bool mts_graph_name_value(mts_graph *graph, uint32_t value, const char *name);
 mts_status mts_graph_add_output(mts_graph *graph, const char *name, uint32_t value, mts_type dtype,
                                 const mts_shape *shape, mts_error *error);
 
 /* ---- reading ---- */
 const char *mts_op_name(mts_op op);
-/* Whether an input may be a constant; where it may not, an EXPAND to its own shape makes it a value. */
+/* Whether an input may be a constant; where it may not, an EXPAND to its own shape makes
+   it a value. */
 bool mts_op_takes_constant(mts_op op, uint32_t index);
-/* Dimension of input 1 along which a weighted operator's output channels lie; MTS_NONE: no weights. */
+/* Dimension of input 1 along which a weighted operator's output channels lie; MTS_NONE:
+   no weights. */
 uint32_t mts_op_weight_out(mts_op op);
 /* The activation that a node applies to its result; NULL if the operator has none. */
 const mts_act *mts_node_act(const mts_node *node);
-/* Whether nodes of an operator can apply an element function to their result: convolutions know fewer. */
+/* Whether nodes of an operator can apply an element function to their result:
+   convolutions know fewer. */
 bool mts_op_applies(mts_op op, uint32_t fn);
 /* The first dimension that a REDUCE reduces; it reduces at least one. */
 uint32_t mts_reduce_axis(const mts_attrs_reduce *reduce);
 /* How channels pass through a node. */
 mts_propagation mts_node_propagation(const mts_graph *graph, const mts_node *node);
-/* What people call a node: its name, or that of its output where the model gave none; never NULL. */
+/* What people call a node: its name, or that of its output where the model gave none;
+   never NULL. */
 const char *mts_node_title(const mts_graph *graph, const mts_node *node);
-/* Output shape of a node from its attributes and input shapes; inputs[i] is NULL where absent. */
+/* Output shape of a node from its attributes and input shapes; inputs[i] is NULL where
+   absent. */
 mts_status mts_node_infer(mts_op op, const mts_attrs *attrs, const mts_shape *const *inputs,
                           uint32_t input_count, mts_shape *out, mts_error *error);
-/* Everything a loader must know before it trusts a graph: indices, order, shapes, block coverage, limits. */
+/* Everything a loader must know before it trusts a graph: indices, order, shapes, block
+   coverage, limits. */
 mts_status mts_graph_verify(const mts_graph *graph, mts_error *error);
 /* Number of readers of each value (outputs count too) into counts[value_count]. */
 void mts_graph_count_uses(const mts_graph *graph, uint32_t *counts);
@@ -286,7 +303,8 @@ void mts_value_read_run(const mts_value *value, const void *data, size_t first, 
  * its input is position f of s = kh * kw neighbours in channel c, row by row (depth to
  * space). */
 bool mts_deconv_is_shuffle(const mts_node *node, const mts_value *weight);
-/* Gathers a constant's blocks into a dense array of its dtype converted to float32: f32[count]. */
+/* Gathers a constant's blocks into a dense array of its dtype converted to float32:
+   f32[count]. */
 void mts_value_read_f32(const mts_value *value, float *out);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * op.c: the table of operators, and the questions of graph.h that a row answers.
  *
- * Not responsible for the rules of any operator: they stand with its row in sdk/graph/ops.
+ * Not responsible for the rules of any operator: they stand with its row in
+ * sdk/graph/ops.
  */
 #include "graph/op.h"
 

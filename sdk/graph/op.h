@@ -1,10 +1,10 @@
 /*
- * op.h: what the library knows of an operator: one row (mts_op_row), defined in the operator's own file
- * under sdk/graph/ops.
+ * op.h: what the library knows of an operator: one row (mts_op_row), defined in the
+ * operator's own file under sdk/graph/ops.
  *
- * MTS_OP_ROW fills every column in order. The compiler refuses a row that leaves one out, or
- * whose name, infer, mul_adds or channels is NULL. Modules ask the functions of graph.h; only
- * sdk/graph and sdk/bundle read rows.
+ * MTS_OP_ROW fills every column in order. The compiler refuses a row that leaves one out,
+ * or whose name, infer, mul_adds or channels is NULL. Modules ask the functions of
+ * graph.h; only sdk/graph and sdk/bundle read rows.
  */
 #ifndef MTS_GRAPH_OP_H
 #define MTS_GRAPH_OP_H
@@ -17,7 +17,8 @@
 typedef enum mts_op_input {
     /* Any float32 value: input, node output or constant. */
     MTS_OP_INPUT_VALUE,
-    /* A graph input or node output, never a constant: plan and launches look for its storage. */
+    /* A graph input or node output, never a constant: plan and launches look for its
+       storage. */
     MTS_OP_INPUT_DATA,
     /* A constant, float32, float16 or int8, that may consist of several weight blocks. */
     MTS_OP_INPUT_BLOCKS,
@@ -25,7 +26,8 @@ typedef enum mts_op_input {
     MTS_OP_INPUT_WEIGHT,
     /* A float32 constant. */
     MTS_OP_INPUT_VECTOR,
-    /* The same; where it is absent, a neutral vector (ones, zeros) is meant, so alike nodes may differ in it.
+    /* The same; where it is absent, a neutral vector (ones, zeros) is meant, so alike
+     * nodes may differ in it.
      */
     MTS_OP_INPUT_AFFINE,
     /* An int32 constant. */
@@ -61,7 +63,8 @@ typedef struct mts_op_field {
 #define MTS_OP_FLOAT(NAME, field, same) MTS_OP_FIELD(NAME, field, FLOAT, 4, same)
 #define MTS_OP_LONG(NAME, field, same) MTS_OP_FIELD(NAME, field, LONG, 8, same)
 #define MTS_OP_ACT(NAME, field) MTS_OP_FIELD(NAME, field, ACT, sizeof(mts_act), true)
-/* Attributes and input shapes that a row's `infer` looks at. All shapes are within the limits. */
+/* Attributes and input shapes that a row's `infer` looks at. All shapes are within the
+   limits. */
 typedef struct mts_infer_call {
     mts_op op;
     const mts_attrs *attrs;
@@ -80,7 +83,8 @@ typedef struct mts_op_row {
     uint32_t least, most;
     /* Of each input; the last one holds for all that follow. */
     mts_op_input inputs[6];
-    /* Dimension of input 1 along which its output channels lie, or MTS_NONE: the operator has no weights. */
+    /* Dimension of input 1 along which its output channels lie, or MTS_NONE: the operator
+       has no weights. */
     uint32_t weight_out;
     const mts_op_field *fields;
     uint32_t field_count;
@@ -90,7 +94,8 @@ typedef struct mts_op_row {
     mts_status (*check)(const mts_graph *graph, const mts_node *node, mts_error *error);
     /* Multiply-adds of a node; mts_cost_none: it moves data. */
     mts_mul_adds_function *mul_adds;
-    /* Whether two nodes are alike, besides their operands and the fields that say so; NULL: nothing more. */
+    /* Whether two nodes are alike, besides their operands and the fields that say so;
+       NULL: nothing more. */
     bool (*alike)(const mts_graph *a, const mts_node *x, const mts_graph *b, const mts_node *y);
     /* How channels pass through a node whose tensors have channels (graph.h). */
     mts_channels_function *channels;

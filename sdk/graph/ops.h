@@ -1,8 +1,10 @@
 /*
- * ops.h: the list of operators of a task's graph: NAME of the enum value, and the row (op.h) in the file of
- * sdk/graph/ops. The order is part of the bundle format: append, never reorder.
+ * ops.h: the list of operators of a task's graph: NAME of the enum value, and the row
+ * (op.h) in the file of sdk/graph/ops. The order is part of the bundle format: append,
+ * never reorder.
  *
- * The compiler lowers ONNX to these few; the run-time knows no others. Every operator has one output.
+ * The compiler lowers ONNX to these few; the run-time knows no others. Every operator has
+ * one output.
  *
  * Inputs by position:
  *   CONV      x [N,C,H,W]; weight [O,C/group,kh,kw] const; then optional: scale [O], bias [O] const; residual
@@ -38,8 +40,8 @@
  *             mean and deviation are those of the elements along `axes` (of a group of channels)
  *   SELECT    condition, a, b (broadcast; each may be const).   y = condition != 0 ? a : b
  *
- * All run-time values are float32 in a task's graph; the dtype of a graph input or output says what the
- * caller passes or gets, converted at the border.
+ * All run-time values are float32 in a task's graph; the dtype of a graph input or output
+ * says what the caller passes or gets, converted at the border.
  */
 #ifndef MTS_GRAPH_OPS_H
 #define MTS_GRAPH_OPS_H

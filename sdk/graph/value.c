@@ -1,6 +1,6 @@
 /*
- * value.c: the readers of values; constants as weight matrices, and gathered from their blocks into dense
- * arrays.
+ * value.c: the readers of values; constants as weight matrices, and gathered from their
+ * blocks into dense arrays.
  */
 #include "graph/graph.h"
 

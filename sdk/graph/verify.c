@@ -1,8 +1,8 @@
 /*
  * verify.c: everything a loader must know before it trusts a graph from a file.
  *
- * The pointers of the graph must be valid for the counts it states (the bundle reader sees to that); every
- * number behind them is checked here.
+ * The pointers of the graph must be valid for the counts it states (the bundle reader
+ * sees to that); every number behind them is checked here.
  */
 #include "graph/check.h"
 
@@ -106,7 +106,8 @@ static mts_status check_node(const mts_graph *graph, uint32_t index, mts_error *
                                    : mts_fail_prefix(error, status, "node %u '%s'", index, node->name);
 }
 
-/* Each node owns one output (check_order), so equal counts mean that each produced value has its node. */
+/* Each node owns one output (check_order), so equal counts mean that each produced value
+   has its node. */
 static mts_status check_producers(const mts_graph *graph, mts_error *error)
 {
     uint32_t produced = 0;

@@ -82,7 +82,8 @@ double mts_kit_value(const mts_tensor *tensor, size_t index)
     return (double)NAN;
 }
 
-/* Puts a number into the list of the largest, which is sorted; equal ones keep their order. */
+/* Puts a number into the list of the largest, which is sorted; equal ones keep their
+   order. */
 static uint32_t insert(mts_kit_class *classes, uint32_t count, uint32_t most, uint32_t index, float score)
 {
     uint32_t place = count;
@@ -98,7 +99,8 @@ static uint32_t insert(mts_kit_class *classes, uint32_t count, uint32_t most, ui
     return kept + 1;
 }
 
-/* e^(value - most); where the largest number is infinite, the infinite ones share the probability. */
+/* e^(value - most); where the largest number is infinite, the infinite ones share the
+   probability. */
 static double weight(double value, double most)
 {
     if (isinf(most)) {

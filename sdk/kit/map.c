@@ -1,6 +1,6 @@
 /*
- * map.c: where the pixels of an input lie in the frame. Not responsible for points that need more than
- * an affine map (landmarks.c).
+ * map.c: where the pixels of an input lie in the frame. Not responsible for points that
+ * need more than an affine map (landmarks.c).
  */
 #include <stddef.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * sized.h: options of a program that was built with an older header, whose structs end earlier. The kit uses types.h
- * alone, so it has its own form of sdk/base/sized.h.
+ * sized.h: options of a program that was built with an older header, whose structs end
+ * earlier. The kit uses types.h alone, so it has its own form of sdk/base/sized.h.
  */
 #ifndef MTS_KIT_SIZED_H
 #define MTS_KIT_SIZED_H
@@ -10,9 +10,9 @@
 #include <string.h>
 
 /*
- * Copies the fields that `given` has over those of `options`, which the caller has filled with defaults; `known`:
- * sizeof *options. Both begin with their size. False: `given` is NULL, has no valid size or is larger than this
- * library's; nothing changes then.
+ * Copies the fields that `given` has over those of `options`, which the caller has filled
+ * with defaults; `known`: sizeof *options. Both begin with their size. False: `given` is
+ * NULL, has no valid size or is larger than this library's; nothing changes then.
  */
 static inline bool mts_kit_sized_read(void *options, size_t known, const void *given)
 {
@@ -29,9 +29,9 @@ static inline bool mts_kit_sized_read(void *options, size_t known, const void *g
 }
 
 /*
- * Fills a caller's struct of `size` bytes with `defaults`, which begin with their own size: bytes that the caller's
- * struct does not have are not written, those that this library does not know become 0. The struct's size becomes
- * `size`. `out` may be NULL.
+ * Fills a caller's struct of `size` bytes with `defaults`, which begin with their own
+ * size: bytes that the caller's struct does not have are not written, those that this
+ * library does not know become 0. The struct's size becomes `size`. `out` may be NULL.
  */
 static inline void mts_kit_sized_default(void *out, size_t size, const void *defaults)
 {

@@ -1,6 +1,6 @@
 /*
- * ssd.c: single-shot detectors: anchors, and boxes relative to them or as corners. Not responsible for
- * suppression (nms.c).
+ * ssd.c: single-shot detectors: anchors, and boxes relative to them or as corners. Not
+ * responsible for suppression (nms.c).
  */
 #include <math.h>
 #include <stdbool.h>
@@ -9,7 +9,8 @@
 #include "kit/sized.h"
 #include "mts/kit.h"
 
-/* The graphs of MediaPipe 0.10.21: SsdAnchors-, TensorsToDetections- and NonMaxSuppressionCalculator. */
+/* The graphs of MediaPipe 0.10.21: SsdAnchors-, TensorsToDetections- and
+   NonMaxSuppressionCalculator. */
 static const mts_kit_ssd known[] = {
     [MTS_KIT_SSD_FACE] = {.width = 128, .height = 128, .layers = 4, .steps = {8, 16, 16, 16}, .points = 6},
     [MTS_KIT_SSD_PALM] = {.width = 192, .height = 192, .layers = 4, .steps = {8, 16, 16, 16}, .points = 7},

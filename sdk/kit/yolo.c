@@ -1,5 +1,6 @@
 /*
- * yolo.c: heads of the YOLO family and of FastestDet. Not responsible for suppression (nms.c).
+ * yolo.c: heads of the YOLO family and of FastestDet. Not responsible for suppression
+ * (nms.c).
  */
 #include <math.h>
 #include <stdbool.h>
@@ -79,7 +80,8 @@ static uint32_t side_of(const mts_kit_yolo *y)
     return side > 0 ? side : 1;
 }
 
-/* The middle and the sides in parts of the input, and the score. False: the row is none. */
+/* The middle and the sides in parts of the input, and the score. False: the row is
+   none. */
 static bool box_find(const mts_kit_yolo *y, const head *h, uint32_t row, float box[4], float *score)
 {
     const float width = (float)y->width;

@@ -1,10 +1,10 @@
 /*
- * conv_jobs.c: dense and grouped convolutions -> jobs, segments and epilogues, for the kernels that take
- * mts_conv_params.
+ * conv_jobs.c: dense and grouped convolutions -> jobs, segments and epilogues, for the
+ * kernels that take mts_conv_params.
  *
- * Jobs that have equal inputs and equal weights (tasks that share channels of a layer on one common input)
- * become one job with several epilogues: the product is computed once. Not responsible
- * for how the pixels of a job are cut (encode_tile.c, encode_block.c).
+ * Jobs that have equal inputs and equal weights (tasks that share channels of a layer on
+ * one common input) become one job with several epilogues: the product is computed once.
+ * Not responsible for how the pixels of a job are cut (encode_tile.c, encode_block.c).
  */
 #include "lower/conv_jobs.h"
 
@@ -147,8 +147,9 @@ static bool is_tiled(const mts_tiler *t, uint32_t member)
 }
 
 /*
- * Rows of shared and of private blocks side by side load each input vector once. Where members read one
- * input, rows of a shared block stay separate instead: then their jobs are equal and are computed once (mts_tiler_add).
+ * Rows of shared and of private blocks side by side load each input vector once. Where
+ * members read one input, rows of a shared block stay separate instead: then their jobs
+ * are equal and are computed once (mts_tiler_add).
  */
 static mts_tiles_mode choose_mode(const mts_tiler *t, uint32_t index)
 {
@@ -184,7 +185,8 @@ static void add_member(mts_tiler *t, uint32_t index)
     }
 }
 
-/* Larger first; equal work by weight rows, so that neighbours in the list use the same weights. */
+/* Larger first; equal work by weight rows, so that neighbours in the list use the same
+   weights. */
 static int compare_jobs(const void *left, const void *right)
 {
     const mts_tile_job *a = left, *b = right;
@@ -192,7 +194,8 @@ static int compare_jobs(const void *left, const void *right)
                      mts_order(MTS_COMPARE(a->order, b->order), MTS_COMPARE(a->params.in, b->params.in)));
 }
 
-/* Keeps the tasks of each epilogue of a job; t->shared has room for all jobs that have several. */
+/* Keeps the tasks of each epilogue of a job; t->shared has room for all jobs that have
+   several. */
 static void note_shared(mts_tiler *t, const mts_tile_job *job)
 {
     uint32_t *masks = mts_arena_zero(t->encoding->strings, job->params.epilogues, sizeof *masks);

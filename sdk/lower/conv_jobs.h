@@ -1,6 +1,6 @@
 /*
- * conv_jobs.h: the jobs of a stitched convolution while they are made; shared by the kernels that take
- * mts_conv_params.
+ * conv_jobs.h: the jobs of a stitched convolution while they are made; shared by the
+ * kernels that take mts_conv_params.
  */
 #ifndef MTS_LOWER_CONV_JOBS_H
 #define MTS_LOWER_CONV_JOBS_H
@@ -34,7 +34,8 @@ typedef struct mts_tiler {
     mts_arena scratch;
     mts_tile_job *jobs;
     size_t job_count, job_capacity;
-    /* Finds a job by its input and its weights; empty if the layer's tasks share nothing. */
+    /* Finds a job by its input and its weights; empty if the layer's tasks share
+       nothing. */
     mts_map equal_jobs;
     mts_tile_epilogue *epilogues;
     size_t epilogue_count, epilogue_capacity;
@@ -44,18 +45,21 @@ typedef struct mts_tiler {
     mts_status status;
 } mts_tiler;
 
-/* Makes the jobs of a layer's members of variant TILE; a failure is in t->status. mts_tiler_close in any case. */
+/* Makes the jobs of a layer's members of variant TILE; a failure is in t->status.
+   mts_tiler_close in any case. */
 void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,
                     mts_kernel_cases *cases);
 void mts_tiler_close(mts_tiler *t);
 /* The same without jobs, for callers that make their own: */
 void mts_tiler_begin(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,
                      mts_kernel_cases *cases);
-/* Adds a job, or only its epilogue if an equal job of the layer exists; false: only that, or a failure. */
+/* Adds a job, or only its epilogue if an equal job of the layer exists; false: only that,
+   or a failure. */
 bool mts_tiler_add(mts_tiler *t, const mts_tile_job *fresh, const mts_epilogue_params *epilogue);
 /* OUT_OF_MEMORY (or LIMIT, if the pool is full), which it also keeps in t->status. */
 mts_status mts_tiler_memory(mts_tiler *t);
-/* Sorts the jobs, larger ones first, those that share weights side by side, and writes them to the parameter buffer. */
+/* Sorts the jobs, larger ones first, those that share weights side by side, and writes
+   them to the parameter buffer. */
 void mts_tiler_write(mts_tiler *t);
 /* mts_encode_entries for the launch that was appended last, whose entries are tiles. */
 void mts_tiler_entries(mts_tiler *t, mts_entry_kind kind, const uint32_t *masks, size_t count);

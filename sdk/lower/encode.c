@@ -1,5 +1,6 @@
 /*
- * encode.c: what all encoders share: views and destinations of values, launches and their entries.
+ * encode.c: what all encoders share: views and destinations of values, launches and their
+ * entries.
  */
 #include "lower/encode.h"
 
@@ -128,7 +129,8 @@ const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, con
     return label ? label : "";
 }
 
-/* An error before anything is built: no other kernel or order of the same layer would fit. */
+/* An error before anything is built: no other kernel or order of the same layer would
+   fit. */
 static mts_status check_groups(const mts_encoding *encoding, const mts_encoded_launch *launch)
 {
     const uint32_t most = encoding->device->groups_most;

@@ -1,12 +1,13 @@
 /*
- * encode_block.c: conv_block: which layers take it and in which shape, and a layer's jobs -> blocks, one
- * launch.
+ * encode_block.c: conv_block: which layers take it and in which shape, and a layer's jobs
+ * -> blocks, one launch.
  *
- * The jobs are those of tiles (conv_jobs.c), with more rows. Here their pixels are cut into stretches, and
- * stretches of jobs that differ in nothing but their input, weights and outputs lie side by side in a block.
+ * The jobs are those of tiles (conv_jobs.c), with more rows. Here their pixels are cut
+ * into stretches, and stretches of jobs that differ in nothing but their input, weights
+ * and outputs lie side by side in a block.
  *
- * Figures of shapes are estimates that were not measured on a GPU: what they are taken from stands above
- * them, and tuning tries the others.
+ * Figures of shapes are estimates that were not measured on a GPU: what they are taken
+ * from stands above them, and tuning tries the others.
  */
 #include "lower/encode_block.h"
 
@@ -26,8 +27,8 @@ static bool is_one_of(uint32_t value, uint32_t a, uint32_t b, uint32_t c)
     return value == a || value == b || value == c;
 }
 
-/* Bytes of LOCAL memory at most: numbers that are staged twice and taps; with matrix units float16 and their
- * sums. */
+/* Bytes of LOCAL memory at most: numbers that are staged twice and taps; with matrix
+ * units float16 and their sums. */
 static uint64_t local_bytes(const mts_kernel_config *c)
 {
     const uint64_t staged = 2u * c->depth * ((uint64_t)c->parts * c->rows + c->vectors);
@@ -80,7 +81,8 @@ static bool suits(const mts_device_info *device, const mts_kernel_config *c)
     return mts_block_fits(device, c) && (!device->matrix_units || mts_block_takes_matrices(device, c));
 }
 
-/* Fewer parts, then fewer rows, until the device has the memory and its matrix units, if any, the parts. */
+/* Fewer parts, then fewer rows, until the device has the memory and its matrix units, if
+   any, the parts. */
 static mts_kernel_config shrink(const mts_device_info *device, mts_kernel_config c)
 {
     while (!suits(device, &c) && (c.parts > 1 || c.rows > 16)) {
@@ -94,10 +96,10 @@ static mts_kernel_config shrink(const mts_device_info *device, mts_kernel_config
 }
 
 /*
- * Rows cover a layer's channels. Where so few blocks come out that compute units stay idle, blocks are
- * smaller and more products are staged at once: then a group waits for memory, not for others. A device of
- * few units has enough of them: there small images share a block, so that weights are staged for all of
- * them.
+ * Rows cover a layer's channels. Where so few blocks come out that compute units stay
+ * idle, blocks are smaller and more products are staged at once: then a group waits for
+ * memory, not for others. A device of few units has enough of them: there small images
+ * share a block, so that weights are staged for all of them.
  */
 mts_kernel_config mts_block_shape(const mts_device_info *device, const mts_layer_facts *facts)
 {
@@ -123,9 +125,9 @@ mts_kernel_config mts_block_shape(const mts_device_info *device, const mts_layer
 }
 
 /*
- * NVIDIA's: local memory is as fast as the first level cache and has no tags. Mali's local memory is plain
- * memory, and Adreno's was not measured: there tiles stay the default, and tuning tries blocks. A block of
- * few rows would multiply zeros.
+ * NVIDIA's: local memory is as fast as the first level cache and has no tags. Mali's
+ * local memory is plain memory, and Adreno's was not measured: there tiles stay the
+ * default, and tuning tries blocks. A block of few rows would multiply zeros.
  */
 bool mts_block_prefers(const mts_device_info *device, const mts_layer_facts *facts, mts_kernel_config *out)
 {
@@ -138,7 +140,8 @@ bool mts_block_prefers(const mts_device_info *device, const mts_layer_facts *fac
     return mts_block_fits(device, out);
 }
 
-/* The defaults' shapes, then shared, larger and deeper ones. A depth of 0 is the usual one. */
+/* The defaults' shapes, then shared, larger and deeper ones. A depth of 0 is the usual
+   one. */
 bool mts_block_candidate(const mts_device_info *device, uint32_t index, mts_kernel_config *out)
 {
     static const struct {
@@ -205,8 +208,8 @@ typedef struct stretches {
     uint32_t *masks, *runs;      /* see mts_entries */
 } stretches;
 
-/* Stretches in the order of the jobs; one joins the block before it while that has parts left and is of its
- * kind. */
+/* Stretches in the order of the jobs; one joins the block before it while that has parts
+ * left and is of its kind. */
 static void write_blocks(mts_tiler *t, uint32_t width, uint32_t parts, stretches *s)
 {
     mts_param_buffer *params = &t->encoding->params;

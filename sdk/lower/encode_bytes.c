@@ -1,7 +1,9 @@
 /*
- * encode_bytes.c: conv_bytes: the jobs of convolutions of 8-bit numbers. A job has up to 12 rows, which are a multiple of
- * four but for the last ones, so that four of them fill a word of codes; a depthwise convolution has a job for each word.
- * Not responsible for which convolutions these are (plan/bytes.c) nor for the pixels of a tile (encode_tile.c).
+ * encode_bytes.c: conv_bytes: the jobs of convolutions of 8-bit numbers. A job has up to
+ * 12 rows, which are a multiple of four but for the last ones, so that four of them fill
+ * a word of codes; a depthwise convolution has a job for each word. Not responsible for
+ * which convolutions these are (plan/bytes.c) nor for the pixels of a tile
+ * (encode_tile.c).
  */
 #include "base/check.h"
 #include "lower/conv_jobs.h"
@@ -22,8 +24,8 @@ typedef struct bytes_site {
     uint32_t owner, task_mask;
 } bytes_site;
 
-/* What lies between rows of codes must be codes of 0, also where floats would not be read: means
- * count it. */
+/* What lies between rows of codes must be codes of 0, also where floats would not be
+ * read: means count it. */
 static void find_mask(bytes_site *site, mts_encoding *encoding)
 {
     const mts_storage *out = site->conv.out;
@@ -90,7 +92,8 @@ static mts_epilogue_params epilogue_of(mts_encoding *encoding, bytes_site *site,
     return e;
 }
 
-/* The segments of a job while they are made: the second pass writes what the first one counted. */
+/* The segments of a job while they are made: the second pass writes what the first one
+   counted. */
 typedef struct segment_list {
     mts_segment_params *segments; /* NULL: count */
     uint32_t count;
@@ -109,7 +112,8 @@ static void add_segment(mts_tiler *t, const bytes_site *site, uint32_t ref, cons
     list->count++;
 }
 
-/* What one byte does not hold: segments of the runs of words that have such weights, which are few. */
+/* What one byte does not hold: segments of the runs of words that have such weights,
+   which are few. */
 static void add_rests(mts_tiler *t, const bytes_site *site, uint32_t ref, mts_weights_part part,
                       segment_list *list)
 {

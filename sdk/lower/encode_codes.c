@@ -1,6 +1,7 @@
 /*
- * encode_codes.c: map_bytes and pool_bytes: members of a layer that compute with codes (MTS_VARIANT_CODES), one launch for
- * each kernel. Not responsible for which members these are (plan/codes.c), nor for convolutions (encode_bytes.c).
+ * encode_codes.c: map_bytes and pool_bytes: members of a layer that compute with codes
+ * (MTS_VARIANT_CODES), one launch for each kernel. Not responsible for which members
+ * these are (plan/codes.c), nor for convolutions (encode_bytes.c).
  */
 #include "lower/encoders.h"
 #include "lower/launch_shape.h"

@@ -1,9 +1,11 @@
 /*
- * encode_conv.c: what the launches of convolutions share: operands, taps, masks, epilogues.
+ * encode_conv.c: what the launches of convolutions share: operands, taps, masks,
+ * epilogues.
  */
 #include "lower/encode_conv.h"
 
-/* Conversions keep a border of their own: pixel 0 of the image lies `top` rows and `left` columns inside. */
+/* Conversions keep a border of their own: pixel 0 of the image lies `top` rows and `left`
+   columns inside. */
 static uint64_t image_offset(const mts_plan *plan, uint32_t value, uint32_t conversion)
 {
     if (conversion == MTS_NONE) {

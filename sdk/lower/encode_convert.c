@@ -1,11 +1,12 @@
 /*
- * encode_convert.c: copies of values in another layout, and the caller's data of zero-copy inputs.
+ * encode_convert.c: copies of values in another layout, and the caller's data of
+ * zero-copy inputs.
  */
 #include "lower/launch_shape.h"
 #include "lower/encoders.h"
 
-/* src_pool of a launch whose pool is float32 data of the caller, whatever the session's precision
- * (kernels/abi/params.h). */
+/* src_pool of a launch whose pool is float32 data of the caller, whatever the session's
+ * precision (kernels/abi/params.h). */
 enum { CALLERS_POOL = 2 };
 
 static mts_status launch_copies(mts_encoding *encoding, const mts_copy_params *params, uint32_t count,
@@ -15,7 +16,8 @@ static mts_status launch_copies(mts_encoding *encoding, const mts_copy_params *p
                             count);
 }
 
-/* Says for which tasks the launch that was appended last converts: one entry per conversion `which`[count].
+/* Says for which tasks the launch that was appended last converts: one entry per
+ * conversion `which`[count].
  */
 static mts_status mark_conversions(mts_encoding *encoding, const uint32_t *which, uint32_t count,
                                    uint32_t words)
@@ -258,7 +260,8 @@ static mts_status launch_pack(mts_encoding *encoding, const uint32_t *which, uin
     return launch_conversions(encoding, &launch, params, MTS_PARAM_WORDS(mts_pack_params), which, &extent);
 }
 
-/* Conversions of zero-copy inputs each read a buffer of their own; the others are a launch of each kind. */
+/* Conversions of zero-copy inputs each read a buffer of their own; the others are a
+   launch of each kind. */
 mts_status mts_encode_space_to_depth(mts_encoding *encoding, const mts_step *step)
 {
     const mts_plan *plan = encoding->plan;

@@ -1,6 +1,6 @@
 /*
- * encode_depthwise.c: depthwise convolutions: one launch of depthwise_rows for the members that it computes, one of
- * depthwise_tile for the others.
+ * encode_depthwise.c: depthwise convolutions: one launch of depthwise_rows for the
+ * members that it computes, one of depthwise_tile for the others.
  */
 #include "base/check.h"
 #include "lower/launch_shape.h"
@@ -96,7 +96,8 @@ static uint32_t pixels_of_item(const mts_encoding *l, const mts_layer *layer)
     return share < ROWS_LEAST ? ROWS_LEAST : share > ROWS_MOST ? ROWS_MOST : (uint32_t)share;
 }
 
-/* Several channels of small planes, whole groups of narrow ones, or a part of the rows of a large one. */
+/* Several channels of small planes, whole groups of narrow ones, or a part of the rows of
+   a large one. */
 static void share_out(mts_depthwise_rows_params *r, uint32_t pixels, uint32_t vector)
 {
     const uint32_t plane = r->h * r->row;

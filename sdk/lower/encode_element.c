@@ -1,6 +1,6 @@
 /*
- * encode_element.c: element functions, scale and bias per channel, binary operators and choices with
- * broadcasting.
+ * encode_element.c: element functions, scale and bias per channel, binary operators and
+ * choices with broadcasting.
  */
 #include "lower/encoders.h"
 
@@ -42,8 +42,8 @@ static void fill_select(mts_encoding *encoding, const mts_member *member, void *
 
 MTS_OPERATOR(select, select, fill_select, NULL);
 
-/* Channels of a value of any rank stand at coordinate 3: [1, 1, N, C, H, W], all but rank 4 as [1, 1, N, C,
- * 1, rest]. */
+/* Channels of a value of any rank stand at coordinate 3: [1, 1, N, C, H, W], all but rank
+ * 4 as [1, 1, N, C, 1, rest]. */
 static void channel_dims(const mts_shape *shape, uint32_t dims[MTS_PARAM_RANK])
 {
     mts_shape_pad(shape, dims);

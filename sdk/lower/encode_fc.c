@@ -75,8 +75,8 @@ static mts_status add_member(products *p, uint32_t member)
     return status;
 }
 
-/* Whether two sets of kernel parameters may share weights: the same rows, and segments of which some begin with
- * the same weights. */
+/* Whether two sets of kernel parameters may share weights: the same rows, and segments of
+ * which some begin with the same weights. */
 static bool share_weights(const mts_encoding *l, const mts_fc_params *a, const mts_fc_params *b)
 {
     const mts_segment_params *x = (const mts_segment_params *)(const void *)(l->params.words + a->segment);
@@ -115,8 +115,8 @@ static void group_sharing(mts_param_list *c)
     }
 }
 
-/* Collects the layer's kernel parameters and launches them. `group` is 0, or work-items of a row block of a
- * kernel that is built for it. */
+/* Collects the layer's kernel parameters and launches them. `group` is 0, or work-items
+ * of a row block of a kernel that is built for it. */
 static mts_status encode(mts_encoding *encoding, const mts_layer *layer, mts_encoded_launch *launch,
                          uint32_t lanes, uint32_t group)
 {

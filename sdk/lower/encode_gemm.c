@@ -1,11 +1,14 @@
 /*
- * encode_gemm.c: 1x1 convolutions and fully connected layers as matrix products of a library.
+ * encode_gemm.c: 1x1 convolutions and fully connected layers as matrix products of a
+ * library.
  *
- * A planar tensor is a matrix already: a row per channel, a column per flattened pixel. A member is one
- * launch: its weights times its input, for all of its images. What follows a sum (scale, bias, residual,
- * function, the zeros around the image) is one more launch for all members, in place: a depthwise convolution
- * by ones where there are pixels, a scale where there are none. Only weights that lie in one block are a
- * matrix; other layers are left to the tiles. Not responsible for when a product is worth it: tuning measures.
+ * A planar tensor is a matrix already: a row per channel, a column per flattened pixel. A
+ * member is one launch: its weights times its input, for all of its images. What follows
+ * a sum (scale, bias, residual, function, the zeros around the image) is one more launch
+ * for all members, in place: a depthwise convolution by ones where there are pixels, a
+ * scale where there are none. Only weights that lie in one block are a matrix; other
+ * layers are left to the tiles. Not responsible for when a product is worth it: tuning
+ * measures.
  */
 #include "lower/launch_shape.h"
 #include "lower/encode_conv.h"

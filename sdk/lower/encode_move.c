@@ -97,8 +97,9 @@ static bool is_dense_dest(const mts_dest_params *dest)
            dest->pitch == dest->dims[4] * dest->dims[5];
 }
 
-/* Dimensions behind the axis are one with it, and those before it are rows, where all parts and the result are dense: a
- * row of a part then is as long as can be, and many short ones lie in one plane. */
+/* Dimensions behind the axis are one with it, and those before it are rows, where all
+ * parts and the result are dense: a row of a part then is as long as can be, and many
+ * short ones lie in one plane. */
 static void join_dims(mts_encoding *encoding, mts_concat_params *r)
 {
     mts_part_params *parts = (mts_part_params *)(void *)(encoding->params.words + r->part);
@@ -198,8 +199,8 @@ static void fill_pad(mts_encoding *encoding, const mts_member *member, void *par
 
 MTS_OPERATOR(pad, pad, fill_pad, NULL);
 
-/* Both sides are dense (mts_plan_reads_dense): [outer, axis, inner] -> [outer, indices, inner], or rows of the axis
-   where inner is 1. */
+/* Both sides are dense (mts_plan_reads_dense): [outer, axis, inner] -> [outer, indices,
+   inner], or rows of the axis where inner is 1. */
 static void fill_gather(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const uint32_t axis = mts_member_node(encoding->stitched, member)->attrs.gather.axis;

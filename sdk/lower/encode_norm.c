@@ -44,7 +44,8 @@ static bool joins(const mts_view_params *view, uint32_t width)
     return view->stride[4] == view->stride[5] * width;
 }
 
-/* Rows that lie side by side, in the same set or all in sets of their own, are one long row. */
+/* Rows that lie side by side, in the same set or all in sets of their own, are one long
+   row. */
 static void join_rows(mts_norm_params *r)
 {
     const uint32_t rows = r->dest.dims[4], width = r->dest.dims[5];
@@ -126,8 +127,9 @@ static void fill_norm(mts_encoding *encoding, const mts_member *member, void *pa
 }
 
 /*
- * A group of a GPU shares a set. It is large where sets that need a large one have at least half of the work, and
- * small enough for the work-items of `groups` groups to be counted in 32 bits.
+ * A group of a GPU shares a set. It is large where sets that need a large one have at
+ * least half of the work, and small enough for the work-items of `groups` groups to be
+ * counted in 32 bits.
  */
 static mts_status choose_group(mts_encoding *encoding, const work *all, mts_encoded_launch *launch)
 {

@@ -1,8 +1,9 @@
 /*
  * encode_reduce.c: reductions, softmax, matrix products.
  *
- * What an element of their results costs depends on the length of a line or the depth of a product, so that they have
- * grids of their own: on a CPU a work-item does what takes some microseconds, however few elements that are.
+ * What an element of their results costs depends on the length of a line or the depth of
+ * a product, so that they have grids of their own: on a CPU a work-item does what takes
+ * some microseconds, however few elements that are.
  */
 #include "lower/encoders.h"
 #include "lower/launch_shape.h"
@@ -108,7 +109,8 @@ static mts_status launch_softmax(mts_encoding *encoding, const char *kernel, con
 
 MTS_OPERATOR_LAUNCHED(softmax, softmax, fill_softmax, NULL, launch_softmax);
 
-/* A factor's view: batch dimensions broadcast to the output's, the matrix dimensions its own. */
+/* A factor's view: batch dimensions broadcast to the output's, the matrix dimensions its
+   own. */
 static mts_view_params factor(mts_encoding *encoding, const mts_member *member, uint32_t input,
                               const uint32_t out[MTS_PARAM_RANK], uint32_t *pool)
 {

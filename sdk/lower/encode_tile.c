@@ -1,6 +1,6 @@
 /*
- * encode_tile.c: conv_tile: the usual shapes of its tiles on a device, shapes to measure, and a layer's jobs
- * -> a sorted tile list, one launch.
+ * encode_tile.c: conv_tile: the usual shapes of its tiles on a device, shapes to measure,
+ * and a layer's jobs -> a sorted tile list, one launch.
  */
 #include "lower/encode_tile.h"
 
@@ -13,12 +13,13 @@
 /* ---- shapes ---- */
 
 /*
- * Defaults: the last row that fits a device wins, so rows go from the general to the special. `name` is a
- * part of the device's name (any case), NULL: any.
+ * Defaults: the last row that fits a device wins, so rows go from the general to the
+ * special. `name` is a part of the device's name (any case), NULL: any.
  *
- * Rows times vectors of pixels fill the registers; many rows use an input vector often, few leave room for
- * vectors that share a weight. 13 rows by 2 vectors of 16 floats is best on AVX-512 (kernels/README.md). The
- * rows of GPUs are estimates that were not measured on one.
+ * Rows times vectors of pixels fill the registers; many rows use an input vector often,
+ * few leave room for vectors that share a weight. 13 rows by 2 vectors of 16 floats is
+ * best on AVX-512 (kernels/README.md). The rows of GPUs are estimates that were not
+ * measured on one.
  */
 typedef struct default_row {
     bool is_gpu;
@@ -100,8 +101,8 @@ bool mts_tile_prefers(const mts_device_info *device, const mts_layer_facts *fact
     return true;
 }
 
-/* Rows and vectors around the usual ones; a GPU, which has blocks besides, takes the first few rows and then
- * other work-groups. */
+/* Rows and vectors around the usual ones; a GPU, which has blocks besides, takes the
+ * first few rows and then other work-groups. */
 bool mts_tile_candidate(const mts_device_info *device, uint32_t index, mts_kernel_config *out)
 {
     static const uint32_t rows[] = {8, 4, 13, 6, 10};
@@ -125,8 +126,9 @@ bool mts_tile_candidate(const mts_device_info *device, uint32_t index, mts_kerne
 /* ---- launches ---- */
 
 /*
- * Floats of input that consecutive tiles work on: half of a core's second level cache. Row blocks take turns
- * on such a batch, so that it is fetched once and each block's weights serve all of it.
+ * Floats of input that consecutive tiles work on: half of a core's second level cache.
+ * Row blocks take turns on such a batch, so that it is fetched once and each block's
+ * weights serve all of it.
  */
 enum { BATCH_FLOATS = 256 * 1024 };
 
@@ -140,8 +142,9 @@ static size_t count_tiles(const mts_tiler *t, uint32_t most)
 }
 
 /*
- * Pixels of a tile. A CPU's work-item walks its tile alone: long tiles hide what a work-group costs, shorter
- * ones share a layer of few jobs out evenly. A GPU's group of `local` work-items takes a few pixels each.
+ * Pixels of a tile. A CPU's work-item walks its tile alone: long tiles hide what a
+ * work-group costs, shorter ones share a layer of few jobs out evenly. A GPU's group of
+ * `local` work-items takes a few pixels each.
  */
 static void choose_tiles(mts_tiler *t, const mts_kernel_config *config)
 {
@@ -183,7 +186,8 @@ static int by_batch(const void *left, const void *right)
                      mts_order(MTS_COMPARE(a->job, b->job), MTS_COMPARE(a->params.pixel, b->params.pixel)));
 }
 
-/* A tile reads the same pixels of each channel, in each of the phases that its taps point into. */
+/* A tile reads the same pixels of each channel, in each of the phases that its taps point
+   into. */
 static uint64_t input_floats(const mts_tile_job *j)
 {
     const mts_conv_params *r = &j->params;
@@ -229,7 +233,8 @@ static void form_batches(placed *tiles, size_t count)
     qsort(tiles, count, sizeof *tiles, by_batch);
 }
 
-/* Writes the list of tiles. A GPU runs many at once: it meets them in the order of the jobs. */
+/* Writes the list of tiles. A GPU runs many at once: it meets them in the order of the
+   jobs. */
 static uint32_t write_tiles(mts_tiler *t, uint32_t **masks, size_t *count)
 {
     const uint32_t first = (uint32_t)t->encoding->params.count;

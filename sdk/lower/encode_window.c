@@ -1,5 +1,6 @@
 /*
- * encode_window.c: pooling, resizing, local response normalisation, transposed convolution.
+ * encode_window.c: pooling, resizing, local response normalisation, transposed
+ * convolution.
  */
 #include "lower/encoders.h"
 

@@ -1,11 +1,11 @@
 /*
- * encode_winograd.c: a layer of 3 x 3 convolutions of stride 1 -> jobs, row blocks and a list of tiles for
- * conv_winograd, one launch.
+ * encode_winograd.c: a layer of 3 x 3 convolutions of stride 1 -> jobs, row blocks and a
+ * list of tiles for conv_winograd, one launch.
  *
- * A group transforms all input channels of its tiles before it computes rows, so a job has all output rows of
- * an image; only where a layer has few tiles are its rows cut into parts, which repeat that work. Jobs of
- * equal inputs are not joined: where members read one input by shared blocks the layer is left to tiles
- * (encode_tile.c).
+ * A group transforms all input channels of its tiles before it computes rows, so a job
+ * has all output rows of an image; only where a layer has few tiles are its rows cut into
+ * parts, which repeat that work. Jobs of equal inputs are not joined: where members read
+ * one input by shared blocks the layer is left to tiles (encode_tile.c).
  */
 #include "lower/encode_winograd.h"
 
@@ -31,7 +31,8 @@ static bool computes(const mts_attrs_conv *conv)
            conv->stride[1] == 1 && conv->dilation[0] == 1 && conv->dilation[1] == 1;
 }
 
-/* Rows and vectors are those of tiles, which take over where the kernel cannot compute a layer. */
+/* Rows and vectors are those of tiles, which take over where the kernel cannot compute a
+   layer. */
 static mts_kernel_config usual(const mts_device_info *device)
 {
     mts_kernel_config config = mts_tile_usual(device);
@@ -47,9 +48,9 @@ bool mts_winograd_candidate(const mts_device_info *device, uint32_t index, mts_k
 }
 
 /*
- * Measured on two cores with AVX-512 (docs/results): from 32 channels on the products that are saved outweigh
- * the transforms. Transformed weights are 16/9 of the bytes, which pays for images of 7 x 7 only because the
- * kernel asks for them ahead.
+ * Measured on two cores with AVX-512 (docs/results): from 32 channels on the products
+ * that are saved outweigh the transforms. Transformed weights are 16/9 of the bytes,
+ * which pays for images of 7 x 7 only because the kernel asks for them ahead.
  */
 bool mts_winograd_prefers(const mts_device_info *device, const mts_layer_facts *facts, mts_kernel_config *out)
 {
@@ -101,8 +102,9 @@ static mts_status no_memory(winograd *w)
 }
 
 /*
- * Tiles of a row. The two input columns behind the last tile are also the first two of the next row of tiles
- * (params.h): enough that with padding on both sides the first of them is a zero here and there.
+ * Tiles of a row. The two input columns behind the last tile are also the first two of
+ * the next row of tiles (params.h): enough that with padding on both sides the first of
+ * them is a zero here and there.
  */
 static uint32_t tile_columns(const mts_attrs_conv *conv, uint32_t w)
 {
@@ -147,7 +149,8 @@ static mts_winograd_params shape_of(const mts_encoding *encoding, uint32_t membe
     return r;
 }
 
-/* Parts that a member's rows are cut into, so that every compute unit gets some groups. */
+/* Parts that a member's rows are cut into, so that every compute unit gets some
+   groups. */
 static void choose_parts(winograd *w)
 {
     const mts_encoding *l = w->encoding;
@@ -192,7 +195,8 @@ static void add_segments(winograd *w, const place *p, const mts_row_block *block
     l->cases.winograd[block->rows_a] = true;
 }
 
-/* Table index of row blocks [first, first + count), made once for all images of a member. */
+/* Table index of row blocks [first, first + count), made once for all images of a
+   member. */
 static uint32_t add_blocks(winograd *w, const place *p, uint32_t first, uint32_t count)
 {
     mts_winograd_rows_params *list = mts_arena_zero(&w->scratch, count, sizeof *list);
@@ -307,7 +311,8 @@ static bool share_block(const mts_value *a, const mts_value *b)
     return false;
 }
 
-/* Whether two members read one input by a common weight block: tiles compute those rows once. */
+/* Whether two members read one input by a common weight block: tiles compute those rows
+   once. */
 static bool shares_products(const mts_stitched *s, const mts_layer *layer)
 {
     for (uint32_t m = layer->first + 1; s->shared && m < layer->first + layer->count; m++) {

@@ -1,6 +1,6 @@
 /*
- * encoders.h: what lower.c and implementations.c call to make launches: a function per operator, conversion
- * and convolution kernel.
+ * encoders.h: what lower.c and implementations.c call to make launches: a function per
+ * operator, conversion and convolution kernel.
  */
 #ifndef MTS_LOWER_ENCODERS_H
 #define MTS_LOWER_ENCODERS_H
@@ -19,15 +19,17 @@ typedef struct mts_operator {
     uint32_t words;
     /* Writes the parameters of a member, which are zero before. */
     void (*fill)(mts_encoding *encoding, const mts_member *member, void *params);
-    /* Elements of the dimension whose positions are values of the member, 0: none are; NULL:
-       of no member. */
+    /* Elements of the dimension whose positions are values of the member, 0: none are;
+       NULL: of no member. */
     uint32_t (*positions)(const mts_stitched *stitched, const mts_member *member);
-    /* Appends the launch over all members' parameters: mts_encode_dests, or what has its meaning. */
+    /* Appends the launch over all members' parameters: mts_encode_dests, or what has its
+       meaning. */
     mts_status (*launch)(mts_encoding *encoding, const char *kernel, const char *label, const void *params,
                          uint32_t words, uint32_t count);
 } mts_operator;
 
-/* The row of an operator in the file of its functions; the kernel is TYPE_any__f32_planar. */
+/* The row of an operator in the file of its functions; the kernel is
+   TYPE_any__f32_planar. */
 #define MTS_OPERATOR(name, type, fill, positions)                                                            \
     MTS_OPERATOR_LAUNCHED(name, type, fill, positions, mts_encode_dests)
 /* The same with a grid of its own. */
@@ -57,15 +59,16 @@ mts_status mts_encode_gemm(mts_encoding *encoding, const mts_layer *layer, const
 mts_status mts_encode_bytes(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config);
 mts_status mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer,
                                 const mts_kernel_config *config);
-/* Whether depthwise_rows computes a depthwise member: it reads the image where it lies, or a copy with a border; not the
- * phases of a stride. Else depthwise_tile does. */
+/* Whether depthwise_rows computes a depthwise member: it reads the image where it lies,
+ * or a copy with a border; not the phases of a stride. Else depthwise_tile does. */
 bool mts_depthwise_by_rows(const mts_encoding *encoding, uint32_t member);
 mts_status mts_encode_fc_lanes(mts_encoding *encoding, const mts_layer *layer,
                                const mts_kernel_config *config);
 mts_status mts_encode_fc_block(mts_encoding *encoding, const mts_layer *layer,
                                const mts_kernel_config *config);
 
-/* The members of a layer other than a convolution that compute with codes; there is one at least. */
+/* The members of a layer other than a convolution that compute with codes; there is one
+   at least. */
 mts_status mts_encode_codes(mts_encoding *encoding, const mts_layer *layer, const char *label);
 
 /* Whether all members of a layer can be matrix products of the device's library. */

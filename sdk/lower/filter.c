@@ -1,6 +1,6 @@
 /*
- * filter.c: chooses the entries of launches that serve active tasks. Not responsible for the command lists
- * that are made of them (engine/filter.c).
+ * filter.c: chooses the entries of launches that serve active tasks. Not responsible for
+ * the command lists that are made of them (engine/filter.c).
  */
 #include "lower/filter.h"
 
@@ -34,7 +34,8 @@ static uint32_t put(filling *f, const uint32_t *words, size_t count)
     return at;
 }
 
-/* Whether something that serves the tasks of a mask runs in this stage, as a part of launch `index`. */
+/* Whether something that serves the tasks of a mask runs in this stage, as a part of
+   launch `index`. */
 static bool serves(const filling *f, uint32_t index, uint32_t mask)
 {
     const uint32_t stage = f->filter->mask_stage[mask];
@@ -156,7 +157,8 @@ static uint32_t keep_params(filling *f, uint32_t index, uint32_t *first, uint32_
     return count;
 }
 
-/* Copies the parameters of fully connected rows; rows that serve no active task store nothing. */
+/* Copies the parameters of fully connected rows; rows that serve no active task store
+   nothing. */
 static void put_sharing(filling *f, uint32_t index, uint32_t entry)
 {
     enum { EPILOGUES = offsetof(mts_fc_params, epilogues) / sizeof(uint32_t) };
@@ -167,8 +169,9 @@ static void put_sharing(filling *f, uint32_t index, uint32_t entry)
 }
 
 /*
- * Kernels take entries that share weights four, two or one at a time, and add up in an order that depends on
- * how many they take. Such a bundle is kept or left out as a whole, so that sums keep their bits.
+ * Kernels take entries that share weights four, two or one at a time, and add up in an
+ * order that depends on how many they take. Such a bundle is kept or left out as a whole,
+ * so that sums keep their bits.
  */
 static uint32_t keep_sharing(filling *f, uint32_t index, uint32_t *first)
 {
@@ -199,7 +202,8 @@ static uint32_t keep_sharing(filling *f, uint32_t index, uint32_t *first)
     return count;
 }
 
-/* Entries of the combined program that are kept, behind their number; the number of their work-groups. */
+/* Entries of the combined program that are kept, behind their number; the number of their
+   work-groups. */
 static uint32_t keep_mixed(filling *f, uint32_t index, uint32_t *first)
 {
     const mts_entries *entries = &f->filter->of.encoded[index].entries;

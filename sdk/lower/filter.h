@@ -1,9 +1,10 @@
 /*
  * filter.h: launches without what only serves tasks that are not active. Pure.
  *
- * A launch keeps the entries (task_masks.h) that serve an active task, side by side in a region of kernel
- * parameters of its own, over a smaller grid; a launch that keeps none is left out. Offsets in the arena and
- * the order of launches stay as planned, so what runs computes the same bits.
+ * A launch keeps the entries (task_masks.h) that serve an active task, side by side in a
+ * region of kernel parameters of its own, over a smaller grid; a launch that keeps none
+ * is left out. Offsets in the arena and the order of launches stay as planned, so what
+ * runs computes the same bits.
  */
 #ifndef MTS_LOWER_FILTER_H
 #define MTS_LOWER_FILTER_H
@@ -30,7 +31,8 @@ typedef struct mts_task_filter {
     mts_task_filter_input of;
     /* Per mask: the first task group of its active tasks; MTS_NONE: none is active. */
     uint32_t *mask_stage;
-    /* Index in the kernel parameters of each job with several epilogues, of one launch. */
+    /* Index in the kernel parameters of each job with several epilogues, of one
+       launch. */
     uint32_t *moved;
     /* [region_words]: where kept entries are put. */
     uint32_t *region;
@@ -42,7 +44,8 @@ typedef struct mts_task_filter_sizes {
     uint32_t jobs, launches;
 } mts_task_filter_sizes;
 
-/* The launches that are left, stage by stage; as many as mts_task_filter_sizes.launches. */
+/* The launches that are left, stage by stage; as many as
+   mts_task_filter_sizes.launches. */
 typedef struct mts_filtered_launches {
     /* Without `params` and `pool`, which the caller fills in. */
     mts_launch *launches;
@@ -55,9 +58,9 @@ typedef struct mts_filtered_launches {
 /* The largest sizes that any active tasks need. */
 mts_task_filter_sizes mts_task_filter_prepare(mts_task_filter *filter);
 /*
- * Chooses the launches of the active tasks. `split`: a stage for each task group, in order; else one stage.
- * `origin`: index in the kernel parameters of the region's first word. Returns the words of the region in
- * use.
+ * Chooses the launches of the active tasks. `split`: a stage for each task group, in
+ * order; else one stage. `origin`: index in the kernel parameters of the region's first
+ * word. Returns the words of the region in use.
  */
 size_t mts_task_filter_run(mts_task_filter *filter, const uint32_t *active, bool split, uint32_t origin,
                            mts_filtered_launches *out);

@@ -1,8 +1,8 @@
 /*
- * implementations.c: the table of kernels for convolutions and fully connected layers, and what follows from
- * it: defaults, candidates for tuning, the fallback where a configuration does not suit a layer. Not
- * responsible for how a kernel's launch is made (encode_*.c) nor for what was measured
- * (plan/kernel_config.c).
+ * implementations.c: the table of kernels for convolutions and fully connected layers,
+ * and what follows from it: defaults, candidates for tuning, the fallback where a
+ * configuration does not suit a layer. Not responsible for how a kernel's launch is made
+ * (encode_*.c) nor for what was measured (plan/kernel_config.c).
  */
 #include "lower/implementations.h"
 
@@ -20,14 +20,16 @@ typedef struct implementation {
     mts_variant variant;
     /* Configurations that ask for it. */
     mts_kernel_config_kernel kernel;
-    /* A configuration decides about layers that it accepts: they have a signature and are tuned. */
+    /* A configuration decides about layers that it accepts: they have a signature and are
+       tuned. */
     bool configured;
-    /* Whether it computes a layer on the device; NULL: every layer. The row of a variant that accepts every
-     * layer is the fallback of the others. */
+    /* Whether it computes a layer on the device; NULL: every layer. The row of a variant
+     * that accepts every layer is the fallback of the others. */
     bool (*accepts)(const mts_encoding *, const mts_layer *);
     /* Whether the device can build a configuration's shape; NULL: after clamping. */
     bool (*fits)(const mts_device_info *, const mts_kernel_config *);
-    /* Whether a layer takes it where nothing was measured, and in which shape; NULL: never. */
+    /* Whether a layer takes it where nothing was measured, and in which shape; NULL:
+       never. */
     bool (*prefers)(const mts_device_info *, const mts_layer_facts *, mts_kernel_config *);
     /* Shape number `index` for tuning, false beyond the last; NULL: none. */
     bool (*candidate)(const mts_device_info *, uint32_t, mts_kernel_config *);
@@ -42,7 +44,8 @@ static bool gemm_candidate(const mts_device_info *device, uint32_t index, mts_ke
     return device->gemm && index == 0;
 }
 
-/* In the order in which rows are asked whether they are preferred, and in which candidates are measured. */
+/* In the order in which rows are asked whether they are preferred, and in which
+   candidates are measured. */
 static const implementation table[] = {
     {.variant = MTS_VARIANT_TILE,
      .kernel = MTS_KERNEL_CONFIG_WINOGRAD,
@@ -95,7 +98,8 @@ mts_kernel_config mts_kernel_config_tiles(const mts_device_info *device)
     return mts_tile_usual(device);
 }
 
-/* A configuration that was made for another device of the same kind need not suit this one. */
+/* A configuration that was made for another device of the same kind need not suit this
+   one. */
 static mts_kernel_config fit(mts_kernel_config config, const mts_device_info *device)
 {
     for (uint32_t i = 0; i < ROWS; i++) {
@@ -150,7 +154,8 @@ mts_kernel_config mts_kernel_config_smallest(const mts_device_info *device)
     return fit(least, device);
 }
 
-/* The first of the configuration, the default, the default tiles and the smallest tiles that has not failed. */
+/* The first of the configuration, the default, the default tiles and the smallest tiles
+   that has not failed. */
 static mts_kernel_config avoid_failed(const mts_kernel_configs *configs, const mts_device_info *device,
                                       const mts_layer_facts *facts, mts_kernel_config config)
 {
@@ -271,7 +276,8 @@ static bool is_depthwise(const mts_plan *plan, const mts_layer *layer)
     return is;
 }
 
-/* The program of the members of one variant. What does not tell programs of the row apart is 0. */
+/* The program of the members of one variant. What does not tell programs of the row apart
+   is 0. */
 typedef struct conv_program {
     uint32_t row, local, rows, vectors, depth, parts;
 } conv_program;

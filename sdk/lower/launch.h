@@ -1,6 +1,6 @@
 /*
- * launch.h: what a plan becomes: launches with all that the engine has to know to build, record and filter
- * them, and that reports say about them.
+ * launch.h: what a plan becomes: launches with all that the engine has to know to build,
+ * record and filter them, and that reports say about them.
  */
 #ifndef MTS_LOWER_LAUNCH_H
 #define MTS_LOWER_LAUNCH_H
@@ -13,7 +13,8 @@
 typedef enum mts_launch_kind {
     /* Any local[0] computes the same over the same global[0]. */
     MTS_LAUNCH_GRID = 0,
-    /* conv_tile: global[0] is the number of work-groups times local[0], so both shrink together. */
+    /* conv_tile: global[0] is the number of work-groups times local[0], so both shrink
+       together. */
     MTS_LAUNCH_TILES,
     /* conv_winograd: likewise. */
     MTS_LAUNCH_WINOGRAD,
@@ -33,7 +34,8 @@ typedef struct mts_encoded_launch {
     uint32_t first;
     /* Section of the weight pool that it reads. */
     uint32_t section;
-    /* 0: it reads the weight pool; else 1 + the slot whose zero-copy data it reads in the pool's place. */
+    /* 0: it reads the weight pool; else 1 + the slot whose zero-copy data it reads in the
+       pool's place. */
     uint32_t source;
     uint32_t global[3], local[3];
     mts_gemm gemm;
@@ -42,15 +44,16 @@ typedef struct mts_encoded_launch {
     const char *label;
     /* Computations, and the tasks that need them. */
     uint32_t members, tasks;
-    /* Of the layer, if a kernel configuration decides about it (plan/kernel_config.h); else 0. */
+    /* Of the layer, if a kernel configuration decides about it (plan/kernel_config.h);
+       else 0. */
     uint64_t signature, layer_kind;
     /* The configuration that was followed, if there is one. */
     mts_kernel_config config;
-    /* Index of the stitched layer, the first of several, and its task group; MTS_NONE for conversions, which may serve
-       several groups, and for layers of several. */
+    /* Index of the stitched layer, the first of several, and its task group; MTS_NONE for
+       conversions, which may serve several groups, and for layers of several. */
     uint32_t layer, group;
-    /* Task group that the launch runs with, also where it is a conversion; MTS_NONE: a part of it may be needed with
-       every group, behind that group's layers. */
+    /* Task group that the launch runs with, also where it is a conversion; MTS_NONE: a
+       part of it may be needed with every group, behind that group's layers. */
     uint32_t stage;
     /* Its step in the plan, the first of several, and that step's wave. */
     uint32_t step, wave;
@@ -58,7 +61,8 @@ typedef struct mts_encoded_launch {
     /* What it touches of the activations, as its step does; see mts_launch. */
     const mts_access *accesses;
     uint32_t access_count;
-    /* Bytes that have to be moved at least. Of a layer's launches only the one with most work has them. */
+    /* Bytes that have to be moved at least. Of a layer's launches only the one with most
+       work has them. */
     uint64_t bytes;
     /* Why a launch that only moves data is there; NULL: it computes. */
     const char *moves;

@@ -3,7 +3,8 @@
  */
 #include "lower/launch_shape.h"
 
-/* Work-items of a GPU read neighbouring floats; a work-item of a CPU reads a whole register. */
+/* Work-items of a GPU read neighbouring floats; a work-item of a CPU reads a whole
+   register. */
 uint32_t mts_launch_vector(const mts_device_info *device)
 {
     return device->is_gpu ? 1 : device->vector_floats >= 16 ? 16 : device->vector_floats >= 8 ? 8 : 4;
@@ -50,8 +51,8 @@ void mts_launch_over_planes(const mts_device_info *device, uint32_t pitch, uint6
     }
 }
 
-/* A work-item owns a run of elements (kernels/dest.h): on a CPU a long one, in vectors; on a GPU a single
- * element, so that neighbours touch neighbours. */
+/* A work-item owns a run of elements (kernels/dest.h): on a CPU a long one, in vectors;
+ * on a GPU a single element, so that neighbours touch neighbours. */
 void mts_launch_over_plane(const mts_device_info *device, uint32_t pitch, uint32_t global[3],
                            uint32_t local[3])
 {

@@ -1,6 +1,6 @@
 /*
- * launch_shape.h: what all launches have in common: work-items over rows of elements, and the build options
- * of a session's kernels. Pure.
+ * launch_shape.h: what all launches have in common: work-items over rows of elements, and
+ * the build options of a session's kernels. Pure.
  */
 #ifndef MTS_LOWER_LAUNCH_SHAPE_H
 #define MTS_LOWER_LAUNCH_SHAPE_H
@@ -11,18 +11,21 @@
 /* Fills local and global[0] of a launch over planes of `pitch` elements. */
 void mts_launch_over_plane(const mts_device_info *device, uint32_t pitch, uint32_t global[3],
                            uint32_t local[3]);
-/* Likewise for `planes` of them: a CPU's work-items are longer where there are many, so that what a kernel finds once
- * for a work-item serves more rows. */
+/* Likewise for `planes` of them: a CPU's work-items are longer where there are many, so
+ * that what a kernel finds once for a work-item serves more rows. */
 void mts_launch_over_planes(const mts_device_info *device, uint32_t pitch, uint64_t planes,
                             uint32_t global[3], uint32_t local[3]);
-/* Halves the work-groups of a launch until its kernel takes them: some devices build a kernel for fewer
- * work-items than they advertise. by_group: global[0] counts work-groups, and shrinks too. */
+/* Halves the work-groups of a launch until its kernel takes them: some devices build a
+ * kernel for fewer work-items than they advertise. by_group: global[0] counts
+ * work-groups, and shrinks too. */
 void mts_launch_fit(mts_launch *launch, bool by_group);
-/* Whether a device takes depthwise_rows where it can, see mts_plan_request.depthwise_rows. */
+/* Whether a device takes depthwise_rows where it can, see
+   mts_plan_request.depthwise_rows. */
 bool mts_launch_by_rows(const mts_device_info *device);
 /* VEC: floats of a work-item's vectors. */
 uint32_t mts_launch_vector(const mts_device_info *device);
-/* The build options of all kernels of a session: "-DVEC=.." of the device, "-DHALF=.." if not float32. */
+/* The build options of all kernels of a session: "-DVEC=.." of the device, "-DHALF=.." if
+   not float32. */
 const char *mts_launch_defines(const mts_device_info *device, mts_precision precision);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * lower.c: the walk over a plan's steps, and the table of operators. Not responsible for which kernel
- * computes a convolution (implementations.c) nor for filling kernel parameters (encode_*.c).
+ * lower.c: the walk over a plan's steps, and the table of operators. Not responsible for
+ * which kernel computes a convolution (implementations.c) nor for filling kernel
+ * parameters (encode_*.c).
  */
 #include "lower/lower.h"
 
@@ -47,7 +48,8 @@ static mts_status check_positions(const mts_encoding *encoding, const mts_layer 
     return MTS_STATUS_OK;
 }
 
-/* Functions and kinds that few networks have are computed by programs of their own (kernels/abi/functions.h). */
+/* Functions and kinds that few networks have are computed by programs of their own
+   (kernels/abi/functions.h). */
 static mts_status build_for_function(mts_encoding *encoding, const mts_layer *layer)
 {
     const mts_node *node = mts_member_node(encoding->stitched, &encoding->stitched->members[layer->first]);
@@ -70,7 +72,8 @@ static mts_status build_for_function(mts_encoding *encoding, const mts_layer *la
     return launch->defines ? MTS_STATUS_OK : mts_encode_memory(encoding);
 }
 
-/* The launch of an operator over a layer's members that compute in floats: `count`, which is not 0. */
+/* The launch of an operator over a layer's members that compute in floats: `count`, which
+   is not 0. */
 static mts_status encode_floats(mts_encoding *encoding, const mts_layer *layer, const char *label,
                                 uint32_t count)
 {
@@ -112,7 +115,8 @@ static mts_status encode_operator(mts_encoding *encoding, const mts_layer *layer
     return status;
 }
 
-/* Launches with one set of kernel parameters per member work for the tasks of those members. */
+/* Launches with one set of kernel parameters per member work for the tasks of those
+   members. */
 static mts_status mark_members(mts_encoding *encoding, const mts_layer *layer, size_t first)
 {
     for (size_t l = first; encoding->masks && l < encoding->launch_count; l++) {
@@ -239,7 +243,8 @@ static mts_status encode_described(mts_encoding *encoding, const mts_step *step)
     return status;
 }
 
-/* The weights of the step, which begin a section, are more than one holds. Only layers have weights. */
+/* The weights of the step, which begin a section, are more than one holds. Only layers
+   have weights. */
 static mts_status refuse_weights(const mts_encoding *encoding, const mts_step *step)
 {
     const mts_stitched *stitched = encoding->stitched;
@@ -256,8 +261,9 @@ static mts_status refuse_weights(const mts_encoding *encoding, const mts_step *s
 }
 
 /*
- * A step whose weights do not fit into the open section is taken back and begins the next one. Where they do not fit
- * into an empty one either, it is taken back again for implementations that store fewer.
+ * A step whose weights do not fit into the open section is taken back and begins the next
+ * one. Where they do not fit into an empty one either, it is taken back again for
+ * implementations that store fewer.
  */
 static mts_status encode_whole(mts_encoding *encoding, const mts_step *step)
 {
@@ -283,7 +289,8 @@ static mts_status encode_whole(mts_encoding *encoding, const mts_step *step)
 
 _Static_assert((int)MTS_PROGRAM_OPERATOR + (int)MTS_OP_COUNT <= (int)MTS_PROGRAM_FUNCTION, "");
 
-/* Operators are a kernel each; functions and kinds of their own are programs of their own. */
+/* Operators are a kernel each; functions and kinds of their own are programs of their
+   own. */
 static uint32_t operator_program(const mts_encoding *encoding, const mts_layer *layer)
 {
     const mts_node *node = mts_member_node(encoding->stitched, &encoding->stitched->members[layer->first]);

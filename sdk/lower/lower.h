@@ -1,6 +1,7 @@
 /*
- * lower.h: steps of a plan -> launches, their kernel parameters and the content of the weight pool. Pure: no
- * device calls. The engine builds the kernels and uploads what comes out.
+ * lower.h: steps of a plan -> launches, their kernel parameters and the content of the
+ * weight pool. Pure: no device calls. The engine builds the kernels and uploads what
+ * comes out.
  */
 #ifndef MTS_LOWER_LOWER_H
 #define MTS_LOWER_LOWER_H
@@ -24,8 +25,8 @@ typedef struct mts_encode_part {
 } mts_encode_part;
 
 /*
- * Row counts that the programs of conv_tile and conv_winograd are built for. One program serves all layers,
- * because a case takes tenths of a second to build.
+ * Row counts that the programs of conv_tile and conv_winograd are built for. One program
+ * serves all layers, because a case takes tenths of a second to build.
  */
 typedef struct mts_kernel_cases {
     /* conv_tile: [rows_a][rows_b]. */
@@ -39,8 +40,9 @@ typedef struct mts_kernel_cases {
 } mts_kernel_cases;
 
 /*
- * A plan while it is lowered. The caller sets the first block, initialises params and pool, and may set
- * `cases` to those of an engine whose kernels are to serve this one too; the rest is zero.
+ * A plan while it is lowered. The caller sets the first block, initialises params and
+ * pool, and may set `cases` to those of an engine whose kernels are to serve this one
+ * too; the rest is zero.
  */
 typedef struct mts_encoding {
     const mts_plan *plan;
@@ -65,8 +67,8 @@ typedef struct mts_encoding {
     mts_kernel_cases cases;
     mts_encoded_launch *launches;
     size_t launch_count, launch_capacity;
-    /* The step's weights did not fit into a section: no implementation that stores more of them than the
-     * network has. */
+    /* The step's weights did not fit into a section: no implementation that stores more
+     * of them than the network has. */
     bool least_weights;
     /* Of the step, if a configuration decides about its layer; else zero. */
     mts_layer_facts facts;
@@ -76,8 +78,9 @@ typedef struct mts_encoding {
 } mts_encoding;
 
 /*
- * Encodes every step. With pool.section_most set, the weights of each step lie in one section of the pool; LIMIT
- * names a layer whose weights do not fit into one. On failure release with mts_encoding_release all the same.
+ * Encodes every step. With pool.section_most set, the weights of each step lie in one
+ * section of the pool; LIMIT names a layer whose weights do not fit into one. On failure
+ * release with mts_encoding_release all the same.
  */
 mts_status mts_encode_plan(mts_encoding *encoding);
 /* Numbers of programs: conversions have those of mts_step_kind. */
@@ -92,9 +95,9 @@ enum {
     MTS_PROGRAM_CONV = 1u << 24
 };
 /*
- * The number of the program that computes most of a step: mts_plan_waves.program. The context is a mts_encoding with
- * stitched, device, precision, configs and arena. Steps of equal numbers may share a launch, and mts_encode_plan finds
- * out whether they do.
+ * The number of the program that computes most of a step: mts_plan_waves.program. The
+ * context is a mts_encoding with stitched, device, precision, configs and arena. Steps of
+ * equal numbers may share a launch, and mts_encode_plan finds out whether they do.
  */
 uint32_t mts_encode_program(void *context, const mts_plan *plan, const mts_step *step);
 void mts_encoding_release(mts_encoding *encoding);

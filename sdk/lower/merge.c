@@ -1,6 +1,6 @@
 /*
- * merge.c: finds the launches of a wave that can be one, and makes it of their entries. Not responsible for which steps
- * are a wave (plan/waves.c).
+ * merge.c: finds the launches of a wave that can be one, and makes it of their entries.
+ * Not responsible for which steps are a wave (plan/waves.c).
  */
 #include "lower/merge.h"
 
@@ -12,8 +12,8 @@
 #include "lower/encode.h"
 #include "lower/mix.h"
 
-/* Time of a work-group that finds nothing to do, in nanoseconds: a grid is as wide and as high as its largest part needs,
- * and the other parts have such groups. */
+/* Time of a work-group that finds nothing to do, in nanoseconds: a grid is as wide and as
+ * high as its largest part needs, and the other parts have such groups. */
 #define IDLE_NS 100u
 
 /* A launch that others are joined to. Its parts are a list, first to last. */
@@ -28,7 +28,8 @@ typedef struct slot {
 
 typedef struct merger {
     mts_encoding *encoding;
-    /* Per launch: the next part of its slot, or MTS_NONE; its wave's slots, in the order of execution. */
+    /* Per launch: the next part of its slot, or MTS_NONE; its wave's slots, in the order
+       of execution. */
     uint32_t *next;
     slot *slots;
     uint32_t slot_count;
@@ -54,7 +55,8 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* A run that takes the groups one after another tells entries apart by their tasks (lower/filter.h). */
+/* A run that takes the groups one after another tells entries apart by their tasks
+   (lower/filter.h). */
 static bool tells_tasks(const mts_encoded_launch *launch)
 {
     const mts_entries *e = &launch->entries;
@@ -126,7 +128,8 @@ static bool join(merger *m, slot *s, uint32_t index)
     return true;
 }
 
-/* Finds a slot for a launch among those behind slot `from`, where launches of its step are; the slot's number. */
+/* Finds a slot for a launch among those behind slot `from`, where launches of its step
+   are; the slot's number. */
 static uint32_t place(merger *m, uint32_t from, uint32_t index)
 {
     const mts_encoded_launch *launches = m->encoding->launches;
@@ -147,7 +150,8 @@ static uint32_t place(merger *m, uint32_t from, uint32_t index)
 
 /* ---- a joined launch ---- */
 
-/* Multiply-adds of an entry: the parts with the largest ones come first, so that small ones end the launch. */
+/* Multiply-adds of an entry: the parts with the largest ones come first, so that small
+   ones end the launch. */
 static uint64_t entry_cost(const mts_encoded_launch *launch)
 {
     return launch->mul_adds / launch->entries.count;
@@ -201,7 +205,8 @@ static mts_status allocate(const merger *m, const slot *s, const uint32_t *parts
     return ok ? MTS_STATUS_OK : mts_encode_memory(l);
 }
 
-/* The blocks of a part, which name its tiles; `to`: word index of the joined launch's tiles. */
+/* The blocks of a part, which name its tiles; `to`: word index of the joined launch's
+   tiles. */
 static void add_blocks(const merger *m, const mts_encoded_launch *part, uint32_t to, joined *j)
 {
     enum { BLOCK_WORDS = MTS_PARAM_WORDS(mts_block_params) };
@@ -248,7 +253,8 @@ static int by_place(const void *left, const void *right)
     return MTS_COMPARE(a->at, b->at);
 }
 
-/* What reports say about the parts together. Kernel configurations are measured one layer at a time. */
+/* What reports say about the parts together. Kernel configurations are measured one layer
+   at a time. */
 static mts_status describe(const merger *m, const slot *s, mts_encoded_launch *to)
 {
     mts_encoding *l = m->encoding;
@@ -345,8 +351,8 @@ static mts_status make(const merger *m, const slot *s, mts_encoded_launch *out)
 /* ---- launches of different kernels ---- */
 
 /*
- * Launches of one step follow each other, unless all of them are lists of members that the
- * combined program computes.
+ * Launches of one step follow each other, unless all of them are lists of members that
+ * the combined program computes.
  */
 static bool step_mixes(const mts_encoding *encoding, uint32_t index)
 {
@@ -389,8 +395,8 @@ static bool mixes_with(const merger *m, const slot *a, const slot *b)
 }
 
 /*
- * Makes one slot of those of the wave that the combined program can compute. The others are
- * empty afterwards.
+ * Makes one slot of those of the wave that the combined program can compute. The others
+ * are empty afterwards.
  */
 static void mix_slots(merger *m)
 {

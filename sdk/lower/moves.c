@@ -1,10 +1,12 @@
 /*
- * moves.c: the passes that only move data which sdk/plan could not do without. The reasons follow the rules of
- * plan/places.c, plan/transposes.c and plan/layout.c; they decide nothing.
+ * moves.c: the passes that only move data which sdk/plan could not do without. The
+ * reasons follow the rules of plan/places.c, plan/transposes.c and plan/layout.c; they
+ * decide nothing.
  */
 #include "lower/moves.h"
 
-/* Whether `axis` of a value are the channels of one image, whose planes follow each other. */
+/* Whether `axis` of a value are the channels of one image, whose planes follow each
+   other. */
 static bool are_channels(const mts_shape *shape, uint32_t axis)
 {
     bool one = shape->rank >= 3 && axis == shape->rank - 3;

@@ -1,7 +1,9 @@
 /*
- * param_buffer.h: the kernel parameter buffer while it is built: 32-bit words, appended, uploaded once.
+ * param_buffer.h: the kernel parameter buffer while it is built: 32-bit words, appended,
+ * uploaded once.
  *
- * After a failed allocation appending is a no-op that returns 0; mts_param_buffer.failed tells at the end.
+ * After a failed allocation appending is a no-op that returns 0; mts_param_buffer.failed
+ * tells at the end.
  */
 #ifndef MTS_LOWER_PARAM_BUFFER_H
 #define MTS_LOWER_PARAM_BUFFER_H

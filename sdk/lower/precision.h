@@ -1,8 +1,9 @@
 /*
- * precision.h: how a session stores and multiplies numbers, and what follows from it for sizes.
+ * precision.h: how a session stores and multiplies numbers, and what follows from it for
+ * sizes.
  *
- * Offsets and counts of a plan are in elements; only here they become bytes. Not responsible for how a kernel
- * reads float16 (kernels/prelude.h).
+ * Offsets and counts of a plan are in elements; only here they become bytes. Not
+ * responsible for how a kernel reads float16 (kernels/prelude.h).
  */
 #ifndef MTS_LOWER_PRECISION_H
 #define MTS_LOWER_PRECISION_H

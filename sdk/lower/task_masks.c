@@ -1,5 +1,6 @@
 /*
- * task_masks.c: sets of tasks, from a plan. Not responsible for which entry of a launch has which (encode_*.c).
+ * task_masks.c: sets of tasks, from a plan. Not responsible for which entry of a launch
+ * has which (encode_*.c).
  */
 #include "lower/task_masks.h"
 
@@ -25,7 +26,8 @@ static const uint32_t *row_of(const collector *c, const uint32_t *rows, uint32_t
     return rows + (size_t)row * c->masks->words;
 }
 
-/* Position of equal bits; appended if there are none. MTS_TASKS_ALL when memory is short. */
+/* Position of equal bits; appended if there are none. MTS_TASKS_ALL when memory is
+   short. */
 static uint32_t intern(mts_task_masks *masks, const uint32_t *bits)
 {
     const size_t size = masks->words * sizeof *bits;

@@ -1,9 +1,9 @@
 /*
- * task_masks.h: which tasks each work-group of an engine's launches works for. Recorded while launches are
- * encoded, read when some of the tasks are left out (filter.h).
+ * task_masks.h: which tasks each work-group of an engine's launches works for. Recorded
+ * while launches are encoded, read when some of the tasks are left out (filter.h).
  *
- * A set of tasks is a row of bits, kept once and named by its number. What is common to all launches of a
- * member is its set: the tasks whose graphs have that node.
+ * A set of tasks is a row of bits, kept once and named by its number. What is common to
+ * all launches of a member is its set: the tasks whose graphs have that node.
  */
 #ifndef MTS_LOWER_TASK_MASKS_H
 #define MTS_LOWER_TASK_MASKS_H
@@ -52,7 +52,8 @@ typedef struct mts_entries {
     uint32_t job_count;
 } mts_entries;
 
-/* Makes the masks of a plan's members, conversions and inputs; arrays live in `arena`. OUT_OF_MEMORY. */
+/* Makes the masks of a plan's members, conversions and inputs; arrays live in `arena`.
+   OUT_OF_MEMORY. */
 mts_status mts_task_masks_create(mts_task_masks *masks, const mts_program *program, uint32_t tasks,
                                  const mts_plan *plan, mts_arena *arena, mts_error *error);
 void mts_task_masks_release(mts_task_masks *masks);

@@ -1,6 +1,7 @@
 /*
- * traffic.c: the bytes that a step has to move at least: every distinct input and constant once, every output
- * once. What a kernel really moves is more where it reads something twice; a profile compares with this.
+ * traffic.c: the bytes that a step has to move at least: every distinct input and
+ * constant once, every output once. What a kernel really moves is more where it reads
+ * something twice; a profile compares with this.
  */
 #include "lower/traffic.h"
 
@@ -9,7 +10,8 @@
 #include "base/size.h"
 #include "lower/encode.h"
 
-/* Something that is read: a value (kind 0), a block of weights (1) or a constant without a number (2). */
+/* Something that is read: a value (kind 0), a block of weights (1) or a constant without
+   a number (2). */
 typedef struct source {
     uint64_t id;
     uint64_t bytes;
@@ -43,7 +45,8 @@ static void add_source(sources *s, source fresh)
     s->items[s->count++] = fresh;
 }
 
-/* Weights lie in the pool in the session's precision, whatever the bundle holds, or as `size` bytes each. */
+/* Weights lie in the pool in the session's precision, whatever the bundle holds, or as
+   `size` bytes each. */
 static void add_constant(sources *s, const mts_member *member, const mts_value *value, size_t size)
 {
     uint32_t out = 0;

@@ -1,6 +1,6 @@
 /*
- * weights.c: the entries of the weight pool: where each lies, and finding it again. Not responsible for packing them
- * (weights_pack.c).
+ * weights.c: the entries of the weight pool: where each lies, and finding it again. Not
+ * responsible for packing them (weights_pack.c).
  */
 #include <string.h>
 
@@ -181,7 +181,8 @@ uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t 
     mts_weights_key key = key_of(MTS_WEIGHTS_WORDS, ref, owner, part->row - ref->out_first, part->rows);
     const uint32_t form = weight->dtype == MTS_TYPE_INT8 ? 0 : part->rest ? 2 : 1;
     key.lanes = part->count << 5 | form << 3 | phase << 1 | (part->diagonal ? 1 : 0);
-    /* a block is its bytes, also where they are other rows by columns; a sum's products are few (plan/bytes.c) */
+    /* a block is its bytes, also where they are other rows by columns; a sum's products
+       are few (plan/bytes.c) */
     key.other = (uint64_t)ref->in_count << 32 | (uint64_t)inner << 16 | skip;
     return add(pool, &key, aligned * (1 + (size_t)words * inner), &source);
 }

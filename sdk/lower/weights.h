@@ -33,7 +33,8 @@ typedef struct mts_weights_mark {
 typedef struct mts_weights {
     const mts_allocator *allocator;
     mts_precision precision;
-    /* Elements of all sections, one after another: float or uint16_t, as the device reads them. */
+    /* Elements of all sections, one after another: float or uint16_t, as the device reads
+       them. */
     size_t count;
     /* Elements of a section at most; 0: no limit. The caller sets it. */
     size_t section_most;
@@ -48,7 +49,8 @@ typedef struct mts_weights {
     bool failed;
     /* A section has more elements than 32-bit offsets can name. */
     bool full;
-    /* Found by packing: a finite weight is infinite as float16; the first one of the pool, and its value. */
+    /* Found by packing: a finite weight is infinite as float16; the first one of the
+       pool, and its value. */
     bool too_large;
     size_t too_large_at;
     float too_large_value;
@@ -65,7 +67,8 @@ size_t mts_weights_section_count(const mts_weights *pool, uint32_t section);
 /* Whether the open section is within section_most. */
 bool mts_weights_fits(const mts_weights *pool);
 mts_weights_mark mts_weights_mark_get(const mts_weights *pool);
-/* Takes back what came after the mark, and opens a section unless the open one is empty then. */
+/* Takes back what came after the mark, and opens a section unless the open one is empty
+   then. */
 void mts_weights_restart(mts_weights *pool, const mts_weights_mark *mark);
 /*
  * Writes the elements of a section, whose memory may hold anything before. Values, and
@@ -73,16 +76,19 @@ void mts_weights_restart(mts_weights *pool, const mts_weights_mark *mark);
  */
 bool mts_weights_pack(mts_weights *pool, uint32_t section, void *elements);
 
-/* Rows [row, row + rows) of a weight block packed [channels][inner][rows]; returns its pool offset. */
+/* Rows [row, row + rows) of a weight block packed [channels][inner][rows]; returns its
+   pool offset. */
 uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,
                           uint32_t rows, uint32_t owner);
 /*
- * Rows [row, row + rows) of channels [channel, channel + count) of a block of 3 x 3 weights, transformed for
- * conv_winograd (params.h): [16][count][rows]. Channels are those of the value.
+ * Rows [row, row + rows) of channels [channel, channel + count) of a block of 3 x 3
+ * weights, transformed for conv_winograd (params.h): [16][count][rows]. Channels are
+ * those of the value.
  */
 uint32_t mts_weights_winograd(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,
                               uint32_t rows, uint32_t channel, uint32_t count, uint32_t owner);
-/* The same rows packed [ceil(rows / lanes)][channels][lanes], rows beyond the last are zero. inner = 1. */
+/* The same rows packed [ceil(rows / lanes)][channels][lanes], rows beyond the last are
+   zero. inner = 1. */
 uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,
                            uint32_t rows, uint32_t lanes, uint32_t owner);
 /*
@@ -108,7 +114,8 @@ uint32_t mts_weights_scaled(mts_weights *pool, const mts_value *value, const uin
                             double factor, uint32_t owner);
 /* A whole constant, row-major. */
 uint32_t mts_weights_dense(mts_weights *pool, const mts_value *value, uint32_t owner);
-/* A vector with its elements in the order of order[0..count-1]; order is part of the identity by address. */
+/* A vector with its elements in the order of order[0..count-1]; order is part of the
+   identity by address. */
 uint32_t mts_weights_ordered(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
                              uint32_t owner);
 /* Whether the pool's element at `at` was made of one of a constant's blocks. */

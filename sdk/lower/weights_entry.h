@@ -1,6 +1,6 @@
 /*
- * weights_entry.h: what the weight pool knows of one of its entries: under which key it is found again, and what it is packed
- * of. Only weights.c and weights_pack.c include it.
+ * weights_entry.h: what the weight pool knows of one of its entries: under which key it
+ * is found again, and what it is packed of. Only weights.c and weights_pack.c include it.
  */
 #ifndef MTS_LOWER_WEIGHTS_ENTRY_H
 #define MTS_LOWER_WEIGHTS_ENTRY_H

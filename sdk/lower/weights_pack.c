@@ -1,7 +1,7 @@
 /*
- * weights_pack.c: packing the entries of a weight pool into the layouts that kernels read (params.h), block by block,
- * straight to where the caller wants them. Float16 sessions convert an entry when it is complete, so only one is float32
- * at a time.
+ * weights_pack.c: packing the entries of a weight pool into the layouts that kernels read
+ * (params.h), block by block, straight to where the caller wants them. Float16 sessions
+ * convert an entry when it is complete, so only one is float32 at a time.
  */
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "device/kernel.h"
 #include "lower/weights_entry.h"
 
-/* Rows and cells that are read before they are written in another order: both sides stay in the nearest cache. */
+/* Rows and cells that are read before they are written in another order: both sides stay
+   in the nearest cache. */
 enum { ROWS = 16, CELLS = 64, WINOGRAD_CHANNELS = 8 };
 
 static const mts_block_ref *block_of(const mts_weights_entry *entry)
@@ -18,7 +19,8 @@ static const mts_block_ref *block_of(const mts_weights_entry *entry)
     return &entry->source.value->blocks[entry->source.ref];
 }
 
-/* Writes `rows` rows of `cells` numbers of a block, from row `first`, to to[cell * stride + row]. */
+/* Writes `rows` rows of `cells` numbers of a block, from row `first`, to to[cell * stride
+   + row]. */
 static void transpose(const mts_weights_entry *entry, size_t first, size_t rows, size_t cells, float *to,
                       size_t stride)
 {
@@ -134,7 +136,8 @@ static int32_t steps_of(const mts_value *weight, const void *data, size_t index,
     return rest ? steps - byte : byte;
 }
 
-/* Index of a part's first weight in row `row` of its block, and the channels from there on. */
+/* Index of a part's first weight in row `row` of its block, and the channels from there
+   on. */
 static size_t first_of(const mts_value *weight, const mts_block_ref *ref, const mts_weights_part *part,
                        uint32_t row, uint32_t *channels)
 {

@@ -7,7 +7,8 @@
 
 #include "base/size.h"
 
-/* Larger first; equal sizes by birth and then position, so that the result is deterministic. */
+/* Larger first; equal sizes by birth and then position, so that the result is
+   deterministic. */
 static int compare_spans(const void *left, const void *right)
 {
     const mts_span *a = *(mts_span *const *)left;

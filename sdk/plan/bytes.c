@@ -1,11 +1,13 @@
 /*
- * bytes.c: see bytes.h. Not responsible for layouts (layout.c) nor for packing weights (lower/weights.c).
+ * bytes.c: see bytes.h. Not responsible for layouts (layout.c) nor for packing weights
+ * (lower/weights.c).
  */
 #include "plan/bytes.h"
 
 #include <math.h>
 
-/* Products of a sum: 65,000 times 255 * 128 stay below 2^31, and 33,000 times 255 * 254. */
+/* Products of a sum: 65,000 times 255 * 128 stay below 2^31, and 33,000 times 255 *
+   254. */
 enum { PRODUCTS_MOST = 65000, PRODUCTS_MOST_WIDE = 33000 };
 /* Columns of a dense convolution that reads row by row, at least: half of a vector. */
 enum { WIDTH_LEAST = 8 };
@@ -16,7 +18,8 @@ static bool is_shuffle(const mts_stitched *stitched, const mts_member *member)
     return node->op == MTS_OP_DECONV && mts_deconv_is_shuffle(node, mts_member_operand(stitched, member, 1));
 }
 
-/* Whether the result has no element that its operands do not have, so that their grid is its own. */
+/* Whether the result has no element that its operands do not have, so that their grid is
+   its own. */
 static bool only_moves(const mts_stitched *stitched, const mts_member *member)
 {
     const mts_node *node = mts_member_node(stitched, member);
@@ -153,15 +156,16 @@ static bool is_absent(const mts_stitched *stitched, const mts_member *member, ui
     return input >= member->input_count || !mts_member_operand(stitched, member, input);
 }
 
-/* Whether codes hold the grid's numbers: 0 is one of them, since padding is, and no quotient by its step overflows. */
+/* Whether codes hold the grid's numbers: 0 is one of them, since padding is, and no
+   quotient by its step overflows. */
 static bool grid_fits(const mts_grid *grid)
 {
     return grid->step >= 1e-30f && grid->step <= 1e30f && grid->least >= -255.0f && grid->least <= 0.0f;
 }
 
 /*
- * Whether a float16 is MTS_INT8_STEP times a whole number of at most 254, which two bytes add up to. Importers write
- * differences of 8-bit codes so where int8 does not hold them.
+ * Whether a float16 is MTS_INT8_STEP times a whole number of at most 254, which two bytes
+ * add up to. Importers write differences of 8-bit codes so where int8 does not hold them.
  */
 static bool is_wide_step(uint16_t half)
 {
@@ -169,7 +173,8 @@ static bool is_wide_step(uint16_t half)
     return size == 0 || (size <= 0x3ff0u && exponent >= 8 && (digits & ((1u << (18u - exponent)) - 1u)) == 0);
 }
 
-/* Whether all weights are steps of MTS_INT8_STEP: int8, or float16 that two bytes add up to. */
+/* Whether all weights are steps of MTS_INT8_STEP: int8, or float16 that two bytes add up
+   to. */
 static bool has_steps(const mts_value *weight)
 {
     const size_t inner = (size_t)(weight->shape.dims[2] * weight->shape.dims[3]);

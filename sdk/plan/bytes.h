@@ -11,25 +11,30 @@
 
 #include "stitch/stitch.h"
 
-/* All elements are step * k, k a whole number in least .. least + 255. step 0: not known. */
+/* All elements are step * k, k a whole number in least .. least + 255. step 0: not
+   known. */
 typedef struct mts_grid {
     float step, least;
 } mts_grid;
 
 /* Fills grids[value_count]. */
 void mts_bytes_grids(const mts_stitched *stitched, mts_grid *grids);
-/* Whether a member is a convolution of 8-bit numbers that conv_bytes computes: int8 weights, or float16
- * ones that two bytes add up to (codes of uint8 less their zero point), an input of known grid, dense or with one filter for each channel, sums that fit int32. */
+/* Whether a member is a convolution of 8-bit numbers that conv_bytes computes: int8
+ * weights, or float16 ones that two bytes add up to (codes of uint8 less their zero
+ * point), an input of known grid, dense or with one filter for each channel, sums that
+ * fit int32. */
 bool mts_bytes_accepts(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids);
 /* Whether such a convolution reads every other column of codes where they lie
- * (mts_bytes_rows). Others with a stride read phases: a vector holds one row, which dense ones
- * of few columns hardly fill. */
+ * (mts_bytes_rows). Others with a stride read phases: a vector holds one row, which dense
+ * ones of few columns hardly fill. */
 bool mts_bytes_by_rows(const mts_stitched *stitched, const mts_member *member);
-/* Whether it can store its result as codes: QUANT8 ends it, and its rows are output channels in order. */
+/* Whether it can store its result as codes: QUANT8 ends it, and its rows are output
+   channels in order. */
 bool mts_bytes_stores(const mts_stitched *stitched, const mts_member *member);
 
-/* Whether an operator that is no convolution can be computed with codes: element-wise ones and SCALE whose operands and
- * result are grids of rank 4, maximum pools, and zeros behind channels. */
+/* Whether an operator that is no convolution can be computed with codes: element-wise
+ * ones and SCALE whose operands and result are grids of rank 4, maximum pools, and zeros
+ * behind channels. */
 bool mts_bytes_maps(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids);
 
 /* Whether a member is the mean of each plane of an input of known grid, rank 4 as its

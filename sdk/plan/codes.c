@@ -76,7 +76,8 @@ static bool pays(const mts_plan *plan, const mts_member *member, bool floats, bo
     return moves ? any && codes && !floats : any && (all || codes);
 }
 
-/* Each round takes at least one member out, and what reads or writes its values may follow in the next. */
+/* Each round takes at least one member out, and what reads or writes its values may
+   follow in the next. */
 mts_status mts_codes_choose(mts_plan *plan, mts_arena *arena, mts_error *error)
 {
     const mts_stitched *s = plan->stitched;
@@ -117,8 +118,9 @@ static uint32_t planes_of(mts_plan *plan, uint32_t value)
     return mts_conversion_of(plan, value, stride, true);
 }
 
-/* Operators that compute with codes read and store planes of them. Convolutions' phases of a value that is stored as codes
- * are made of those. Borders are those of convolutions. */
+/* Operators that compute with codes read and store planes of them. Convolutions' phases
+ * of a value that is stored as codes are made of those. Borders are those of
+ * convolutions. */
 static void add_planes(mts_plan *plan, uint32_t member)
 {
     const mts_member *m = &plan->stitched->members[member];
@@ -178,7 +180,8 @@ static void clear_bare(mts_plan *plan, uint32_t value)
     }
 }
 
-/* Whether a member reads operand i as codes that its producer stores, or that are made of those. */
+/* Whether a member reads operand i as codes that its producer stores, or that are made of
+   those. */
 static bool reads_linked(const mts_plan *plan, uint32_t member, uint32_t i)
 {
     const mts_member_plan *how = &plan->members[member];

@@ -1,5 +1,6 @@
 /*
- * conversion.c: see conversion.h. Not responsible for sizes and storages of conversions (layout.c).
+ * conversion.c: see conversion.h. Not responsible for sizes and storages of conversions
+ * (layout.c).
  */
 #include "plan/conversion.h"
 

@@ -1,5 +1,6 @@
 /*
- * cost.c: the table of the computations that each task needs, the terms of a set, and the fit.
+ * cost.c: the table of the computations that each task needs, the terms of a set, and the
+ * fit.
  */
 #include "plan/cost.h"
 
@@ -8,8 +9,9 @@
 #include "plan/layout.h"
 
 /*
- * A layer of fewer products than this is mostly the beginning and the end of a launch. What a layer touches
- * beyond this many bytes comes from memory. Only the order of magnitude matters: the constants are fitted.
+ * A layer of fewer products than this is mostly the beginning and the end of a launch.
+ * What a layer touches beyond this many bytes comes from memory. Only the order of
+ * magnitude matters: the constants are fitted.
  */
 #define SMALL_WORK 4e6
 #define CACHE_BYTES 2e6
@@ -162,8 +164,8 @@ void mts_cost_of(const mts_cost_table *table, const uint32_t *tasks, uint32_t co
 }
 
 /*
- * Least squares with constants that stay at or above zero, one constant at a time: the problem is convex and
- * has five unknowns. Each sample counts by its relative error.
+ * Least squares with constants that stay at or above zero, one constant at a time: the
+ * problem is convex and has five unknowns. Each sample counts by its relative error.
  */
 void mts_cost_fit(const mts_cost_sample *samples, uint32_t count, mts_cost_model *model)
 {

@@ -1,11 +1,11 @@
 /*
- * cost.h: what a set of tasks costs when it is stitched into one group: a model with a few constants that are
- * fitted to measurements on the device.
+ * cost.h: what a set of tasks costs when it is stitched into one group: a model with a
+ * few constants that are fitted to measurements on the device.
  *
- * A table of the stitched layers of all tasks says for each task which computations it needs; a set's
- * launches, products and bytes are sums over the distinct computations of its tasks. A group's time is a
- * linear function of those with constants that cannot be negative, found by least squares of relative errors.
- * Pure.
+ * A table of the stitched layers of all tasks says for each task which computations it
+ * needs; a set's launches, products and bytes are sums over the distinct computations of
+ * its tasks. A group's time is a linear function of those with constants that cannot be
+ * negative, found by least squares of relative errors. Pure.
  */
 #ifndef MTS_PLAN_COST_H
 #define MTS_PLAN_COST_H
@@ -30,8 +30,8 @@ typedef struct mts_cost_set {
 typedef struct mts_cost_table mts_cost_table;
 
 /*
- * The table of some tasks that were stitched as one group, graph t being task t. Lives in `arena`; `stitched`
- * may go. Errors: OUT_OF_MEMORY.
+ * The table of some tasks that were stitched as one group, graph t being task t. Lives in
+ * `arena`; `stitched` may go. Errors: OUT_OF_MEMORY.
  */
 mts_status mts_cost_table_make(const mts_stitched *stitched, mts_strategy strategy, mts_arena *arena,
                                const mts_cost_table **out, mts_error *error);

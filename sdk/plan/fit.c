@@ -1,6 +1,7 @@
 /*
- * fit.c: cuts layers where their members' constants are more than a buffer holds. Not responsible for which buffer
- * they go to (lower/weights.c) nor for slices that stay in a cache (slices.c).
+ * fit.c: cuts layers where their members' constants are more than a buffer holds. Not
+ * responsible for which buffer they go to (lower/weights.c) nor for slices that stay in a
+ * cache (slices.c).
  */
 #include "plan/fit.h"
 
@@ -21,7 +22,8 @@ static bool read_before(const mts_stitched *stitched, uint32_t first, uint32_t m
     return false;
 }
 
-/* Elements of a member's constants. part: without the blocks that members from `first` on read before it. */
+/* Elements of a member's constants. part: without the blocks that members from `first` on
+   read before it. */
 static uint64_t count_constants(const mts_stitched *stitched, uint32_t first, uint32_t member, bool part)
 {
     const mts_member *m = &stitched->members[member];

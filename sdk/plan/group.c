@@ -42,7 +42,8 @@ static bool is_over(const grouper *g, const partial *plan)
     return !g->least && !mts_memory_budget_fits(g->request->budget, peak_of(g, plan));
 }
 
-/* Where groups have no weights, an arena either fits or does not: the fastest of those that fit is kept. */
+/* Where groups have no weights, an arena either fits or does not: the fastest of those
+   that fit is kept. */
 static bool as_good(const grouper *g, const partial *a, const partial *b)
 {
     const bool memory = g->least || (mts_memory_budget_is_limited(g->request->budget) && g->weights);
@@ -79,7 +80,8 @@ static mts_status keep(grouper *g, uint32_t state, const partial *plan)
     return MTS_STATUS_OK;
 }
 
-/* Every partial plan of `from`, followed by a group of this cost, is a partial plan of `to`. */
+/* Every partial plan of `from`, followed by a group of this cost, is a partial plan of
+   `to`. */
 static mts_status extend(grouper *g, uint32_t from, uint32_t to, uint32_t last, const mts_group_cost *cost)
 {
     mts_status status = MTS_STATUS_OK;
@@ -151,7 +153,8 @@ static mts_status plan_uniform(grouper *g, const mts_group_cost *costs)
     return status;
 }
 
-/* State S: the tasks of S are grouped. The group that holds the lowest task of S is split off. */
+/* State S: the tasks of S are grouped. The group that holds the lowest task of S is split
+   off. */
 static mts_status plan_subsets(grouper *g, const mts_group_cost *costs)
 {
     const uint32_t all = (1u << g->request->task_count) - 1;

@@ -1,12 +1,15 @@
 /*
- * group.h: which tasks are stitched together. MTS (SECON 2022), Algorithm 1, completed (docs/design/deciding.md).
+ * group.h: which tasks are stitched together. MTS (SECON 2022), Algorithm 1, completed
+ * (docs/design/deciding.md).
  *
- * Minimises the summed latency of the groups subject to a memory budget: weights of all groups + the largest
- * arena + what is there in any case. Three branches: equal structure, exact over the number of tasks; up to
- * 15 tasks, exact over subsets; else greedy, balanced by latency in snake order. Where a budget binds and
- * groups have weights, partial plans are kept as long as no other is at least as good in latency, weights and
- * arena; without weights, one is kept of those that fit. Weights that no grouping changes are fixed bytes.
- * Pure: costs come from the caller, measured or modelled, and each set is asked for once before the search.
+ * Minimises the summed latency of the groups subject to a memory budget: weights of all
+ * groups + the largest arena + what is there in any case. Three branches: equal
+ * structure, exact over the number of tasks; up to 15 tasks, exact over subsets; else
+ * greedy, balanced by latency in snake order. Where a budget binds and groups have
+ * weights, partial plans are kept as long as no other is at least as good in latency,
+ * weights and arena; without weights, one is kept of those that fit. Weights that no
+ * grouping changes are fixed bytes. Pure: costs come from the caller, measured or
+ * modelled, and each set is asked for once before the search.
  */
 #ifndef MTS_PLAN_GROUP_H
 #define MTS_PLAN_GROUP_H
@@ -49,8 +52,8 @@ typedef struct mts_group_result {
     uint64_t smallest_peak; /* LIMIT: the least that a plan takes, of those that were considered */
 } mts_group_result;
 
-/* Fills *result. Errors: LIMIT (no plan within the budget; the text and smallest_peak say what would fit),
-   OUT_OF_MEMORY, and what `cost` returns. */
+/* Fills *result. Errors: LIMIT (no plan within the budget; the text and smallest_peak say
+   what would fit), OUT_OF_MEMORY, and what `cost` returns. */
 mts_status mts_group_plan(const mts_group_request *request, mts_group_result *result, mts_error *error);
 
 #endif

@@ -24,7 +24,8 @@ uint64_t mts_kernel_config_slice_bytes(const mts_device_info *device)
 
 /* ---- signatures ---- */
 
-/* Numbers of things in order of first appearance, so that a signature depends on what is equal only. */
+/* Numbers of things in order of first appearance, so that a signature depends on what is
+   equal only. */
 typedef struct numbering {
     uint32_t *seen;
     mts_map map; /* of `seen` */

@@ -1,9 +1,10 @@
 /*
  * kernel_config.h: how each layer is computed: which kernel, and the shape of its tiles.
  *
- * A configuration is found by the layer's signature, a hash of everything that its speed depends on. Where nothing
- * was measured, it comes from one table of defaults by vendor, architecture and device (kernel_config.c): the only
- * place that knows such numbers. Pure; sdk/tune/kernels.c measures.
+ * A configuration is found by the layer's signature, a hash of everything that its speed
+ * depends on. Where nothing was measured, it comes from one table of defaults by vendor,
+ * architecture and device (kernel_config.c): the only place that knows such numbers.
+ * Pure; sdk/tune/kernels.c measures.
  */
 #ifndef MTS_PLAN_KERNEL_CONFIG_H
 #define MTS_PLAN_KERNEL_CONFIG_H
@@ -11,7 +12,8 @@
 #include "device/device.h"
 #include "stitch/stitch.h"
 
-/* Kernel families of a dense or grouped convolution. One that cannot compute a layer leaves it to TILE. */
+/* Kernel families of a dense or grouped convolution. One that cannot compute a layer
+   leaves it to TILE. */
 typedef enum mts_kernel_config_kernel {
     MTS_KERNEL_CONFIG_TILE = 0,     /* direct, tiles with K segments */
     MTS_KERNEL_CONFIG_WINOGRAD = 1, /* 3x3, stride 1 */
@@ -50,7 +52,8 @@ typedef struct mts_kernel_config_entry {
     double ms, default_ms; /* of the layer's launches with this configuration, and with the default */
 } mts_kernel_config_entry;
 
-/* Measured configurations; an empty table (all zero) is valid and leaves everything to the defaults. */
+/* Measured configurations; an empty table (all zero) is valid and leaves everything to
+   the defaults. */
 typedef struct mts_kernel_configs {
     const mts_allocator *allocator;
     const mts_kernel_config *forced; /* for every layer, whatever the entries say; NULL: none */
@@ -60,13 +63,14 @@ typedef struct mts_kernel_configs {
     size_t failed_count, count, capacity;
 } mts_kernel_configs;
 
-/* Facts of layer `layer`; `scratch` is used, its content is not needed afterwards. OUT_OF_MEMORY only. */
+/* Facts of layer `layer`; `scratch` is used, its content is not needed afterwards.
+   OUT_OF_MEMORY only. */
 mts_status mts_layer_facts_get(const mts_stitched *stitched, uint32_t layer, mts_arena *scratch,
                                mts_layer_facts *facts, mts_error *error);
 
 bool mts_kernel_config_equal(const mts_kernel_config *a, const mts_kernel_config *b);
-/* mts_decision.slice_bytes without measurements: what the caches of a CPU hold; 0 on a GPU, whose launches
-   want all tasks. */
+/* mts_decision.slice_bytes without measurements: what the caches of a CPU hold; 0 on a
+   GPU, whose launches want all tasks. */
 uint64_t mts_kernel_config_slice_bytes(const mts_device_info *device);
 
 void mts_kernel_configs_init(mts_kernel_configs *configs, const mts_allocator *allocator);
@@ -77,8 +81,8 @@ mts_status mts_kernel_configs_add(mts_kernel_configs *configs, const mts_kernel_
 /* The entry of this signature; NULL if there is none. */
 const mts_kernel_config_entry *mts_kernel_configs_find(const mts_kernel_configs *configs, uint64_t signature);
 bool mts_kernel_configs_failed(const mts_kernel_configs *configs, const mts_kernel_config *config);
-/* The entry of the layer's signature, else that of the same kind of layer with the nearest number of members,
- * else NULL. `configs` may be NULL. */
+/* The entry of the layer's signature, else that of the same kind of layer with the
+ * nearest number of members, else NULL. `configs` may be NULL. */
 const mts_kernel_config_entry *mts_kernel_configs_nearest(const mts_kernel_configs *configs,
                                                           const mts_layer_facts *facts);
 

@@ -1,9 +1,10 @@
 /*
  * lanes.h: memory for task groups that run at the same time.
  *
- * A device that runs independent launches at once (mts_device_info.overlaps) can only do so where their tensors do not
- * share memory. So groups are dealt out to lanes: the groups of a lane run one after another and share memory, lanes have
- * memory of their own. Groups go to the lane that has least to do, largest first. Pure.
+ * A device that runs independent launches at once (mts_device_info.overlaps) can only do
+ * so where their tensors do not share memory. So groups are dealt out to lanes: the
+ * groups of a lane run one after another and share memory, lanes have memory of their
+ * own. Groups go to the lane that has least to do, largest first. Pure.
  */
 #ifndef MTS_PLAN_LANES_H
 #define MTS_PLAN_LANES_H
@@ -19,8 +20,9 @@ typedef struct mts_lanes_limits {
 } mts_lanes_limits;
 
 /*
- * Places spans[storage_count], the transient storages of a plan (mts_arena_place), in as many lanes as the limits allow.
- * *peak: the end of the highest. Errors: as mts_arena_place.
+ * Places spans[storage_count], the transient storages of a plan (mts_arena_place), in as
+ * many lanes as the limits allow. *peak: the end of the highest. Errors: as
+ * mts_arena_place.
  */
 mts_status mts_lanes_place(const mts_plan *plan, const mts_lanes_limits *limits, mts_span *spans,
                            mts_arena *arena, uint64_t *peak, mts_error *error);

@@ -1,18 +1,20 @@
 /*
  * places.c: values that lie inside of another one's storage.
  *
- * Planes of a storage follow each other at one pitch, so neighbouring channels of one image are a storage too.
- * What writes or reads a value only sees its own storage: offset, dimensions, pitch. A concatenation of
- * channels therefore has no launch if its operands' producers write into its storage; a slice of channels is
- * read where it lies; so is a tensor of other leading dimensions over the same planes (the RESHAPEs of a channel
- * shuffle); a tensor with planes of zeros behind it is written by the producer of what they are added to, as the
- * zeros behind every tensor are (`tail`).
+ * Planes of a storage follow each other at one pitch, so neighbouring channels of one
+ * image are a storage too. What writes or reads a value only sees its own storage:
+ * offset, dimensions, pitch. A concatenation of channels therefore has no launch if its
+ * operands' producers write into its storage; a slice of channels is read where it lies;
+ * so is a tensor of other leading dimensions over the same planes (the RESHAPEs of a
+ * channel shuffle); a tensor with planes of zeros behind it is written by the producer of
+ * what they are added to, as the zeros behind every tensor are (`tail`).
  */
 #include "plan/places.h"
 
 #include "base/check.h"
 
-/* Hosts above a value: at most so many, which bounds what finding the root of a value costs. */
+/* Hosts above a value: at most so many, which bounds what finding the root of a value
+   costs. */
 enum { NESTED_MOST = 128 };
 
 typedef struct finder {
@@ -93,9 +95,9 @@ static bool put(finder *f, uint32_t value, mts_place place)
 /* ---- concatenations ---- */
 
 /*
- * Operand `which` of a concatenation begins at `plane` of it and lies in a value that may move there as a whole:
- * all planes of that value are operands, at the right places. The value, which is sliced or is a concatenation
- * itself, then moves.
+ * Operand `which` of a concatenation begins at `plane` of it and lies in a value that may
+ * move there as a whole: all planes of that value are operands, at the right places. The
+ * value, which is sliced or is a concatenation itself, then moves.
  */
 static bool move_whole(finder *f, const mts_member *member, uint32_t which, uint32_t plane)
 {
@@ -168,7 +170,8 @@ static bool place_slice(finder *f, const mts_member *member)
     return plane <= UINT32_MAX && put(f, member->output, (mts_place){.host = host, .plane = (uint32_t)plane});
 }
 
-/* Only dimensions in front of rows and columns change, so that the planes stay as they are. */
+/* Only dimensions in front of rows and columns change, so that the planes stay as they
+   are. */
 static bool place_reshape(finder *f, const mts_member *member)
 {
     const uint32_t host = member->inputs[0];

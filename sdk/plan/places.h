@@ -1,7 +1,7 @@
 /*
- * places.h: values that lie inside of another one's storage, where nothing has to be copied: the parts of a
- * concatenation, slices of channels, the same planes under other leading dimensions, and what planes of zeros are
- * added to. Used by layout.c only.
+ * places.h: values that lie inside of another one's storage, where nothing has to be
+ * copied: the parts of a concatenation, slices of channels, the same planes under other
+ * leading dimensions, and what planes of zeros are added to. Used by layout.c only.
  */
 #ifndef MTS_PLAN_PLACES_H
 #define MTS_PLAN_PLACES_H
@@ -19,19 +19,22 @@ typedef struct mts_place {
 } mts_place;
 
 /*
- * Fills places[value_count], whose hosts then have no host, and the members' in_place. forced: values that have to
- * be dense, per svalue; the outputs of RESHAPEs that are done in place no longer have to. Errors: OUT_OF_MEMORY.
+ * Fills places[value_count], whose hosts then have no host, and the members' in_place.
+ * forced: values that have to be dense, per svalue; the outputs of RESHAPEs that are done
+ * in place no longer have to. Errors: OUT_OF_MEMORY.
  */
 mts_status mts_places_find(mts_plan *plan, bool *forced, mts_place *places, mts_arena *arena,
                            mts_error *error);
-/* Whether a member is a SCALE that sees its operand and its result in other dimensions than they have (all ranks but
- * 4), so that both have to be dense. */
+/* Whether a member is a SCALE that sees its operand and its result in other dimensions
+ * than they have (all ranks but 4), so that both have to be dense. */
 bool mts_place_scales_dense(const mts_stitched *stitched, const mts_member *member);
 /* The value that has no host, above `value`; plane: of it where `value` begins. */
 uint32_t mts_place_root(const mts_place *places, uint32_t value, uint32_t *plane);
-/* Operands of concatenations that are done in place and do not lie there: at most so many are copied. */
+/* Operands of concatenations that are done in place and do not lie there: at most so many
+   are copied. */
 size_t mts_places_copies_most(const mts_stitched *stitched);
-/* Makes the storages of values with a host parts of the host's, and adds the copies. All values have storages.
+/* Makes the storages of values with a host parts of the host's, and adds the copies. All
+ * values have storages.
  */
 void mts_places_store(mts_plan *plan, const mts_place *places);
 

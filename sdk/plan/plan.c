@@ -1,5 +1,6 @@
 /*
- * plan.c: steps in order, lifetimes, offsets. Layouts come from layout.c, placement from arena.c.
+ * plan.c: steps in order, lifetimes, offsets. Layouts come from layout.c, placement from
+ * arena.c.
  */
 #include "plan/plan.h"
 
@@ -32,7 +33,8 @@ static void touch(mts_plan *plan, uint32_t storage, uint32_t step, bool writes)
     }
 }
 
-/* Appends a conversion to the step that is being collected, unless an earlier step has it. */
+/* Appends a conversion to the step that is being collected, unless an earlier step has
+   it. */
 static void add_conversion(mts_plan *plan, uint32_t conversion, bool space_to_depth, mts_step *step)
 {
     if (conversion == MTS_NONE || plan->conversions[conversion].made ||
@@ -62,7 +64,8 @@ static void close_step(mts_plan *plan, const mts_step *step)
     }
 }
 
-/* Appends the zero-copy input of a storage to the step, unless the storage has it already. */
+/* Appends the zero-copy input of a storage to the step, unless the storage has it
+   already. */
 static void add_input(mts_plan *plan, uint32_t storage, mts_step *step)
 {
     const uint32_t value = plan->import_value[storage];

@@ -8,10 +8,10 @@
  * Layout rules. A stitched convolution walks flattened pixels, so its input, output and
  * residual share one row length; values tied so form a class, whose row is the largest
  * that a member needs (width + padding). A strided convolution, or one whose input has to
- * be dense, reads a space-to-depth copy instead (mts_space_to_depth_params). On devices with
- * `depthwise_rows`, depthwise ones read images of any row length without a border. Inputs, outputs, fully connected layers'
- * results, and both sides of a RESHAPE and of a GATHER are dense; a RESHAPE is an alias
- * and costs nothing.
+ * be dense, reads a space-to-depth copy instead (mts_space_to_depth_params). On devices
+ * with `depthwise_rows`, depthwise ones read images of any row length without a border.
+ * Inputs, outputs, fully connected layers' results, and both sides of a RESHAPE and of a
+ * GATHER are dense; a RESHAPE is an alias and costs nothing.
  */
 #ifndef MTS_PLAN_PLAN_H
 #define MTS_PLAN_PLAN_H
@@ -30,9 +30,10 @@ typedef enum mts_storage_region {
 } mts_storage_region;
 
 /*
- * Where the data of a graph input is. ARENA: written there by the engine. ZERO_COPY: in the caller's own
- * buffer; space-to-depth conversions read it there, for other readers a step copies it into the arena just
- * before the first of them. PARTS: in several such buffers, always copied.
+ * Where the data of a graph input is. ARENA: written there by the engine. ZERO_COPY: in
+ * the caller's own buffer; space-to-depth conversions read it there, for other readers a
+ * step copies it into the arena just before the first of them. PARTS: in several such
+ * buffers, always copied.
  */
 typedef enum mts_input_kind {
     MTS_INPUT_ARENA = 0,
@@ -40,7 +41,8 @@ typedef enum mts_input_kind {
     MTS_INPUT_PARTS = 2
 } mts_input_kind;
 
-/* A tensor in the arena, or planes of one; element 0 of plane 0 is at float offset + gap. */
+/* A tensor in the arena, or planes of one; element 0 of plane 0 is at float offset +
+   gap. */
 typedef struct mts_storage {
     uint32_t dims[MTS_TENSOR_RANK_MAX]; /* left-padded with ones */
     uint32_t row, pitch, gap, tail;
@@ -63,13 +65,14 @@ typedef enum mts_variant {
 } mts_variant;
 
 /*
- * A copy of a value in another layout: dense, or space-to-depth: split into stride[0] x stride[1] phases with
- * a border. Where all readers are 1x1 convolutions, only the phase that they read is copied.
+ * A copy of a value in another layout: dense, or space-to-depth: split into stride[0] x
+ * stride[1] phases with a border. Where all readers are 1x1 convolutions, only the phase
+ * that they read is copied.
  */
 typedef struct mts_conversion {
     uint32_t value; /* svalue that is copied */
-    /* Where it is read: `value`, or the operand of the TRANSPOSE that produces it and has no
-       launch (transposes.h). */
+    /* Where it is read: `value`, or the operand of the TRANSPOSE that produces it and has
+       no launch (transposes.h). */
     uint32_t source;
     uint32_t storage;
     bool space_to_depth; /* else dense, or a part */
@@ -116,7 +119,8 @@ typedef struct mts_step {
     mts_step_kind kind;
     uint32_t first, count;
     uint32_t group;
-    /* Ascending. Steps of equal waves do not depend on each other, and may share launches. */
+    /* Ascending. Steps of equal waves do not depend on each other, and may share
+       launches. */
     uint32_t wave;
     /* uses[use .. use + uses): what it reads and writes. */
     uint32_t use, uses;
@@ -139,8 +143,9 @@ typedef struct mts_plan {
     uint32_t *imports;       /* input svalues in step order */
     uint32_t *import_value;  /* per storage: the input svalue that an INPUT step brings, or MTS_NONE */
     uint32_t *value_storage; /* per svalue */
-    /* Per svalue: of a zero-copy input that is written in another order of dimensions, the
-       result of the TRANSPOSE that does so, which an INPUT step brings in its place; or MTS_NONE. */
+    /* Per svalue: of a zero-copy input that is written in another order of dimensions,
+       the result of the TRANSPOSE that does so, which an INPUT step brings in its place;
+       or MTS_NONE. */
     uint32_t *turned;
     mts_grid *grids;                                    /* per svalue: the 8-bit numbers that it holds */
     mts_member_plan *members;                           /* per member */
@@ -178,8 +183,9 @@ mts_status mts_plan_create(const mts_plan_request *request, mts_arena *arena, mt
 
 /*
  * Whether a depthwise convolution has a shape that depthwise_rows computes: 3 x 3 or 5 x
- * 5 taps, stride 1 or 2, or dilated in wide images, not padded by more than the taps reach. It
- * reads rows of any length, so its input and output need not be of one class. width: of its output.
+ * 5 taps, stride 1 or 2, or dilated in wide images, not padded by more than the taps
+ * reach. It reads rows of any length, so its input and output need not be of one class.
+ * width: of its output.
  */
 bool mts_plan_by_rows(const mts_attrs_conv *conv, uint64_t width);
 /* Whether an operator reads its input dense, by a copy if need be (RESHAPE, GATHER). */

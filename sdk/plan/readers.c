@@ -1,6 +1,6 @@
 /*
- * readers.c: how operators read their inputs, as far as shapes tell. Not responsible for the layouts that follow from
- * it (layout.c).
+ * readers.c: how operators read their inputs, as far as shapes tell. Not responsible for
+ * the layouts that follow from it (layout.c).
  */
 #include "plan/plan.h"
 

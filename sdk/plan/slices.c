@@ -1,15 +1,17 @@
 /*
- * slices.c: stages by dynamic programming, and the layers in their new order. Not responsible for offsets
- * (plan.c) nor for the target, which is measured or a default of the device (kernel_config.c).
+ * slices.c: stages by dynamic programming, and the layers in their new order. Not
+ * responsible for offsets (plan.c) nor for the target, which is measured or a default of
+ * the device (kernel_config.c).
  */
 #include "plan/slices.h"
 
-/* What decides between cuts; only ratios matter. A launch, and a multiply-add, cost as much as these bytes
- * through memory. */
+/* What decides between cuts; only ratios matter. A launch, and a multiply-add, cost as
+ * much as these bytes through memory. */
 #define LAUNCH_BYTES 40000.0
 #define MUL_ADD_BYTES 0.13
 
-/* A group's layers [first, first + count) while they are cut; indices count from `first`. */
+/* A group's layers [first, first + count) while they are cut; indices count from
+   `first`. */
 typedef struct cutter {
     const mts_stitched *stitched;
     uint32_t first, count;
@@ -78,7 +80,8 @@ static uint32_t count_before(const mts_stitched *stitched, const mts_layer *laye
     return count;
 }
 
-/* Products of a block that two or more convolutions of one input have in common: a launch computes them once.
+/* Products of a block that two or more convolutions of one input have in common: a launch
+ * computes them once.
  */
 static double find_repeated(const mts_stitched *stitched, const mts_layer *layer)
 {
@@ -99,7 +102,8 @@ static double find_repeated(const mts_stitched *stitched, const mts_layer *layer
     return mul_adds * MUL_ADD_BYTES;
 }
 
-/* Fills living[]: values written before a cut and read behind it. Inputs are there in any case. */
+/* Fills living[]: values written before a cut and read behind it. Inputs are there in any
+   case. */
 static mts_status find_living(cutter *c, mts_arena *arena)
 {
     const mts_stitched *s = c->stitched;
@@ -199,7 +203,8 @@ static void extend(cutter *c, uint32_t end, uint64_t target)
     }
 }
 
-/* Members of a layer that graphs [low, high) lead; members stand in the order of their graphs. */
+/* Members of a layer that graphs [low, high) lead; members stand in the order of their
+   graphs. */
 static mts_layer part_of(const mts_stitched *stitched, const mts_layer *layer, uint32_t low, uint32_t high)
 {
     mts_layer part = *layer;

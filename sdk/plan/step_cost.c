@@ -1,5 +1,6 @@
 /*
- * step_cost.c: what a step costs beside its launch. An estimate that only decides about orders.
+ * step_cost.c: what a step costs beside its launch. An estimate that only decides about
+ * orders.
  */
 #include "plan/plan.h"
 

@@ -1,5 +1,6 @@
 /*
- * storage.c: what follows from the members of a storage. Not responsible for laying one out (layout.c).
+ * storage.c: what follows from the members of a storage. Not responsible for laying one
+ * out (layout.c).
  */
 #include "plan/plan.h"
 

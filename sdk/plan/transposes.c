@@ -7,11 +7,11 @@
 /* How a value is read. */
 typedef struct reading {
     uint32_t readers;
-    /* By a convolution of floats with a stride, which reads a space-to-depth copy; by anything
-       else. */
+    /* By a convolution of floats with a stride, which reads a space-to-depth copy; by
+       anything else. */
     bool by_strides, otherwise;
-    /* By a graph's output or an operator that wants it dense; or it lies in another value,
-       or another one in it. */
+    /* By a graph's output or an operator that wants it dense; or it lies in another
+       value, or another one in it. */
     bool fixed;
 } reading;
 

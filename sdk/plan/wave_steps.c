@@ -9,7 +9,8 @@
 
 /* Elements that one tile computes, on any device: only the order of magnitude matters. */
 #define TILE_ELEMENTS 2048u
-/* Waves that save less than one part in so many of a frame are not worth another order. */
+/* Waves that save less than one part in so many of a frame are not worth another
+   order. */
 #define GAIN_PARTS 50u
 
 typedef struct ordering {
@@ -26,8 +27,9 @@ typedef struct ordering {
 
 /* ---- the graph ---- */
 
-/* Every storage lies alone in an address space of the graph; parts lie in their hosts. So only data, and storages that
- * are written again, order steps: the arena is placed later. */
+/* Every storage lies alone in an address space of the graph; parts lie in their hosts. So
+ * only data, and storages that are written again, order steps: the arena is placed later.
+ */
 static mts_status find_dependencies(ordering *o)
 {
     const mts_plan *plan = o->plan;
@@ -108,8 +110,9 @@ static mts_status time_of_steps(ordering *o)
 /* ---- the plan in another order ---- */
 
 /*
- * Lifetimes in waves. What steps of several groups use lives all the time: a run with a deadline takes the launches
- * group by group (lower/filter.h), in the order of the waves within each group only.
+ * Lifetimes in waves. What steps of several groups use lives all the time: a run with a
+ * deadline takes the launches group by group (lower/filter.h), in the order of the waves
+ * within each group only.
  */
 static void set_lifetimes(const mts_plan *plan, const mts_wave_schedule *schedule, uint32_t *group,
                           mts_span *spans)
@@ -190,7 +193,8 @@ static mts_status try_groups(ordering *o, uint32_t groups, bool late, const mts_
     return status;
 }
 
-/* The faster one of two, or the late one, which holds less memory, where that takes hardly longer. */
+/* The faster one of two, or the late one, which holds less memory, where that takes
+   hardly longer. */
 static const trial *choose(const trial *at_once, const trial *late)
 {
     const uint64_t time = at_once->schedule.time;

@@ -1,6 +1,7 @@
 /*
- * wave_steps.h: waves of a plan's steps: their dependencies and costs, the order of the steps, and the memory that
- * steps of a wave need at the same time. How waves are found: waves.h. Pure.
+ * wave_steps.h: waves of a plan's steps: their dependencies and costs, the order of the
+ * steps, and the memory that steps of a wave need at the same time. How waves are found:
+ * waves.h. Pure.
  */
 #ifndef MTS_PLAN_WAVE_STEPS_H
 #define MTS_PLAN_WAVE_STEPS_H
@@ -8,15 +9,17 @@
 #include "device/device.h"
 #include "plan/lanes.h"
 
-/* Multiply-adds that a compute unit does in a nanosecond, about half of the peak of usual ones. */
+/* Multiply-adds that a compute unit does in a nanosecond, about half of the peak of usual
+   ones. */
 uint64_t mts_wave_rate(const mts_device_info *device);
 /* Tiles of a step, each of which one unit computes alone. */
 uint64_t mts_wave_tiles(const mts_plan *plan, const mts_step *step);
 
 /*
- * Places spans[storage_count], the transient storages of a plan, and orders its steps by waves, if those take less time
- * by the model of the request (mts_plan_waves) and the memory that `limits` allow; else the order stays and each step is
- * a wave. limits->lanes is not read. *peak: the end of the highest. Errors: as mts_arena_place.
+ * Places spans[storage_count], the transient storages of a plan, and orders its steps by
+ * waves, if those take less time by the model of the request (mts_plan_waves) and the
+ * memory that `limits` allow; else the order stays and each step is a wave. limits->lanes
+ * is not read. *peak: the end of the highest. Errors: as mts_arena_place.
  */
 mts_status mts_wave_steps_place(mts_plan *plan, const mts_plan_waves *waves, const mts_lanes_limits *limits,
                                 mts_span *spans, mts_arena *arena, uint64_t *peak, mts_error *error);

@@ -1,5 +1,6 @@
 /*
- * waves.c: list scheduling with a few rules, of which the best counts. Not responsible for what a node is.
+ * waves.c: list scheduling with a few rules, of which the best counts. Not responsible
+ * for what a node is.
  */
 #include "plan/waves.h"
 
@@ -8,21 +9,24 @@
 #include "base/size.h"
 
 /*
- * How the program of a wave is chosen among those that have nodes ready: by the sum over its nodes of a power of the waves
- * that have to follow them at least. The higher the power, the less the longest chains wait; the lower, the more nodes a
- * wave has. Which is best depends on the graph.
+ * How the program of a wave is chosen among those that have nodes ready: by the sum over
+ * its nodes of a power of the waves that have to follow them at least. The higher the
+ * power, the less the longest chains wait; the lower, the more nodes a wave has. Which is
+ * best depends on the graph.
  */
 static const uint32_t powers[] = {4, 8, 2, 1};
 
 typedef struct scheduler {
     const mts_wave_request *request;
     uint32_t count, program_count;
-    /* Per node: a dense number of its program, waves that follow at least, predecessors that have not run. */
+    /* Per node: a dense number of its program, waves that follow at least, predecessors
+       that have not run. */
     uint32_t *program, *height, *waits;
     /* Nodes whose predecessors have run, ascending. */
     uint32_t *ready;
     uint32_t ready_count;
-    /* Per group: its nodes that have not run, the height of its longest chain, whether it has begun. */
+    /* Per group: its nodes that have not run, the height of its longest chain, whether it
+       has begun. */
     uint32_t *left, *longest;
     bool *begun;
     /* Groups that have begun and not ended. */
@@ -106,7 +110,8 @@ static uint32_t left_chain(const scheduler *s)
     return most;
 }
 
-/* Begins groups while the limit allows it, those with the longest chains first: short ones then run beside them. */
+/* Begins groups while the limit allows it, those with the longest chains first: short
+   ones then run beside them. */
 static void begin_groups(scheduler *s)
 {
     uint32_t chain = s->request->late ? left_chain(s) : 0;
@@ -135,7 +140,8 @@ static double value_of(const scheduler *s, uint32_t node, uint32_t power)
     return value;
 }
 
-/* The program of the next wave; ties go to the one that appears first. MTS_NONE: no node may run. */
+/* The program of the next wave; ties go to the one that appears first. MTS_NONE: no node
+   may run. */
 static uint32_t choose_program(scheduler *s, uint32_t power)
 {
     uint32_t best = MTS_NONE;
@@ -196,7 +202,8 @@ static void run_wave(scheduler *s, uint32_t program)
     }
 }
 
-/* Begins the group of the first node that is ready: none of the begun groups can go on without it. */
+/* Begins the group of the first node that is ready: none of the begun groups can go on
+   without it. */
 static void begin_needed(scheduler *s)
 {
     s->begun[s->request->nodes[s->ready[0]].group] = true;

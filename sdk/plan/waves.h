@@ -1,11 +1,12 @@
 /*
  * waves.h: which nodes of a dependency graph run in one launch.
  *
- * A launch costs time of its own, and leaves units of the device idle while its last tiles end. So nodes that do not
- * depend on each other, and that one program can compute, go into one launch: a wave. List scheduling: a wave takes
- * all nodes of one program whose predecessors have run; rules choose the program, and the schedule of the rule with the
- * least time by the model is taken. See docs/design/waves.md. Pure: knows nothing of layers and memory
- * (plan/wave_steps.h).
+ * A launch costs time of its own, and leaves units of the device idle while its last
+ * tiles end. So nodes that do not depend on each other, and that one program can compute,
+ * go into one launch: a wave. List scheduling: a wave takes all nodes of one program
+ * whose predecessors have run; rules choose the program, and the schedule of the rule
+ * with the least time by the model is taken. See docs/design/waves.md. Pure: knows
+ * nothing of layers and memory (plan/wave_steps.h).
  */
 #ifndef MTS_PLAN_WAVES_H
 #define MTS_PLAN_WAVES_H
@@ -18,7 +19,8 @@ typedef struct mts_wave_node {
     uint32_t program;
     /* Of group_count, or MTS_NONE: of none. */
     uint32_t group;
-    /* Time on one unit: of the node, and of its largest tile, which one unit computes alone. */
+    /* Time on one unit: of the node, and of its largest tile, which one unit computes
+       alone. */
     uint64_t cost, tile;
 } mts_wave_node;
 
@@ -33,10 +35,12 @@ typedef struct mts_wave_request {
     /* `after->count` nodes; a node waits for earlier ones only. */
     const mts_dependencies *after;
     uint32_t group_count;
-    /* Groups that have begun and not ended at most; what they hold in memory lives at the same time. At least 1. */
+    /* Groups that have begun and not ended at most; what they hold in memory lives at the
+       same time. At least 1. */
     uint32_t groups_most;
-    /* A group begins when its longest chain is as long as what is left of those that have begun, so that all end together.
-       Else at once. The first layers of networks are the largest: they then live one after another. */
+    /* A group begins when its longest chain is as long as what is left of those that have
+       begun, so that all end together. Else at once. The first layers of networks are the
+       largest: they then live one after another. */
     bool late;
     mts_wave_device device;
 } mts_wave_request;
@@ -47,14 +51,17 @@ typedef struct mts_wave_schedule {
     /* Per node. */
     uint32_t *wave;
     uint32_t count, waves;
-    /* By the model: each wave takes a launch, and its work on all units or its largest tile. */
+    /* By the model: each wave takes a launch, and its work on all units or its largest
+       tile. */
     uint64_t time;
 } mts_wave_schedule;
 
-/* The result lives in `arena`. The same request gives the same result. Errors: OUT_OF_MEMORY. */
+/* The result lives in `arena`. The same request gives the same result. Errors:
+   OUT_OF_MEMORY. */
 mts_status mts_waves_find(const mts_wave_request *request, mts_arena *arena, mts_wave_schedule *out,
                           mts_error *error);
-/* Time by the model of a schedule whose `wave` is given. `scratch` is used only during the call. OUT_OF_MEMORY. */
+/* Time by the model of a schedule whose `wave` is given. `scratch` is used only during
+   the call. OUT_OF_MEMORY. */
 mts_status mts_waves_time(const mts_wave_request *request, const uint32_t *wave, uint32_t waves,
                           mts_arena *scratch, uint64_t *time, mts_error *error);
 

@@ -1,6 +1,6 @@
 /*
- * stitch.c: aligned rows -> layers of members, equal work merged. Not responsible for how a convolution's
- * weight blocks become tiles (tiles.c).
+ * stitch.c: aligned rows -> layers of members, equal work merged. Not responsible for how
+ * a convolution's weight blocks become tiles (tiles.c).
  */
 #include "stitch/stitch.h"
 
@@ -89,7 +89,8 @@ static uint32_t add_value(stitcher *s, const mts_shape *shape, uint32_t member, 
     return s->out->value_count++;
 }
 
-/* Adds node `index` of graph g to the layer, or finds the member that already does its work. */
+/* Adds node `index` of graph g to the layer, or finds the member that already does its
+   work. */
 static mts_status add_node(stitcher *s, mts_layer *layer, uint32_t g, uint32_t index)
 {
     mts_stitched *out = s->out;

@@ -1,12 +1,13 @@
 /*
  * stitch.h: several tasks' graphs as one list of layers.
  *
- * The tasks of a group are aligned node by node; the nodes of a row become one layer with one member per
- * distinct computation. Work on equal operands is done once: tasks whose node has the same inputs and the
- * same weight blocks share a member. Groups follow one another. Pure: no device, no offsets, no layouts
- * (sdk/plan).
+ * The tasks of a group are aligned node by node; the nodes of a row become one layer with
+ * one member per distinct computation. Work on equal operands is done once: tasks whose
+ * node has the same inputs and the same weight blocks share a member. Groups follow one
+ * another. Pure: no device, no offsets, no layouts (sdk/plan).
  *
- * Sources: MTS (SECON 2022) for stitching, HiveMind (2018) for merging equal work. See docs/design/sharing.md.
+ * Sources: MTS (SECON 2022) for stitching, HiveMind (2018) for merging equal work. See
+ * docs/design/sharing.md.
  */
 #ifndef MTS_STITCH_STITCH_H
 #define MTS_STITCH_STITCH_H
@@ -21,7 +22,8 @@ typedef struct mts_svalue {
     uint32_t slot;   /* input: the caller's slot, else MTS_NONE */
 } mts_svalue;
 
-/* One computation, done for `tasks` tasks; node `node` of graph `graph` stands for all of them. */
+/* One computation, done for `tasks` tasks; node `node` of graph `graph` stands for all of
+   them. */
 typedef struct mts_member {
     uint32_t graph, node, tasks;
     uint32_t input_count;

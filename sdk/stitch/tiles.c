@@ -14,7 +14,8 @@ typedef struct cutter {
     uint32_t run_count;
 } cutter;
 
-/* First row after `row` at which another weight block begins or ends; `end` if there is none. */
+/* First row after `row` at which another weight block begins or ends; `end` if there is
+   none. */
 static uint32_t next_boundary(const mts_value *weight, uint32_t row, uint32_t end)
 {
     uint32_t next = end;
@@ -76,7 +77,8 @@ static void add_block(cutter *c, uint32_t row, uint32_t rows_a, uint32_t rows_b)
     add_segments(c, block);
 }
 
-/* Rows of the next block: what is left, spread evenly over as few blocks as `most` allows. */
+/* Rows of the next block: what is left, spread evenly over as few blocks as `most`
+   allows. */
 static uint32_t even_share(uint32_t left, uint32_t most)
 {
     const uint32_t blocks = left / most + (left % most != 0 ? 1 : 0);
@@ -96,7 +98,8 @@ static void cut_even(cutter *c, uint32_t most)
     }
 }
 
-/* The first run ends with its rest and the others begin with theirs, so that two rests lie side by side. */
+/* The first run ends with its rest and the others begin with theirs, so that two rests
+   lie side by side. */
 static void cut_full(cutter *c, uint32_t most, bool join)
 {
     run open = {0}; /* the first run's rest */

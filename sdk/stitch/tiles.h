@@ -1,10 +1,11 @@
 /*
- * tiles.h: the rows of a convolution's weight matrix cut into row blocks with K segments (docs/design/sharing.md).
+ * tiles.h: the rows of a convolution's weight matrix cut into row blocks with K segments
+ * (docs/design/sharing.md).
  *
- * A row block is at most `most` output rows that run through the same input channels: rows_a rows of one run
- * of weight blocks and, next to them, rows_b of the following run, so that shared and exclusive outputs of a
- * task fit one tile and each input vector is loaded once. A segment names the weight blocks of a range of
- * input channels. Pure.
+ * A row block is at most `most` output rows that run through the same input channels:
+ * rows_a rows of one run of weight blocks and, next to them, rows_b of the following run,
+ * so that shared and exclusive outputs of a task fit one tile and each input vector is
+ * loaded once. A segment names the weight blocks of a range of input channels. Pure.
  */
 #ifndef MTS_STITCH_TILES_H
 #define MTS_STITCH_TILES_H
@@ -29,9 +30,9 @@ typedef struct mts_row_blocks {
 } mts_row_blocks;
 
 /*
- * How runs of rows with the same weight blocks become row blocks. FULL and JOIN cut a run by its own length
- * alone, so that tasks which share a weight block but not their other rows pack it alike and it is stored
- * once.
+ * How runs of rows with the same weight blocks become row blocks. FULL and JOIN cut a run
+ * by its own length alone, so that tasks which share a weight block but not their other
+ * rows pack it alike and it is stored once.
  */
 typedef enum mts_tiles_mode {
     MTS_TILES_EVEN = 0, /* each run by itself, in blocks of even size: nothing but whole layers is shared */
@@ -42,8 +43,8 @@ typedef enum mts_tiles_mode {
 } mts_tiles_mode;
 
 /*
- * Cuts rows [first, first + rows) of a verified weight. most: rows of a block, at least 1 (UINT32_MAX: one
- * block per run). The result lives in `arena`. OUT_OF_MEMORY only.
+ * Cuts rows [first, first + rows) of a verified weight. most: rows of a block, at least 1
+ * (UINT32_MAX: one block per run). The result lives in `arena`. OUT_OF_MEMORY only.
  */
 mts_status mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows, uint32_t most,
                          mts_tiles_mode mode, mts_arena *arena, mts_row_blocks *out, mts_error *error);

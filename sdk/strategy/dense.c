@@ -1,5 +1,6 @@
 /*
- * dense.c: several graphs as one dense graph, and graphs padded to equal widths: places, build, outputs.
+ * dense.c: several graphs as one dense graph, and graphs padded to equal widths: places,
+ * build, outputs.
  */
 #include "strategy/dense.h"
 
@@ -93,7 +94,8 @@ static mts_status add_port(stitcher *s, uint32_t value, uint32_t *port)
     return mts_graph_add_output(graph, name, value, MTS_TYPE_FLOAT32, &graph->values[value].shape, s->error);
 }
 
-/* Read out of the stitched value if the task's part of it is one piece, else cut out by nodes of its own. */
+/* Read out of the stitched value if the task's part of it is one piece, else cut out by
+   nodes of its own. */
 static mts_status add_output(stitcher *s, uint32_t task, uint32_t output)
 {
     const mts_graph *graph = s->map.graphs[task];

@@ -1,6 +1,7 @@
 /*
- * dense_build.c: nodes over stitched channels: weights with explicit zeros, vectors per image, masks. Not
- * responsible for where channels go (dense_space.c, dense.c) nor for outputs.
+ * dense_build.c: nodes over stitched channels: weights with explicit zeros, vectors per
+ * image, masks. Not responsible for where channels go (dense_space.c, dense.c) nor for
+ * outputs.
  */
 #include "strategy/dense_build.h"
 
@@ -60,7 +61,8 @@ static uint32_t batch_of(const builder *b, uint32_t task)
     return (uint32_t)mts_channel_map_shape(b->request->map, task, 0)->dims[0];
 }
 
-/* First dimension of an entry: the batch, except in a graph of one task, which may do with it what it likes. */
+/* First dimension of an entry: the batch, except in a graph of one task, which may do
+   with it what it likes. */
 static uint32_t leading(const builder *b, uint32_t entry)
 {
     return b->request->count > 1
@@ -172,8 +174,8 @@ static bool any_has(const builder *b, uint32_t n, uint32_t input)
 }
 
 /*
- * A vector per image [images, total], `live` where a task has none, zero in channels that it does not have.
- * `shape` is what the constant becomes: the same elements.
+ * A vector per image [images, total], `live` where a task has none, zero in channels that
+ * it does not have. `shape` is what the constant becomes: the same elements.
  */
 static mts_status add_vector(builder *b, uint32_t n, uint32_t input, float live, const mts_shape *shape,
                              uint32_t *value)
@@ -262,7 +264,8 @@ static float neutral(uint32_t kind)
     return kind == MTS_BIN_DIV || kind == MTS_BIN_POW ? 1.0f : 0.0f;
 }
 
-/* One task's constant operand, broadcast over its images and channels of `data` [images, total, rest]. */
+/* One task's constant operand, broadcast over its images and channels of `data` [images,
+   total, rest]. */
 static void embed_operand(const builder *b, uint32_t entry, uint32_t task, const mts_value *own,
                           const float *source, float *data)
 {
@@ -284,7 +287,8 @@ static void embed_operand(const builder *b, uint32_t entry, uint32_t task, const
     }
 }
 
-/* The constants of all tasks at one operand of a binary node: [images, total, as the constant]. */
+/* The constants of all tasks at one operand of a binary node: [images, total, as the
+   constant]. */
 static mts_status add_operand(builder *b, uint32_t n, uint32_t input, uint32_t *value)
 {
     const uint32_t entry = entry_out(b, n);
@@ -369,7 +373,8 @@ static mts_status build_scale(builder *b, uint32_t n, uint32_t *value)
     return status;
 }
 
-/* Adds, or multiplies by, a constant that is `live` in channels that a task has and `dead` in the others. */
+/* Adds, or multiplies by, a constant that is `live` in channels that a task has and
+   `dead` in the others. */
 static mts_status apply_mask(builder *b, uint32_t n, uint32_t kind, float live, float dead, uint32_t *value)
 {
     const uint32_t entry = entry_out(b, n);
@@ -501,7 +506,8 @@ static mts_status build_node(builder *b, uint32_t n)
     return status;
 }
 
-/* Batches of the tasks one after another; every computed value has to keep them in its first dimension. */
+/* Batches of the tasks one after another; every computed value has to keep them in its
+   first dimension. */
 static mts_status count_images(builder *b)
 {
     const mts_channel_map *map = b->request->map;

@@ -1,5 +1,6 @@
 /*
- * dense_build.h: writes the graph of some tasks whose channels have got places. Internal to sdk/strategy.
+ * dense_build.h: writes the graph of some tasks whose channels have got places. Internal
+ * to sdk/strategy.
  */
 #ifndef MTS_STRATEGY_DENSE_BUILD_H
 #define MTS_STRATEGY_DENSE_BUILD_H
@@ -14,13 +15,15 @@ typedef struct mts_dense_request {
 } mts_dense_request;
 
 /*
- * Builds nodes and inputs, not outputs. value_of[entry] receives the values, image_of[task - first] each
- * task's first image. Both arrays are the caller's. The graph lives in `arena`.
+ * Builds nodes and inputs, not outputs. value_of[entry] receives the values,
+ * image_of[task - first] each task's first image. Both arrays are the caller's. The graph
+ * lives in `arena`.
  */
 mts_status mts_dense_build(const mts_dense_request *request, mts_arena *arena, mts_graph **out,
                            uint32_t *value_of, uint32_t *image_of, mts_error *error);
 
-/* A constant of another graph; its data stays where it is. MTS_NONE when memory is short. */
+/* A constant of another graph; its data stays where it is. MTS_NONE when memory is
+   short. */
 uint32_t mts_dense_reference(mts_graph *graph, const mts_value *constant);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * dense_map.c: whether graphs run side by side node by node, and the traits of their nodes.
+ * dense_map.c: whether graphs run side by side node by node, and the traits of their
+ * nodes.
  */
 #include "strategy/dense_map.h"
 
@@ -20,7 +21,8 @@ mts_propagation mts_propagation_of(const mts_graph *graph, const mts_node *node)
     return rule.reason ? (mts_propagation){.pass = MTS_CHANNELS_FIXED, .reason = rule.reason} : rule;
 }
 
-/* Where a value stands: input number, inputs + node number, or MTS_NONE for a constant. */
+/* Where a value stands: input number, inputs + node number, or MTS_NONE for a
+   constant. */
 static uint32_t place_of(const mts_graph *graph, uint32_t value)
 {
     const mts_value *v = &graph->values[value];

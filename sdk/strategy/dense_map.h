@@ -1,9 +1,10 @@
 /*
- * dense_map.h: graphs with the same nodes in the same order, and how channels pass through each node.
- * Internal to sdk/strategy.
+ * dense_map.h: graphs with the same nodes in the same order, and how channels pass
+ * through each node. Internal to sdk/strategy.
  *
- * An entry of the channel map is a computed value by its place: input i is entry i, the output of node n is
- * entry inputs + n. All graphs of a set have the same entries; batches and channel counts may differ.
+ * An entry of the channel map is a computed value by its place: input i is entry i, the
+ * output of node n is entry inputs + n. All graphs of a set have the same entries;
+ * batches and channel counts may differ.
  */
 #ifndef MTS_STRATEGY_DENSE_MAP_H
 #define MTS_STRATEGY_DENSE_MAP_H
@@ -19,7 +20,8 @@ typedef struct mts_channel_map {
     mts_propagation *traits; /* per node */
 } mts_channel_map;
 
-/* mts_node_propagation for the dense form: FIXED wherever there is a reason against stitching the node. */
+/* mts_node_propagation for the dense form: FIXED wherever there is a reason against
+   stitching the node. */
 mts_propagation mts_propagation_of(const mts_graph *graph, const mts_node *node);
 /* All graphs pass mts_dense_alike with the first. The result lives in `arena`. */
 mts_status mts_channel_map_create(mts_channel_map *map, const mts_graph *const *graphs, uint32_t count,

@@ -1,10 +1,11 @@
 /*
  * dense_space.c: stitched channels of every entry of the channel map.
  *
- * One pass over the entries gives each class of entries its channels, where a class first appears: a
- * convolution merges rows of its tasks, a concatenation and a flattening derive theirs from their inputs. A
- * later convolution of the class (a residual, a depthwise filter) may contradict what was merged: then those
- * channels stay unmerged and the pass is made again. With every channel unmerged it always fits, so this ends.
+ * One pass over the entries gives each class of entries its channels, where a class first
+ * appears: a convolution merges rows of its tasks, a concatenation and a flattening
+ * derive theirs from their inputs. A later convolution of the class (a residual, a
+ * depthwise filter) may contradict what was merged: then those channels stay unmerged and
+ * the pass is made again. With every channel unmerged it always fits, so this ends.
  */
 #include "strategy/dense_space.h"
 
@@ -21,7 +22,8 @@ typedef struct group {
     uint32_t *at;   /* [stitched channel][task]: channel, or MTS_NONE */
 } group;
 
-/* A row of a weight block, and the stitched channel that other tasks may merge theirs into. */
+/* A row of a weight block, and the stitched channel that other tasks may merge theirs
+   into. */
 typedef struct candidate {
     uint32_t block, row, place;
 } candidate;
@@ -153,7 +155,8 @@ static mts_status set_unmerged(space *s, uint32_t entry, uint32_t task, uint32_t
     return MTS_STATUS_OK;
 }
 
-/* Sets a task's channel unmerged where its place comes from: behind concatenations and flattenings. */
+/* Sets a task's channel unmerged where its place comes from: behind concatenations and
+   flattenings. */
 static mts_status separate(space *s, uint32_t node, uint32_t entry, uint32_t task, uint32_t channel)
 {
     const mts_channel_map *map = s->map;
@@ -199,7 +202,8 @@ static const void *cell_at(const mts_value *weight, uint32_t row, uint32_t colum
     return (const char *)ref->data + cell * inner * mts_type_size(weight->dtype);
 }
 
-/* Whether two tasks' filters, laid over each other in the stitched channels, differ somewhere. */
+/* Whether two tasks' filters, laid over each other in the stitched channels, differ
+   somewhere. */
 static bool contradict(const site *c, uint32_t t, uint32_t row, uint32_t u, uint32_t other)
 {
     const mts_value *a = c->weights[t];
@@ -226,7 +230,8 @@ static bool contradict(const site *c, uint32_t t, uint32_t row, uint32_t u, uint
     return false;
 }
 
-/* First task before t whose channel at `place` contradicts row `row` of task t; MTS_NONE if all agree. */
+/* First task before t whose channel at `place` contradicts row `row` of task t; MTS_NONE
+   if all agree. */
 static uint32_t find_contradiction(const site *c, uint32_t t, uint32_t row, uint32_t place)
 {
     for (uint32_t u = 0; u < t; u++) {
@@ -266,7 +271,8 @@ static mts_status site_open(space *s, site *c, uint32_t node, bool depthwise)
     return MTS_STATUS_OK;
 }
 
-/* The group has its channels already: a channel that contradicts an earlier task is set unmerged. */
+/* The group has its channels already: a channel that contradicts an earlier task is set
+   unmerged. */
 static mts_status check_rows(space *s, const site *c)
 {
     mts_status status = MTS_STATUS_OK;

@@ -38,7 +38,8 @@ static bool fix_node(widener *w, uint32_t node)
     return changed;
 }
 
-/* Channels derived from others can be padded only where nothing else decides about them. */
+/* Channels derived from others can be padded only where nothing else decides about
+   them. */
 static bool must_fix(const widener *w, uint32_t node)
 {
     const mts_propagation *traits = &w->map.traits[node];
@@ -101,7 +102,8 @@ static mts_status derive(widener *w, uint32_t task, uint32_t node, mts_dense_pla
     return MTS_STATUS_OK;
 }
 
-/* Places of one task's channels; *padded says whether there are more places than channels anywhere. */
+/* Places of one task's channels; *padded says whether there are more places than channels
+   anywhere. */
 static mts_status place_task(widener *w, uint32_t task, mts_dense_place *places, bool *padded)
 {
     const mts_channel_map *map = &w->map;

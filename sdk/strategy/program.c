@@ -1,6 +1,6 @@
 /*
- * program.c: splits groups as the strategy needs and makes its graphs. Not responsible for which tasks are
- * grouped (grouping.c) nor for what a graph looks like (sdk/stitch).
+ * program.c: splits groups as the strategy needs and makes its graphs. Not responsible
+ * for which tasks are grouped (grouping.c) nor for what a graph looks like (sdk/stitch).
  */
 #include "strategy/program.h"
 
@@ -75,8 +75,8 @@ static mts_program_port *ports_of(const programmer *p, uint32_t graph, uint32_t 
 }
 
 /*
- * A task whose ports are those of `graph`: its own, or a padded one. Where weights are private, blocks that
- * were cut for sharing would only cost time.
+ * A task whose ports are those of `graph`: its own, or a padded one. Where weights are
+ * private, blocks that were cut for sharing would only cost time.
  */
 static mts_status add_task(programmer *p, uint32_t task, const mts_graph *graph)
 {
@@ -184,7 +184,8 @@ static mts_status add_each(programmer *p, const part *tasks)
     return status;
 }
 
-/* mts: one dense graph for tasks with the same nodes; what cannot be stitched so runs alone. */
+/* mts: one dense graph for tasks with the same nodes; what cannot be stitched so runs
+   alone. */
 static mts_status add_mts(programmer *p, part *rest)
 {
     mts_status status = MTS_STATUS_OK;

@@ -1,9 +1,11 @@
 /*
- * program.h: from the tasks' graphs and their groups to the graphs that are stitched and run.
+ * program.h: from the tasks' graphs and their groups to the graphs that are stitched and
+ * run.
  *
- * Strategies `sequential` and `compact` run the tasks' own graphs; `netfuse` runs them padded to equal
- * widths; `mts` runs one dense graph for several tasks (sdk/strategy/dense.h). Tasks that a strategy cannot put
- * into one group are split off into groups of their own.
+ * Strategies `sequential` and `compact` run the tasks' own graphs; `netfuse` runs them
+ * padded to equal widths; `mts` runs one dense graph for several tasks
+ * (sdk/strategy/dense.h). Tasks that a strategy cannot put into one group are split off
+ * into groups of their own.
  */
 #ifndef MTS_STRATEGY_PROGRAM_H
 #define MTS_STRATEGY_PROGRAM_H
@@ -11,7 +13,8 @@
 #include "mts/types.h"
 #include "strategy/dense.h"
 
-/* A task's port: port `port` of program graph `graph`, `first` elements from its start. */
+/* A task's port: port `port` of program graph `graph`, `first` elements from its
+   start. */
 typedef struct mts_program_port {
     uint32_t graph;
     uint32_t port; /* MTS_NONE: the output is a constant of the task's graph */

@@ -21,8 +21,8 @@ static const struct {
     [MTS_TYPE_UINT16] = {2, "uint16"},   [MTS_TYPE_INT16] = {2, "int16"},
 };
 
-/* Element count; false if a dimension is negative or the product overflows, even where another dimension is
- * 0. */
+/* Element count; false if a dimension is negative or the product overflows, even where
+ * another dimension is 0. */
 static bool count_checked(const mts_shape *shape, size_t *count)
 {
     size_t nonzero = 1; /* product of the dimensions that are not 0 */

@@ -1,8 +1,8 @@
 /*
  * tensor.h: element types, shapes, and the description of a dense tensor.
  *
- * Not responsible for storage on a device (sdk/plan/layout.h) nor for what an operator does to a shape
- * (sdk/graph).
+ * Not responsible for storage on a device (sdk/plan/layout.h) nor for what an operator
+ * does to a shape (sdk/graph).
  */
 #ifndef MTS_TENSOR_TENSOR_H
 #define MTS_TENSOR_TENSOR_H
@@ -24,7 +24,8 @@ typedef struct mts_shape {
 size_t mts_type_size(mts_type dtype);      /* bytes of an element, 0 if dtype is none */
 const char *mts_type_name(mts_type dtype); /* "float32", ... */
 
-/* False if rank or a dimension is out of range or the element count times 8 overflows size_t. */
+/* False if rank or a dimension is out of range or the element count times 8 overflows
+   size_t. */
 bool mts_shape_valid(const mts_shape *shape);
 /* Elements of a valid shape. */
 size_t mts_shape_count(const mts_shape *shape);

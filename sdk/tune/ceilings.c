@@ -1,7 +1,7 @@
 /*
- * ceilings.c: runs two kernels of the manifest for their speed alone: independent chains of multiply-adds in
- * registers, and a copy that is larger than caches are. The fastest run counts: other programs can only make
- * a ceiling look lower.
+ * ceilings.c: runs two kernels of the manifest for their speed alone: independent chains
+ * of multiply-adds in registers, and a copy that is larger than caches are. The fastest
+ * run counts: other programs can only make a ceiling look lower.
  */
 #include "tune/ceilings.h"
 

@@ -11,8 +11,8 @@ typedef struct mts_probe {
     double copy;  /* bytes a second that a copy in device memory reads and writes together */
 } mts_probe;
 
-/* Takes a second or two and some device memory, which it gives back. UNSUPPORTED: the backend has no such
- * kernels. */
+/* Takes a second or two and some device memory, which it gives back. UNSUPPORTED: the
+ * backend has no such kernels. */
 mts_status mts_probe_run(mts_device *device, mts_probe *out, mts_error *error);
 
 #endif

@@ -1,9 +1,11 @@
 /*
- * class_model.c: the latency and memory of sets of a class's tasks: measured for a few sets, predicted for the
- * others. Not responsible for which groups are wanted (grouping.c).
+ * class_model.c: the latency and memory of sets of a class's tasks: measured for a few
+ * sets, predicted for the others. Not responsible for which groups are wanted
+ * (grouping.c).
  *
- * A class whose tasks have one structure is measured at a few sizes; the others are interpolated. Otherwise a
- * set's latency is that of plan/cost.c, corrected by its tasks' own measured latencies.
+ * A class whose tasks have one structure is measured at a few sizes; the others are
+ * interpolated. Otherwise a set's latency is that of plan/cost.c, corrected by its tasks'
+ * own measured latencies.
  */
 #include "tune/class_model.h"
 
@@ -90,7 +92,8 @@ static void exclude_beyond(task_class *c, uint32_t size)
     }
 }
 
-/* Measures the first 1, 2, 3, ... tasks together; the largest first, whose kernels the others share. */
+/* Measures the first 1, 2, 3, ... tasks together; the largest first, whose kernels the
+   others share. */
 static mts_status measure_sizes(task_class *c)
 {
     mts_planning *p = c->p;
@@ -245,7 +248,8 @@ static mts_status sample_some(task_class *c, uint32_t first, uint32_t step, uint
     return count > 1 ? sample_set(c, indices, count, false) : MTS_STATUS_OK;
 }
 
-/* All tasks together first, whose kernels the others share; then each alone, pairs, halves. */
+/* All tasks together first, whose kernels the others share; then each alone, pairs,
+   halves. */
 static mts_status sample_sets(task_class *c)
 {
     const uint32_t n = c->count;

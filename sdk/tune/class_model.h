@@ -1,5 +1,6 @@
 /*
- * class_model.h: one class of tasks while its groups are decided: a model of what sets of its tasks cost.
+ * class_model.h: one class of tasks while its groups are decided: a model of what sets of
+ * its tasks cost.
  */
 #ifndef MTS_TUNE_CLASS_MODEL_H
 #define MTS_TUNE_CLASS_MODEL_H
@@ -8,8 +9,8 @@
 #include "plan/group.h"
 #include "tune/planning.h"
 
-/* Tasks that can be stitched and have one priority. An index is a position in `tasks`, which holds positions in
- * the session. All arrays lie in the planning's arena. */
+/* Tasks that can be stitched and have one priority. An index is a position in `tasks`,
+ * which holds positions in the session. All arrays lie in the planning's arena. */
 typedef struct task_class {
     mts_planning *p;
     uint32_t number, count;
@@ -34,16 +35,18 @@ typedef struct task_class {
     uint32_t *members; /* [count] scratch: the indices of a group */
 } task_class;
 
-/* Collects the tasks of class `number`. `samples`: how many plans mts_class_learn takes at most. */
+/* Collects the tasks of class `number`. `samples`: how many plans mts_class_learn takes
+   at most. */
 mts_status mts_class_open(task_class *c, mts_planning *p, uint32_t number, uint32_t samples);
 /* Whether there is time for more. */
 bool mts_class_in_time(const task_class *c);
-/* Runs a few sets of its tasks; from then on everything can be predicted. Errors: of the first set that has to
- * run. */
+/* Runs a few sets of its tasks; from then on everything can be predicted. Errors: of the
+ * first set that has to run. */
 mts_status mts_class_calibrate(task_class *c);
 /* Milliseconds of a plan: the sum of its groups. */
 double mts_class_predict(const task_class *c, const uint32_t *groups, uint32_t group_count);
-/* Latency and arena of a set, indices ascending; its weights too where they depend on the grouping. */
+/* Latency and arena of a set, indices ascending; its weights too where they depend on the
+   grouping. */
 void mts_class_cost(const task_class *c, const uint32_t *indices, uint32_t count, mts_group_cost *cost);
 /* Bytes of the weights of this class that are the same in every grouping. */
 uint64_t mts_class_fixed_bytes(const task_class *c);

@@ -1,11 +1,13 @@
 /*
- * decide.c: from options to a decision, by cache or by measurement, and from the decision to an engine.
+ * decide.c: from options to a decision, by cache or by measurement, and from the decision
+ * to an engine.
  *
- * Where kernels do not build or run, the session falls back step by step: from the decided configurations to the
- * defaults, the default tiles, the smallest tiles. A configuration that failed is remembered and not tried
- * again by later sessions. A program that was not built ahead of time, where there is no compiler, is no such
- * failure: the next session may find it. After the last step the caller may use another device; `reference`
- * needs no driver.
+ * Where kernels do not build or run, the session falls back step by step: from the
+ * decided configurations to the defaults, the default tiles, the smallest tiles. A
+ * configuration that failed is remembered and not tried again by later sessions. A
+ * program that was not built ahead of time, where there is no compiler, is no such
+ * failure: the next session may find it. After the last step the caller may use another
+ * device; `reference` needs no driver.
  */
 #include <string.h>
 
@@ -52,7 +54,8 @@ static bool measures(const mts_planning *p)
     return measures_groups(p) || p->how.tuning_ms > 0;
 }
 
-/* A budget that cannot be kept is refused before anything is measured, and kept whatever is. */
+/* A budget that cannot be kept is refused before anything is measured, and kept whatever
+   is. */
 static mts_status measure(mts_planning *p)
 {
     const bool groups = measures_groups(p);
@@ -77,7 +80,8 @@ static mts_status tune_more(mts_planning *p)
     return status;
 }
 
-/* What runs in which order: by default, by measurement, or as an earlier session found out. */
+/* What runs in which order: by default, by measurement, or as an earlier session found
+   out. */
 static mts_status decide(mts_planning *p)
 {
     const mts_status status = mts_planning_classes(p);
@@ -132,8 +136,8 @@ static mts_status create_once(mts_planning *p, bool *kernels_failed, mts_engine 
     return status;
 }
 
-/* Marks the kernels that a device may have as its default besides tiles as failed; *marked: at least one was
- * not marked before. */
+/* Marks the kernels that a device may have as its default besides tiles as failed;
+ * *marked: at least one was not marked before. */
 static mts_status fail_special(mts_planning *p, bool *marked)
 {
     static const mts_kernel_config special[] = {{.kernel = MTS_KERNEL_CONFIG_BLOCK},
@@ -149,8 +153,8 @@ static mts_status fail_special(mts_planning *p, bool *marked)
     return status;
 }
 
-/* Stores what a session has learnt about kernels. Where a program does not exist (`absent`), it fell back for
- * itself only. */
+/* Stores what a session has learnt about kernels. Where a program does not exist
+ * (`absent`), it fell back for itself only. */
 static void remember(mts_planning *p, size_t known, bool absent)
 {
     if (absent) {
@@ -160,7 +164,8 @@ static void remember(mts_planning *p, size_t known, bool absent)
     }
 }
 
-/* Replaces the configurations that may have failed by the next safer ones; *left: there were some. */
+/* Replaces the configurations that may have failed by the next safer ones; *left: there
+   were some. */
 static mts_status fall_back(mts_planning *p, bool *left)
 {
     const mts_kernel_config tiles = mts_kernel_config_tiles(&p->device->info);

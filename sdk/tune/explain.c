@@ -1,6 +1,7 @@
 /*
- * explain.c: what an engine runs (groups, launches with their members, memory), what was measured and considered
- * before it was created, and why the other plans were not selected.
+ * explain.c: what an engine runs (groups, launches with their members, memory), what was
+ * measured and considered before it was created, and why the other plans were not
+ * selected.
  */
 #include "tune/explain.h"
 

@@ -1,5 +1,6 @@
 /*
- * explain.h: what an engine runs and how its plan was found, for people or as a JSON object.
+ * explain.h: what an engine runs and how its plan was found, for people or as a JSON
+ * object.
  */
 #ifndef MTS_TUNE_EXPLAIN_H
 #define MTS_TUNE_EXPLAIN_H

@@ -1,10 +1,10 @@
 /*
- * grouping.c: groups by measured latency. plan/group.c finds the plans that the model of a class
- * (class_model.c) predicts to be fastest; A/B benchmarks select one of them.
+ * grouping.c: groups by measured latency. plan/group.c finds the plans that the model of
+ * a class (class_model.c) predicts to be fastest; A/B benchmarks select one of them.
  *
- * Tasks that can be stitched and have one priority are a class; classes are planned one after another. The
- * model's estimate of memory only orders candidates: whether one fits is told by a dry run, together with what the
- * other classes have.
+ * Tasks that can be stitched and have one priority are a class; classes are planned one
+ * after another. The model's estimate of memory only orders candidates: whether one fits
+ * is told by a dry run, together with what the other classes have.
  */
 #include "tune/grouping.h"
 
@@ -19,11 +19,12 @@
 
 enum { CANDIDATES = 24, RUNS_MOST = 7, RETRIES = 4, PASSES = 2, COSTS_A_REPORT = 1024 };
 
-/* Predicted latency relative to the best prediction: such a candidate is not worth a benchmark. */
+/* Predicted latency relative to the best prediction: such a candidate is not worth a
+   benchmark. */
 #define HOPELESS 1.4
 
-/* Time for all classes together; then the decision so far is kept. Slow devices and first builds of kernels
- * need most of it, others some seconds. */
+/* Time for all classes together; then the decision so far is kept. Slow devices and first
+ * builds of kernels need most of it, others some seconds. */
 #define GROUPING_NS UINT64_C(60000000000)
 
 /* Groups of a class that may be selected. */
@@ -82,7 +83,8 @@ static const uint32_t *assemble(const class_plan *c, const uint32_t *groups)
     return all;
 }
 
-/* In a class of one structure only the sizes of groups matter: largest first, each of neighbouring tasks. */
+/* In a class of one structure only the sizes of groups matter: largest first, each of
+   neighbouring tasks. */
 static uint32_t *with_sizes_in_order(class_plan *c, const uint32_t *groups)
 {
     mts_planning *p = c->of.p;
@@ -107,7 +109,8 @@ static uint32_t *with_sizes_in_order(class_plan *c, const uint32_t *groups)
     return ordered;
 }
 
-/* Adds a plan of the class unless it is there. Its memory is that of smaller slices where it is over the budget. */
+/* Adds a plan of the class unless it is there. Its memory is that of smaller slices where
+   it is over the budget. */
 static mts_status add_candidate(class_plan *c, const char *what, const uint32_t *given, uint32_t group_count)
 {
     mts_planning *p = c->of.p;
@@ -231,7 +234,8 @@ static mts_status add_candidates(class_plan *c)
 
 /* ---- A/B benchmarks ---- */
 
-/* The best candidate so far, its engine, and that of the candidate that is compared with it. */
+/* The best candidate so far, its engine, and that of the candidate that is compared with
+   it. */
 typedef struct benchmark {
     class_plan *c;
     mts_engine *best_engine, *engine;
@@ -269,7 +273,8 @@ static mts_status run_candidate(benchmark *b, candidate *x)
     return status;
 }
 
-/* The better of the candidate that ran and the best so far stays; the other one's kernels may serve the next. */
+/* The better of the candidate that ran and the best so far stays; the other one's kernels
+   may serve the next. */
 static void keep_better(benchmark *b, candidate *x)
 {
     class_plan *c = b->c;
@@ -291,7 +296,8 @@ static void keep_better(benchmark *b, candidate *x)
     b->engine = NULL;
 }
 
-/* The candidate that has not run and has the best prediction; NULL: none is worth a benchmark. */
+/* The candidate that has not run and has the best prediction; NULL: none is worth a
+   benchmark. */
 static candidate *next_candidate(class_plan *c, const benchmark *b)
 {
     candidate *next = NULL;
@@ -437,7 +443,8 @@ static mts_status compare_final(mts_planning *p, final *f)
     return status;
 }
 
-/* Replaces the decision by what would be without measuring. Its predicted latency is the measured one. */
+/* Replaces the decision by what would be without measuring. Its predicted latency is the
+   measured one. */
 static void use_usual(mts_planning *p, const final *f)
 {
     for (uint32_t i = 0; i < p->report.plan_count; i++) {
@@ -453,8 +460,8 @@ static void use_usual(mts_planning *p, const final *f)
 }
 
 /*
- * A plan that was selected on a disturbed machine may be there by chance: it has to be better than the session
- * that is created without measuring, where that keeps the budget.
+ * A plan that was selected on a disturbed machine may be there by chance: it has to be
+ * better than the session that is created without measuring, where that keeps the budget.
  */
 static mts_status final_comparison(mts_planning *p)
 {

@@ -6,8 +6,8 @@
 
 #include "tune/planning.h"
 
-/* Decides on groups and slices within the memory budget. LIMIT: no plan keeps it; the error names the smallest
- * budget that can be met. */
+/* Decides on groups and slices within the memory budget. LIMIT: no plan keeps it; the
+ * error names the smallest budget that can be met. */
 mts_status mts_grouping_measure(mts_planning *p);
 
 #endif

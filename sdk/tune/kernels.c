@@ -1,10 +1,11 @@
 /*
  * kernels.c: the best kernel configuration of each layer by measurement.
  *
- * Each candidate is applied to all layers of a session and timed launch by launch, in turns with the default:
- * one engine measures it for every layer, and a disturbed machine disturbs both. The best configurations
- * together have to be faster than the defaults as a whole. A tuning that runs out of time goes on in the next
- * session. Not responsible for what a configuration means (sdk/lower) nor for storing it (plan_cache.c).
+ * Each candidate is applied to all layers of a session and timed launch by launch, in
+ * turns with the default: one engine measures it for every layer, and a disturbed machine
+ * disturbs both. The best configurations together have to be faster than the defaults as
+ * a whole. A tuning that runs out of time goes on in the next session. Not responsible
+ * for what a configuration means (sdk/lower) nor for storing it (plan_cache.c).
  */
 #include "tune/kernels.h"
 
@@ -45,8 +46,8 @@ typedef struct tuner {
     mts_kernel_config *config;
 } tuner;
 
-/* Time for one more candidate and for the final comparison. The first candidate always has it, so that every
- * tuning gets on. */
+/* Time for one more candidate and for the final comparison. The first candidate always
+ * has it, so that every tuning gets on. */
 static bool has_time(const tuner *t)
 {
     return t->tried == t->first || mts_os_clock_ns() + 2 * t->longest < t->deadline;
@@ -93,7 +94,8 @@ static void add_time(timing *list, uint32_t *count, const mts_encoded_launch *la
     list[i].layers += same_layer ? 0 : 1;
 }
 
-/* Times of the layers that have configurations. A layer may be several launches, which follow one another. */
+/* Times of the layers that have configurations. A layer may be several launches, which
+   follow one another. */
 static mts_status profile(tuner *t, mts_engine *engine, timing *list, uint32_t *count)
 {
     mts_engine_view view;
@@ -190,8 +192,9 @@ static mts_status try_candidate(tuner *t, const mts_kernel_config *candidate)
 }
 
 /*
- * A candidate is stored as failed until it has run: where a kernel crashes the device or the process, the next
- * start does not try it again. A program that does not exist for this device (NOT_FOUND) has not failed.
+ * A candidate is stored as failed until it has run: where a kernel crashes the device or
+ * the process, the next start does not try it again. A program that does not exist for
+ * this device (NOT_FOUND) has not failed.
  */
 static mts_status try_stored(tuner *t, const mts_kernel_config *candidate)
 {
@@ -286,9 +289,10 @@ static mts_status compare_tuned(tuner *t, bool *faster)
 }
 
 /*
- * Runs the best configurations together against the defaults. Where they are not faster, the defaults are
- * stored, except for layers that an earlier tuning finished. The last candidate counts as tried only after the
- * comparison, so that the next session repeats one that was interrupted.
+ * Runs the best configurations together against the defaults. Where they are not faster,
+ * the defaults are stored, except for layers that an earlier tuning finished. The last
+ * candidate counts as tried only after the comparison, so that the next session repeats
+ * one that was interrupted.
  */
 static mts_status final_comparison(tuner *t)
 {

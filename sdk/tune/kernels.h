@@ -7,8 +7,9 @@
 #include "tune/planning.h"
 
 /*
- * Measures configurations for the layers of the plan decided so far, within what is left of how.tuning_ms. Goes
- * on where an earlier tuning of these layers ran out of time. What was measured is cached in any case.
+ * Measures configurations for the layers of the plan decided so far, within what is left
+ * of how.tuning_ms. Goes on where an earlier tuning of these layers ran out of time. What
+ * was measured is cached in any case.
  */
 mts_status mts_kernels_tune(mts_planning *p);
 

@@ -1,6 +1,6 @@
 /*
- * memory.c: keeps the memory budget by dry runs of plans. Which plan is fastest is measured elsewhere
- * (grouping.c, slicing.c).
+ * memory.c: keeps the memory budget by dry runs of plans. Which plan is fastest is
+ * measured elsewhere (grouping.c, slicing.c).
  */
 #include "tune/memory.h"
 
@@ -9,7 +9,8 @@
 /* Slices are halved this often before the smallest are tried. */
 enum { STEPS = 7, SIZES_MOST = STEPS + 2 };
 
-/* Sizes of slices worth trying, largest first; returns how many. Only stitched layers have slices. */
+/* Sizes of slices worth trying, largest first; returns how many. Only stitched layers
+   have slices. */
 static int slice_sizes(const mts_planning *p, uint64_t sizes[SIZES_MOST])
 {
     const uint64_t usual = mts_kernel_config_slice_bytes(&p->device->info);
@@ -32,8 +33,9 @@ mts_status mts_memory_footprint(mts_planning *p, const uint32_t *group_of, uint6
     return mts_sample_footprint(p, &request, stats);
 }
 
-/* Tries slices, largest first, until the peak keeps the budget. *fits: it does, with *slice_bytes; else *peak
- * is that of the smallest slices and *least the smallest peak seen. */
+/* Tries slices, largest first, until the peak keeps the budget. *fits: it does, with
+ * *slice_bytes; else *peak is that of the smallest slices and *least the smallest peak
+ * seen. */
 typedef struct attempt {
     bool fits;
     uint64_t slice_bytes, peak, least;
@@ -75,7 +77,8 @@ static mts_status over_budget(const mts_planning *p, uint64_t smallest)
 
 /* ---- the plan that takes least ---- */
 
-/* Of a few plans that are always counted, so that a budget of the smallest can be met, whatever is measured. */
+/* Of a few plans that are always counted, so that a budget of the smallest can be met,
+   whatever is measured. */
 typedef struct smallest {
     uint64_t peak, slice_bytes;
     const uint32_t *group_of;

@@ -1,6 +1,7 @@
 /*
- * plan_cache.c: the content of plan files and tuning files, and their keys. A table of fields describes each
- * record, for writing and for reading; the reader trusts no count and no number.
+ * plan_cache.c: the content of plan files and tuning files, and their keys. A table of
+ * fields describes each record, for writing and for reading; the reader trusts no count
+ * and no number.
  */
 #include "tune/plan_cache.h"
 
@@ -350,7 +351,8 @@ static void store(mts_planning *p, mts_cache_kind kind, writer *w)
 
 /* ---- plans ---- */
 
-/* Each group lies in one class, and groups ascend with the classes: those of higher priority run first. */
+/* Each group lies in one class, and groups ascend with the classes: those of higher
+   priority run first. */
 static mts_status check_groups(mts_planning *p)
 {
     uint32_t last = 0;

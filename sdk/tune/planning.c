@@ -1,6 +1,7 @@
 /*
- * planning.c: the state of planning a session: progress, classes of tasks, failed kernel configurations. Not
- * responsible for what is decided: groups (grouping.c), slices (slicing.c), kernels (kernels.c).
+ * planning.c: the state of planning a session: progress, classes of tasks, failed kernel
+ * configurations. Not responsible for what is decided: groups (grouping.c), slices
+ * (slicing.c), kernels (kernels.c).
  */
 #include "tune/planning.h"
 
@@ -46,7 +47,8 @@ mts_status mts_planning_add_sample(mts_planning *p, const mts_planning_sample *s
 
 /* ---- classes ---- */
 
-/* The first task of the next class: highest priority, then lowest index. MTS_NONE: all tasks have a class. */
+/* The first task of the next class: highest priority, then lowest index. MTS_NONE: all
+   tasks have a class. */
 static uint32_t next_leader(const mts_planning *p)
 {
     uint32_t leader = MTS_NONE;

@@ -1,6 +1,7 @@
 /*
- * planning.h: the state of planning one session: its tasks, and what has been decided about them so far. The
- * files of sdk/tune share it; each of them has a header for what it does with it.
+ * planning.h: the state of planning one session: its tasks, and what has been decided
+ * about them so far. The files of sdk/tune share it; each of them has a header for what
+ * it does with it.
  */
 #ifndef MTS_TUNE_PLANNING_H
 #define MTS_TUNE_PLANNING_H
@@ -20,11 +21,13 @@ typedef struct mts_planning {
     uint32_t *priorities;
     mts_arena arena;
 
-    /* A class holds tasks of one family and one priority. Classes of higher priority come first. */
+    /* A class holds tasks of one family and one priority. Classes of higher priority come
+       first. */
     uint32_t class_count;
     uint32_t *class_of;
 
-    /* What has been decided so far; its group_of and configs point to the members below. */
+    /* What has been decided so far; its group_of and configs point to the members
+       below. */
     mts_decision decision;
     /* The decision is not in the plan cache. */
     bool fresh;
@@ -37,7 +40,8 @@ typedef struct mts_planning {
     size_t failed_count, failed_capacity;
     mts_planning_report report;
 
-    /* Weights and kernel parameters that no grouping changes, where there is a memory budget. */
+    /* Weights and kernel parameters that no grouping changes, where there is a memory
+       budget. */
     uint64_t fixed_bytes;
     /* Of the plan that takes least memory; NULL: it was not looked for. */
     const uint32_t *least_groups;

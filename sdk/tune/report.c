@@ -1,5 +1,6 @@
 /*
- * report.c: the memory of a planning report. What is in it is written by the files that plan.
+ * report.c: the memory of a planning report. What is in it is written by the files that
+ * plan.
  */
 #include "tune/report.h"
 

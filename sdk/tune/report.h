@@ -1,6 +1,7 @@
 /*
- * report.h: the planning report: what was measured and considered before a session was created, for
- * mts_session_explain and for the plan cache. It owns its arrays and points to nothing else.
+ * report.h: the planning report: what was measured and considered before a session was
+ * created, for mts_session_explain and for the plan cache. It owns its arrays and points
+ * to nothing else.
  */
 #ifndef MTS_TUNE_REPORT_H
 #define MTS_TUNE_REPORT_H
@@ -15,9 +16,10 @@
 #define MTS_CONSIDERED_SESSION 0xffffffffu
 
 /*
- * X(NAME, text), what became of a plan. SLOWER: when run against the selected plan. PREDICTED: not run, because the
- * model predicts that it is slower than those that were. FAILED: it could not be built or run on the device. The
- * numbers are stored in caches: append, never reorder.
+ * X(NAME, text), what became of a plan. SLOWER: when run against the selected plan.
+ * PREDICTED: not run, because the model predicts that it is slower than those that were.
+ * FAILED: it could not be built or run on the device. The numbers are stored in caches:
+ * append, never reorder.
  */
 /* clang-format off */
 #define MTS_VERDICTS(X)                      \
@@ -66,8 +68,8 @@ typedef struct mts_planning_report {
     uint32_t plan_count, sample_count;
     size_t plan_capacity, sample_capacity;
 
-    /* Kernel tuning: layers with a measured configuration, those where it is not the default, candidates run
-       and skipped. */
+    /* Kernel tuning: layers with a measured configuration, those where it is not the
+       default, candidates run and skipped. */
     uint32_t layers_tuned, layers_changed, candidates, skipped;
     uint32_t complete; /* 1: every candidate was run within the time */
     /* Of the session's tasks before and after tuning, run in turns. */
@@ -78,7 +80,8 @@ typedef struct mts_planning_report {
     double planning_ms;   /* of this session, until everything was decided */
     uint64_t slice_bytes; /* of the decision */
     bool cached;          /* the decision came from a cache */
-    /* 0: as decided; 1: default configurations, 2: smallest tiles, because others failed. */
+    /* 0: as decided; 1: default configurations, 2: smallest tiles, because others
+       failed. */
     uint32_t fallback;
 } mts_planning_report;
 

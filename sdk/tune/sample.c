@@ -1,8 +1,8 @@
 /*
  * sample.c: engines that are built to be measured: footprints, times, A/B benchmarks.
  *
- * The fastest run counts: other programs can only make a run slower. What is compared runs in turns, so that
- * what disturbs the machine disturbs both.
+ * The fastest run counts: other programs can only make a run slower. What is compared
+ * runs in turns, so that what disturbs the machine disturbs both.
  */
 #include "tune/sample.h"
 
@@ -18,12 +18,14 @@ enum { WARM_RUNS = 2, TIMED_RUNS = 7, ROUNDS_LEAST = 4, ROUNDS_MOST = 40 };
 
 bool mts_sample_is_recoverable(mts_status status)
 {
-    /* NOT_FOUND: a program that was not built ahead of time, where there is no compiler. */
+    /* NOT_FOUND: a program that was not built ahead of time, where there is no
+       compiler. */
     return status == MTS_STATUS_LIMIT || status == MTS_STATUS_DEVICE || status == MTS_STATUS_UNSUPPORTED ||
            status == MTS_STATUS_NOT_FOUND;
 }
 
-/* Where the device's memory ran out, a candidate did not fit; where the host's did, planning ends. */
+/* Where the device's memory ran out, a candidate did not fit; where the host's did,
+   planning ends. */
 static mts_status device_memory_is_a_limit(mts_planning *p, mts_status status)
 {
     if (status != MTS_STATUS_OUT_OF_MEMORY || !p->device->full) {
@@ -71,8 +73,8 @@ mts_status mts_sample_footprint(mts_planning *p, const mts_sample_request *reque
     return status;
 }
 
-/* A layer's time must not depend on its data. The values stay until planning is over: zero-copy inputs are
- * read in every run. */
+/* A layer's time must not depend on its data. The values stay until planning is over:
+ * zero-copy inputs are read in every run. */
 static mts_status fill_inputs(mts_planning *p, mts_engine *engine)
 {
     const size_t most = mts_engine_largest_input(engine);

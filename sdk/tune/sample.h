@@ -20,9 +20,9 @@ typedef struct mts_sample_request {
 } mts_sample_request;
 
 /*
- * Whether a failure is that of the candidate, so that planning goes on without it: it does not fit, or does
- * not build or run on the device. A sample fails with LIMIT where the device's memory ran out; OUT_OF_MEMORY is
- * the host's and ends planning.
+ * Whether a failure is that of the candidate, so that planning goes on without it: it
+ * does not fit, or does not build or run on the device. A sample fails with LIMIT where
+ * the device's memory ran out; OUT_OF_MEMORY is the host's and ends planning.
  */
 bool mts_sample_is_recoverable(mts_status status);
 /* The exact memory of such a session, by a dry run. */
@@ -36,13 +36,14 @@ mts_status mts_sample_run(mts_planning *p, const mts_sample_request *request, mt
                           double *ms);
 
 /*
- * An A/B benchmark: runs two engines in turns; milliseconds of the fastest run of each. It ends early where
- * one is far slower.
+ * An A/B benchmark: runs two engines in turns; milliseconds of the fastest run of each.
+ * It ends early where one is far slower.
  */
 mts_status mts_sample_compare(mts_planning *p, mts_engine *a, mts_engine *b, double *ms_a, double *ms_b);
 /* Times closer to one another than this are equal: the difference is noise. */
 #define MTS_SAMPLE_TIE 0.98
-/* Whether a candidate of this time, relative to the leader's, is better: faster, or as fast and smaller. */
+/* Whether a candidate of this time, relative to the leader's, is better: faster, or as
+   fast and smaller. */
 bool mts_sample_is_better(double relative, uint64_t peak, uint64_t leader_peak);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * slicing.c: sizes of slices against each other in A/B benchmarks, each with the groups that were decided.
+ * slicing.c: sizes of slices against each other in A/B benchmarks, each with the groups
+ * that were decided.
  */
 #include "tune/slicing.h"
 

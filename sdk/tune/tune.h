@@ -1,5 +1,6 @@
 /*
- * tune.h: an engine from options: what is not given is decided from a cache, by measurement, or by default.
+ * tune.h: an engine from options: what is not given is decided from a cache, by
+ * measurement, or by default.
  */
 #ifndef MTS_TUNE_TUNE_H
 #define MTS_TUNE_TUNE_H
@@ -18,8 +19,8 @@ typedef struct mts_planning_options {
 } mts_planning_options;
 
 /*
- * The device and the archive outlive the engine. `how` may be NULL. *report, which may be NULL, is released
- * by the caller; it stays as it is on failure.
+ * The device and the archive outlive the engine. `how` may be NULL. *report, which may be
+ * NULL, is released by the caller; it stays as it is on failure.
  */
 mts_status mts_planned_engine_create(mts_device *device, const mts_archive *archive,
                                      const mts_engine_options *options, const mts_planning_options *how,

@@ -1,5 +1,6 @@
 /*
- * faces.h: what the program found out about one frame, between the file that runs and the one that prints.
+ * faces.h: what the program found out about one frame, between the file that runs and the
+ * one that prints.
  */
 #ifndef MTS_SAMPLES_FACES_H
 #define MTS_SAMPLES_FACES_H

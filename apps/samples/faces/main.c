@@ -1,6 +1,6 @@
 /*
- * main.c: the program `faces`: reads a photo or a clip, runs the cascade on each frame, and has it printed
- * and drawn.
+ * main.c: the program `faces`: reads a photo or a clip, runs the cascade on each frame,
+ * and has it printed and drawn.
  */
 #include <stdio.h>
 #include <stdlib.h>

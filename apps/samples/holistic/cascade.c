@@ -1,6 +1,6 @@
 /*
- * cascade.c: which task sees which part of the photo, step by step. Not responsible for the decoding, which is
- * libmtskit's.
+ * cascade.c: which task sees which part of the photo, step by step. Not responsible for
+ * the decoding, which is libmtskit's.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * draw.c: what was found, drawn onto the photo: the mask as a tint of the background, skeletons, meshes and
- * boxes.
+ * draw.c: what was found, drawn onto the photo: the mask as a tint of the background,
+ * skeletons, meshes and boxes.
  */
 #include <math.h>
 #include <stdio.h>

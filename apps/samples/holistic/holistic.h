@@ -1,9 +1,10 @@
 /*
- * holistic.h: the networks of MediaPipe's wheel on one photo, as the cascade that they are: detectors of
- * faces, palms and poses and a mask of the person first, then landmarks of what they found, then irises.
+ * holistic.h: the networks of MediaPipe's wheel on one photo, as the cascade that they
+ * are: detectors of faces, palms and poses and a mask of the person first, then landmarks
+ * of what they found, then irises.
  *
- * One session holds all twelve tasks; each step of the cascade switches on those that it needs.
- * docs/CASCADE.md
+ * One session holds all twelve tasks; each step of the cascade switches on those that it
+ * needs. docs/CASCADE.md
  */
 #ifndef MTS_SAMPLE_HOLISTIC_H
 #define MTS_SAMPLE_HOLISTIC_H
@@ -50,7 +51,8 @@ typedef struct holistic_result {
 
 /* False: a task is missing or has other outputs; `error` has CLI_ERROR bytes. */
 bool holistic_check(const mts_bundle *bundle, char *error);
-/* The session has separate inputs. `reason` is where the run-time writes its error text. */
+/* The session has separate inputs. `reason` is where the run-time writes its error
+   text. */
 bool holistic_run(mts_session *session, const mts_frame *frame, holistic_result *result, const char *reason,
                   char *error);
 /* Onto the photo. */

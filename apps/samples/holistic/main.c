@@ -1,6 +1,6 @@
 /*
- * main.c: the program `holistic`: runs the cascade on photos, with one strategy or two, has the findings
- * printed and drawn, and compares times and bytes.
+ * main.c: the program `holistic`: runs the cascade on photos, with one strategy or two,
+ * has the findings printed and drawn, and compares times and bytes.
  */
 #include <limits.h>
 #include <stdio.h>

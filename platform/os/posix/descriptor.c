@@ -14,7 +14,8 @@ bool mts_os_descriptor_size(int descriptor, uint64_t *size)
     if (fcntl(descriptor, F_GETFD) < 0) {
         return false;
     }
-    /* All holders of a file share its offset, so lseek is only for a dma-buf, whose offset is never used. */
+    /* All holders of a file share its offset, so lseek is only for a dma-buf, whose
+       offset is never used. */
     if (fstat(descriptor, &what) == 0 && (what.st_size > 0 || S_ISREG(what.st_mode))) {
         *size = (uint64_t)what.st_size;
         return true;

@@ -96,7 +96,8 @@ mts_status mts_os_file_read(const mts_allocator *allocator, const char *path, si
     return status;
 }
 
-/* So that the rename itself survives a power cut; file systems without it still have the file. */
+/* So that the rename itself survives a power cut; file systems without it still have the
+   file. */
 static void sync_directory(const char *path)
 {
     char folder[PATH_MOST];
@@ -111,8 +112,8 @@ static void sync_directory(const char *path)
 }
 
 /*
- * The path that a chain of links ends at, so that the file is replaced and not the link to it; it need not
- * exist. `path` has PATH_MOST bytes. False: errno says why.
+ * The path that a chain of links ends at, so that the file is replaced and not the link
+ * to it; it need not exist. `path` has PATH_MOST bytes. False: errno says why.
  */
 static bool follow_links(char *path)
 {
@@ -135,7 +136,8 @@ static bool follow_links(char *path)
     return false;
 }
 
-/* Whether a file may be put there: renaming over a device node, a pipe or a socket would destroy it. */
+/* Whether a file may be put there: renaming over a device node, a pipe or a socket would
+   destroy it. */
 static mts_status check_place(const char *path, const char *given, mts_error *error)
 {
     struct stat facts;
@@ -166,7 +168,8 @@ static int open_temporary(const char *path, char *temporary, size_t size)
     return -1;
 }
 
-/* Fills and closes the temporary file and gives it its name. What failed, with errno set, or NULL. */
+/* Fills and closes the temporary file and gives it its name. What failed, with errno set,
+   or NULL. */
 static const char *put_file(int descriptor, const char *temporary, const char *path, const void *data,
                             size_t size)
 {

@@ -1,5 +1,6 @@
 /*
- * foreign.c: dma-bufs by mmap and their ioctl, hardware buffers by Android's library, where there is one.
+ * foreign.c: dma-bufs by mmap and their ioctl, hardware buffers by Android's library,
+ * where there is one.
  */
 #define _GNU_SOURCE /* syscall */
 #include "platform/os/foreign.h"

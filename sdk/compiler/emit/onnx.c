@@ -20,7 +20,8 @@ static bool is_direct(const mts_graph *graph, const mts_port *port)
            !mts_onnx_names_port(graph->inputs, graph->input_count, port->name);
 }
 
-/* Names of inputs and outputs are the ports'; a value that only happens to have such a name gets another. */
+/* Names of inputs and outputs are the ports'; a value that only happens to have such a
+   name gets another. */
 static void name_values(mts_onnx *onnx)
 {
     const mts_graph *graph = onnx->graph;
@@ -129,7 +130,8 @@ static mts_status pack(mts_onnx *onnx, const mts_allocator *allocator, void **da
     return MTS_STATUS_OK;
 }
 
-/* ONNX has one name space: an output may have an input's name only if it is that input. */
+/* ONNX has one name space: an output may have an input's name only if it is that
+   input. */
 static mts_status check_ports(const mts_graph *graph, mts_error *error)
 {
     for (uint32_t i = 0; i < graph->output_count; i++) {
@@ -157,7 +159,8 @@ static void begin(mts_onnx *onnx, const char *name)
     }
 }
 
-/* Adds a graph. input_of: see mts_onnx_task; inputs: what the model calls the inputs of those tasks. */
+/* Adds a graph. input_of: see mts_onnx_task; inputs: what the model calls the inputs of
+   those tasks. */
 static mts_status add_graph(mts_onnx *onnx, const mts_graph *graph, const uint32_t *input_of,
                             const char *const *const *inputs, mts_error *error)
 {
@@ -207,7 +210,8 @@ mts_status mts_onnx_export(const mts_graph *graph, const mts_allocator *allocato
     return status;
 }
 
-/* A slash ends the name of the task, which has none, so names of two tasks differ, and differ from "mts.". */
+/* A slash ends the name of the task, which has none, so names of two tasks differ, and
+   differ from "mts.". */
 static const char *prefix_of(mts_onnx *onnx, const char *task)
 {
     const size_t length = strlen(task);

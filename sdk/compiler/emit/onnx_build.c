@@ -1,5 +1,6 @@
 /*
- * onnx_build.c: nodes, attributes, initialisers and value descriptions of an ONNX message.
+ * onnx_build.c: nodes, attributes, initialisers and value descriptions of an ONNX
+ * message.
  */
 #include "compiler/emit/onnx_build.h"
 
@@ -57,7 +58,8 @@ const char *mts_onnx_prefixed(mts_onnx *onnx, const char *name)
     return length > 0 ? made : name;
 }
 
-/* Appends a pointer to an array of them that grows by doubling; the old array stays in the arena. */
+/* Appends a pointer to an array of them that grows by doubling; the old array stays in
+   the arena. */
 static bool append(mts_onnx *onnx, void *array, size_t *count, size_t *capacity, void *item)
 {
     void **items = NULL;

@@ -1,8 +1,8 @@
 /*
  * onnx_build.h: internals of the export: an ONNX message under construction.
  *
- * Everything lies in one arena. Running short of memory sticks in `failed`; functions then return NULL or do
- * nothing.
+ * Everything lies in one arena. Running short of memory sticks in `failed`; functions
+ * then return NULL or do nothing.
  */
 #ifndef MTS_COMPILER_EMIT_ONNX_BUILD_H
 #define MTS_COMPILER_EMIT_ONNX_BUILD_H
@@ -24,7 +24,8 @@ typedef struct mts_onnx_vector {
     float number;
 } mts_onnx_vector;
 
-/* What several graphs in one model have in common; NULL in mts_onnx where the model is one graph. */
+/* What several graphs in one model have in common; NULL in mts_onnx where the model is
+   one graph. */
 typedef struct mts_onnx_shared {
     /* Per block of the graphs' weights. */
     mts_onnx_block *blocks;
@@ -70,7 +71,8 @@ void mts_onnx_text(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, cons
 void mts_onnx_ints(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, const int64_t *numbers,
                    uint32_t count);
 
-/* One node on one or two inputs; NULL output: a temporary. The output's name is returned. */
+/* One node on one or two inputs; NULL output: a temporary. The output's name is
+   returned. */
 const char *mts_onnx_one(mts_onnx *onnx, const char *op, const char *x, const char *output);
 const char *mts_onnx_two(mts_onnx *onnx, const char *op, const char *a, const char *b, const char *output);
 const char *mts_onnx_cast(mts_onnx *onnx, const char *x, mts_type dtype, const char *output);
@@ -92,7 +94,8 @@ int32_t mts_onnx_dtype(mts_type dtype);
 const char *mts_onnx_value(mts_onnx *onnx, uint32_t value);
 /* A constant as dense float32 array on the arena. */
 float *mts_onnx_dense(mts_onnx *onnx, uint32_t value);
-/* Operators whose values or results are positions, and sums of elements up to each one (onnx_index.c). */
+/* Operators whose values or results are positions, and sums of elements up to each one
+   (onnx_index.c). */
 void mts_onnx_add_arg(mts_onnx *onnx, const mts_node *node, const char *output);
 void mts_onnx_add_take(mts_onnx *onnx, const mts_node *node, const char *output);
 void mts_onnx_add_scan(mts_onnx *onnx, const mts_node *node, const char *output);

@@ -1,5 +1,6 @@
 /*
- * onnx_function.c: what ONNX nodes compute an element function. Opset 13 lacks some of them.
+ * onnx_function.c: what ONNX nodes compute an element function. Opset 13 lacks some of
+ * them.
  */
 #include "compiler/emit/onnx_build.h"
 

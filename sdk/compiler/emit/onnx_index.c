@@ -1,5 +1,6 @@
 /*
- * onnx_index.c: what ONNX nodes compute the operators whose values or results are positions, and scans.
+ * onnx_index.c: what ONNX nodes compute the operators whose values or results are
+ * positions, and scans.
  *
  * Positions are float32 in a graph and int64 in ONNX, so that casts stand between them.
  */

@@ -333,7 +333,8 @@ static void add_gather(mts_onnx *onnx, const mts_node *node, const char *output)
     for (size_t i = 0; wide && i < count; i++) {
         wide[i] = numbers[i];
     }
-    /* the list becomes an initialiser of the index's shape by a Reshape, which every run-time folds */
+    /* the list becomes an initialiser of the index's shape by a Reshape, which every
+       run-time folds */
     const char *flat = wide ? mts_onnx_ints_const(onnx, wide, (uint32_t)count) : NULL;
     const char *shape = mts_onnx_ints_const(onnx, index->shape.dims, index->shape.rank);
     const char *shaped = index->shape.rank == 1 ? flat : mts_onnx_two(onnx, "Reshape", flat, shape, NULL);
@@ -359,7 +360,8 @@ static void add_shaped(mts_onnx *onnx, const mts_node *node, const char *op, con
                        output);
 }
 
-/* Whether the scales give the output sizes by ONNX's rule, so that they may be written instead of the sizes.
+/* Whether the scales give the output sizes by ONNX's rule, so that they may be written
+ * instead of the sizes.
  */
 static bool scales_fit(const mts_onnx *onnx, const mts_node *node)
 {
@@ -384,7 +386,8 @@ static mts_status resize_modes(const mts_attrs_resize *resize, const char **coor
     *coord = coords[resize->coord];
     *round = rounds[resize->round];
     if (resize->coord == MTS_COORD_TF_HALF_PIXEL) {
-        /* floor((x + 0.5) / s) is (x + 0.5) / s - 0.5 rounded with halves up; opset 13 has only the latter */
+        /* floor((x + 0.5) / s) is (x + 0.5) / s - 0.5 rounded with halves up; opset 13
+           has only the latter */
         if (resize->mode != MTS_RESIZE_NEAREST || resize->round != MTS_ROUND_FLOOR) {
             return mts_fail(error, MTS_STATUS_UNSUPPORTED,
                             "opset 13 has no coordinate mode tf_half_pixel_for_nn");

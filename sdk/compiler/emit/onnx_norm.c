@@ -1,8 +1,8 @@
 /*
  * onnx_norm.c: what ONNX nodes compute reductions and normalisations.
  *
- * Opset 13 has InstanceNormalization only; the others are written as the nodes that their formulas consist of, which
- * importing finds again.
+ * Opset 13 has InstanceNormalization only; the others are written as the nodes that their
+ * formulas consist of, which importing finds again.
  */
 #include "compiler/emit/onnx_build.h"
 
@@ -119,7 +119,8 @@ static const char *shaped(mts_onnx *onnx, const char *x, const mts_shape *shape,
     return mts_onnx_two(onnx, "Reshape", x, mts_onnx_ints_const(onnx, shape->dims, shape->rank), output);
 }
 
-/* (x - mean) / divisor; groups of channels as a dimension of their own, and what is behind them as one. */
+/* (x - mean) / divisor; groups of channels as a dimension of their own, and what is
+   behind them as one. */
 static const char *quotient(mts_onnx *onnx, const mts_node *node, const char *output)
 {
     const mts_attrs_norm *norm = &node->attrs.norm;

@@ -1,7 +1,8 @@
 /*
- * onnx_value.c: values and constants. In a model of one graph a constant is an initialiser in float32. In a model of
- * several graphs each block of weights is one initialiser, and nodes put a constant of several blocks together, which
- * run-times do once, when they load the model.
+ * onnx_value.c: values and constants. In a model of one graph a constant is an
+ * initialiser in float32. In a model of several graphs each block of weights is one
+ * initialiser, and nodes put a constant of several blocks together, which run-times do
+ * once, when they load the model.
  */
 #include "compiler/emit/onnx_build.h"
 
@@ -57,7 +58,8 @@ static mts_shape shape_of_block(const mts_value *value, const mts_block_ref *ref
     return shape;
 }
 
-/* Constants of other shapes may have the same bytes: a product and a convolution of one pixel. */
+/* Constants of other shapes may have the same bytes: a product and a convolution of one
+   pixel. */
 static const char *block_name(mts_onnx *onnx, const mts_value *value, const mts_block_ref *ref)
 {
     const mts_shape shape = shape_of_block(value, ref);
@@ -113,7 +115,8 @@ static int compare_numbers(const void *left, const void *right)
     return MTS_COMPARE(*a, *b);
 }
 
-/* Bands end where a block begins or ends, so each is made of whole rows of some blocks, side by side. */
+/* Bands end where a block begins or ends, so each is made of whole rows of some blocks,
+   side by side. */
 static bool find_bands(parts *p)
 {
     const uint32_t count = p->value->block_count;

@@ -1,7 +1,7 @@
 /*
- * coded.c: quantised constants: integers ("codes") that stand for scale * (code - zero). A constant that was
- * dequantised keeps its codes, so that a convolution can store them instead of float32 numbers. Not responsible
- * for values of the run time (quantize.c).
+ * coded.c: quantised constants: integers ("codes") that stand for scale * (code - zero).
+ * A constant that was dequantised keeps its codes, so that a convolution can store them
+ * instead of float32 numbers. Not responsible for values of the run time (quantize.c).
  */
 #include "compiler/import/lower.h"
 
@@ -138,7 +138,8 @@ mts_import_value *mts_import_quantize_constant(mts_import *import, mts_import_va
     return out ? mts_import_constant(import, dtype, &x->shape, out, lasting) : NULL;
 }
 
-/* code - zero of each element; false if one is beyond what float16 holds. *small: int8 holds them all. */
+/* code - zero of each element; false if one is beyond what float16 holds. *small: int8
+   holds them all. */
 static bool differences(const mts_import_codes *codes, int32_t *out, bool *small)
 {
     const mts_import_value *x = codes->codes;

@@ -1,9 +1,10 @@
 /*
  * cut.c: models that end in an operator whose number of results depends on values.
  *
- * A graph has static shapes, so that NonMaxSuppression has no place in it. The import stops there: that
- * operator and all that follow are left out, and the run-time values that they read become outputs under
- * their own names, for a decoder of the app. Which operators are left out, nodes.c and tflite/import.c know.
+ * A graph has static shapes, so that NonMaxSuppression has no place in it. The import
+ * stops there: that operator and all that follow are left out, and the run-time values
+ * that they read become outputs under their own names, for a decoder of the app. Which
+ * operators are left out, nodes.c and tflite/import.c know.
  */
 #include "base/text.h"
 #include "compiler/import/lower.h"

@@ -1,5 +1,6 @@
 /*
- * emit.c: run-time nodes and their operands, and the graph's inputs and outputs. A node of constants is computed at once instead.
+ * emit.c: run-time nodes and their operands, and the graph's inputs and outputs. A node
+ * of constants is computed at once instead.
  */
 #include "compiler/import/lower.h"
 
@@ -80,7 +81,8 @@ static mts_import_value *wrap(mts_import *import, uint32_t id, mts_type dtype)
     return value;
 }
 
-/* What the importer computes itself: anything of constants alone that the evaluator knows. */
+/* What the importer computes itself: anything of constants alone that the evaluator
+   knows. */
 static mts_import_value *evaluate(mts_import *import, mts_op op, const mts_attrs *attrs,
                                   mts_import_value *const *inputs, uint32_t count)
 {
@@ -115,7 +117,8 @@ static bool all_const(mts_import_value *const *inputs, uint32_t count)
     return true;
 }
 
-/* Appends a node; what it may not read as a constant is read through an EXPAND to the same shape. */
+/* Appends a node; what it may not read as a constant is read through an EXPAND to the
+   same shape. */
 static mts_import_value *append(mts_import *import, mts_op op, const mts_attrs *attrs,
                                 mts_import_value *const *inputs, uint32_t count)
 {
@@ -146,7 +149,8 @@ static mts_import_value *append(mts_import *import, mts_op op, const mts_attrs *
     return wrap(import, id, inputs[op == MTS_OP_SELECT ? 1 : 0]->dtype);
 }
 
-/* The integers of a quantised value, now that they are read: (x / scale) rounded and clamped, plus zero. */
+/* The integers of a quantised value, now that they are read: (x / scale) rounded and
+   clamped, plus zero. */
 static void emit_codes(mts_import *import, mts_import_value *value)
 {
     const mts_import_quantised *q = value ? value->quantised : NULL;
@@ -372,7 +376,8 @@ mts_import_value *mts_import_emit_input(mts_import *import, const char *name, mt
     return value;
 }
 
-/* A constant output has a graph value of its own: a reshape to the same shape would be dropped. */
+/* A constant output has a graph value of its own: a reshape to the same shape would be
+   dropped. */
 static uint32_t const_output(mts_import *import, const char *name, const mts_import_value *value)
 {
     const float *data = mts_import_read_f32(import, value, name);

@@ -1,9 +1,11 @@
 /*
- * emit_index.c: picking and placing elements by position, for the ONNX and the TensorFlow Lite operators.
+ * emit_index.c: picking and placing elements by position, for the ONNX and the TensorFlow
+ * Lite operators.
  *
- * Positions that are known when the model is compiled are checked here and become a GATHER, or a
- * SLICE where they follow each other in equal steps; run-time ones become a TAKE, which counts a
- * position below 0 from the end and moves one outside to the nearer end.
+ * Positions that are known when the model is compiled are checked here and become a
+ * GATHER, or a SLICE where they follow each other in equal steps; run-time ones become a
+ * TAKE, which counts a position below 0 from the end and moves one outside to the nearer
+ * end.
  */
 #include "compiler/import/index.h"
 
@@ -178,7 +180,8 @@ value mts_import_gather_elements(mts_import *import, value x, uint32_t axis, val
                 view(import, index, outer, shape.dims[axis], inner), &shape);
 }
 
-/* Number of the element that each index names in dimensions [first, first + count) of x, of constants. */
+/* Number of the element that each index names in dimensions [first, first + count) of x,
+   of constants. */
 static value joined_constant(mts_import *import, const mts_import_value *x, const mts_import_value *index,
                              uint32_t first, uint32_t count)
 {
@@ -197,7 +200,8 @@ static value joined_constant(mts_import *import, const mts_import_value *x, cons
     return numbers ? mts_import_constant(import, MTS_TYPE_INT64, &shape, numbers, lasting) : NULL;
 }
 
-/* Number k of each index [N, count]: below 0 it counts from the end; outside it moves to the nearer end. */
+/* Number k of each index [N, count]: below 0 it counts from the end; outside it moves to
+   the nearer end. */
 static value bounded(mts_import *import, value rows, uint32_t k, int64_t dim)
 {
     value at = mts_import_emit_part(import, rows, 1, k, 1);
@@ -278,7 +282,8 @@ static value pick_rows(mts_import *import, value x, const int64_t *from, int64_t
     return x && index ? gather_constant(import, x, 0, index) : NULL;
 }
 
-/* The smallest and the largest number of a type; infinite where float32 holds them all. */
+/* The smallest and the largest number of a type; infinite where float32 holds them
+   all. */
 static void ends_of(mts_type dtype, double *low, double *high)
 {
     static const struct {
@@ -312,7 +317,8 @@ static value neutral_row(mts_import *import, mts_type dtype, int64_t width, uint
     return mts_import_emit(import, MTS_OP_EXPAND, &attrs, &one, 1);
 }
 
-/* Zeros for `count` numbers, within the limits of what a model may compute; NULL: failed. */
+/* Zeros for `count` numbers, within the limits of what a model may compute; NULL:
+   failed. */
 static int64_t *numbers_make(mts_import *import, size_t count)
 {
     const mts_shape shape = {.rank = 1, .dims = {(int64_t)count}};

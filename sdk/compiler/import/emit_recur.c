@@ -1,7 +1,8 @@
 /*
- * emit_recur.c: the two parts of a recurrent layer, for the ONNX and the TensorFlow Lite operators: one fully
- * connected layer for what the inputs of all steps contribute, and the steps. RECUR does those of the usual layers;
- * what it does not know is written out step by step, for the number of steps is known.
+ * emit_recur.c: the two parts of a recurrent layer, for the ONNX and the TensorFlow Lite
+ * operators: one fully connected layer for what the inputs of all steps contribute, and
+ * the steps. RECUR does those of the usual layers; what it does not know is written out
+ * step by step, for the number of steps is known.
  */
 #include "compiler/import/lower.h"
 
@@ -101,7 +102,8 @@ mts_import_value *mts_import_emit_steps(mts_import *import, mts_import_cell *cel
         mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the steps");
         return NULL;
     }
-    /* one constant for all steps, which the codes of a quantised one would be widened from at each */
+    /* one constant for all steps, which the codes of a quantised one would be widened
+       from at each */
     mts_import_value *weight = mts_import_retype(import, cell->weight, cell->weight->dtype);
     for (int64_t i = 0; i < steps && mts_import_ok(import); i++) {
         const int64_t at = reverse ? steps - 1 - i : i;

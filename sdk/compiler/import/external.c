@@ -1,5 +1,6 @@
 /*
- * external.c: reads the entries of a tensor with external data, and keeps the files that they name mapped.
+ * external.c: reads the entries of a tensor with external data, and keeps the files that
+ * they name mapped.
  */
 #include "compiler/import/external.h"
 
@@ -191,7 +192,8 @@ mts_status mts_external_count_copy(mts_external *external, size_t bytes, mts_err
     return MTS_STATUS_OK;
 }
 
-/* Tied weights name one range twice; other overlaps only occur in files that were made to confuse. */
+/* Tied weights name one range twice; other overlaps only occur in files that were made to
+   confuse. */
 mts_status mts_external_check(mts_external *external, mts_error *error)
 {
     if (!external || external->range_count < 2) {

@@ -1,10 +1,11 @@
 /*
  * external.h: tensors of an ONNX model that lie in files beside it ("external data").
  *
- * A model file is untrusted, and external data lets it name other files. Only regular files beneath the
- * model's own folder are read: no absolute path, no "..", no link. Ranges are checked against the file's size
- * before a byte is read, and ranges that overlap in part are refused. Not responsible for the tensors' types
- * and shapes (proto.c).
+ * A model file is untrusted, and external data lets it name other files. Only regular
+ * files beneath the model's own folder are read: no absolute path, no "..", no link.
+ * Ranges are checked against the file's size before a byte is read, and ranges that
+ * overlap in part are refused. Not responsible for the tensors' types and shapes
+ * (proto.c).
  */
 #ifndef MTS_COMPILER_IMPORT_EXTERNAL_H
 #define MTS_COMPILER_IMPORT_EXTERNAL_H
@@ -32,19 +33,22 @@ bool mts_external_is(const Onnx__TensorProto *tensor);
 /*
  * Finds the `size` bytes of a tensor; *data stays valid until the files are destroyed.
  *
- * external may be NULL: the model came from memory, so that no folder is known (UNSUPPORTED).
- * Returns MALFORMED (entries that are unknown, repeated or no numbers; a range that is not inside the file
- * or is not `size` bytes long; a path that leaves the folder), NOT_FOUND
- * (no such file), IO (a link, a device, a pipe, a directory), LIMIT (bytes_most), OUT_OF_MEMORY.
+ * external may be NULL: the model came from memory, so that no folder is known
+ * (UNSUPPORTED). Returns MALFORMED (entries that are unknown, repeated or no numbers; a
+ * range that is not inside the file or is not `size` bytes long; a path that leaves the
+ * folder), NOT_FOUND (no such file), IO (a link, a device, a pipe, a directory), LIMIT
+ * (bytes_most), OUT_OF_MEMORY.
  */
 mts_status mts_external_find(mts_external *external, const Onnx__TensorProto *tensor, size_t size,
                              const void **data, mts_error *error);
 /*
- * Counts bytes that the importer copies of external data: several tensors may name one range, so that copies
- * could take far more memory than the files. LIMIT beyond bytes_most. external may be NULL.
+ * Counts bytes that the importer copies of external data: several tensors may name one
+ * range, so that copies could take far more memory than the files. LIMIT beyond
+ * bytes_most. external may be NULL.
  */
 mts_status mts_external_count_copy(mts_external *external, size_t bytes, mts_error *error);
-/* Checks that no two ranges that were found overlap in part (MALFORMED). external may be NULL. */
+/* Checks that no two ranges that were found overlap in part (MALFORMED). external may be
+   NULL. */
 mts_status mts_external_check(mts_external *external, mts_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * functions.c: the functions that a model brings along: found by name, with their default attributes. Not
- * responsible for their bodies (nodes.c).
+ * functions.c: the functions that a model brings along: found by name, with their default
+ * attributes. Not responsible for their bodies (nodes.c).
  */
 #include "compiler/import/lower.h"
 
@@ -16,7 +16,8 @@ struct mts_function {
     const char *name, *domain, *overload;
     const Onnx__AttributeProto **defaults;
     size_t default_count;
-    /* The defaults are messages of their own, for the function's descriptor does not know them. */
+    /* The defaults are messages of their own, for the function's descriptor does not know
+       them. */
     bool owned;
 };
 

@@ -1,9 +1,11 @@
 /*
- * host.c: computes run-time operators on constants, for shape arithmetic and constant subgraphs.
+ * host.c: computes run-time operators on constants, for shape arithmetic and constant
+ * subgraphs.
  *
- * Integers are computed as 64-bit integers, everything else in double and rounded to the element type, which
- * for one addition, multiplication, division or root gives the float32 result exactly. Operators that only
- * move elements work on bytes of any type. Shapes and attributes have passed mts_node_infer.
+ * Integers are computed as 64-bit integers, everything else in double and rounded to the
+ * element type, which for one addition, multiplication, division or root gives the
+ * float32 result exactly. Operators that only move elements work on bytes of any type.
+ * Shapes and attributes have passed mts_node_infer.
  */
 #include "compiler/import/lower.h"
 

@@ -1,7 +1,8 @@
 /*
  * import.c: an ONNX model becomes a graph: its inputs, its nodes (nodes.c), its outputs.
  *
- * What each operator means is in the lower_*.c files; how constants are computed in host.c.
+ * What each operator means is in the lower_*.c files; how constants are computed in
+ * host.c.
  */
 #include "compiler/import/lower.h"
 #include "compiler/import/tflite/tflite.h"
@@ -89,8 +90,9 @@ static bool declared_shape(mts_import *import, const Onnx__TypeProto__Tensor *ty
     return true;
 }
 
-/* Whether a dimension may be what was given. A batch of one is what exporters write down for any batch; a
- * graph that holds on to it, in a reshape, is refused where its shapes do not fit. */
+/* Whether a dimension may be what was given. A batch of one is what exporters write down
+ * for any batch; a graph that holds on to it, in a reshape, is refused where its shapes
+ * do not fit. */
 static bool may_be_given(const mts_shape *shape, uint32_t dim, int64_t given)
 {
     const bool batch = dim == 0 && shape->rank > 1 && shape->dims[0] == 1;
@@ -282,7 +284,8 @@ static mts_status import_model(const Onnx__ModelProto *model, size_t size, mts_e
                          .computed_left = options->computed_most,
                          .status = MTS_STATUS_OK,
                          .error = error};
-    /* converting what the file holds, int8 weights to float32 too, and transposing it is no multiplication */
+    /* converting what the file holds, int8 weights to float32 too, and transposing it is
+       no multiplication */
     import.computed_left += size < SIZE_MAX / 8 ? 8 * size : 0;
     if (!model->graph) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "there is no graph in the model");

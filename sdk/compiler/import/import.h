@@ -1,11 +1,13 @@
 /*
  * import.h: an ONNX or TensorFlow Lite model becomes a graph of the run-time's operators.
  *
- * ONNX: opset 7 to 28, and of older ones the operators that have not changed since. A TensorFlow Lite model
- * is known by the identifier in the file (tflite/). Shapes are static: unknown input dimensions are given by
- * the caller. Everything that depends on constants only is computed here. What is not supported is refused
- * with file, node and operator, and then no graph comes back. NonMaxSuppression and what follows it is left
- * out: the values that it reads become outputs (cut.c). Not responsible for optimising the graph (sdk/compiler/passes).
+ * ONNX: opset 7 to 28, and of older ones the operators that have not changed since. A
+ * TensorFlow Lite model is known by the identifier in the file (tflite/). Shapes are
+ * static: unknown input dimensions are given by the caller. Everything that depends on
+ * constants only is computed here. What is not supported is refused with file, node and
+ * operator, and then no graph comes back. NonMaxSuppression and what follows it is left
+ * out: the values that it reads become outputs (cut.c). Not responsible for optimising
+ * the graph (sdk/compiler/passes).
  *
  * Thread-safety: the functions keep no state; arenas belong to their caller.
  */
@@ -47,19 +49,22 @@ typedef struct mts_import_options {
     size_t bytes_most;    /* bytes of memory for the graph and its constants */
     size_t computed_most; /* bytes of constants computed from others, beyond eight times the file's size */
     uint32_t nodes_most;  /* ONNX nodes */
-    /* Called with a sentence where outputs of the model are replaced by others; NULL: not called. */
+    /* Called with a sentence where outputs of the model are replaced by others; NULL: not
+       called. */
     void (*note)(void *context, const char *text);
     void *note_context;
 } mts_import_options;
 
-/* No shapes, no bindings, 2 GiB of file, 4 GiB of memory, 1 GiB of computed constants, 100000 nodes. */
+/* No shapes, no bindings, 2 GiB of file, 4 GiB of memory, 1 GiB of computed constants,
+   100000 nodes. */
 mts_import_options mts_import_options_default(void);
 
 /*
- * Imports a model. `options` may be NULL. The graph and its constants live in `arena`, which the caller
- * releases, also after a failure (*graph is then NULL). Errors: NOT_FOUND, IO, MALFORMED, UNSUPPORTED, LIMIT,
- * OUT_OF_MEMORY, INVALID_ARGUMENT (shapes, bindings or numbers that the model does not have or that contradict it);
- * the text starts with the file's name.
+ * Imports a model. `options` may be NULL. The graph and its constants live in `arena`,
+ * which the caller releases, also after a failure (*graph is then NULL). Errors:
+ * NOT_FOUND, IO, MALFORMED, UNSUPPORTED, LIMIT, OUT_OF_MEMORY, INVALID_ARGUMENT (shapes,
+ * bindings or numbers that the model does not have or that contradict it); the text
+ * starts with the file's name.
  */
 mts_status mts_import_file(const char *path, const mts_import_options *options, mts_arena *arena,
                            mts_graph **graph, mts_error *error);
@@ -69,7 +74,8 @@ mts_status mts_import_memory(const void *data, size_t size, const char *name,
                              mts_error *error);
 /* What a file says of its model beside the graph. */
 typedef struct mts_import_notes {
-    /* Input 0 is (pixel - mean) / std of pixels 0..255, by channel; of quantised inputs in their integers. */
+    /* Input 0 is (pixel - mean) / std of pixels 0..255, by channel; of quantised inputs
+       in their integers. */
     bool normalises;
     float mean[4], std[4];
     /* Names of the classes of output 0. */
@@ -78,13 +84,15 @@ typedef struct mts_import_notes {
 } mts_import_notes;
 
 /*
- * Reads the metadata of a TensorFlow Lite file; other files, and those without metadata, have none. Labels live in
- * the arena. Errors: those of mts_import_file; *notes is then empty.
+ * Reads the metadata of a TensorFlow Lite file; other files, and those without metadata,
+ * have none. Labels live in the arena. Errors: those of mts_import_file; *notes is then
+ * empty.
  */
 mts_status mts_import_notes_read(const char *path, mts_arena *arena, mts_import_notes *notes,
                                  mts_error *error);
 
-/* Reads a serialised TensorProto (the .pb files of ONNX test cases); data and name live in the arena. */
+/* Reads a serialised TensorProto (the .pb files of ONNX test cases); data and name live
+   in the arena. */
 mts_status mts_import_tensor(const void *data, size_t size, mts_arena *arena, mts_host_tensor *tensor,
                              mts_error *error);
 

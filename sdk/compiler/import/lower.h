@@ -1,12 +1,13 @@
 /*
- * lower.h: internals of the importer: values, the node at hand, and what the functions of each ONNX operator
- * use.
+ * lower.h: internals of the importer: values, the node at hand, and what the functions of
+ * each ONNX operator use.
  *
- * The import is one pass over the ONNX nodes. A function of the operator table reads inputs and attributes,
- * emits run-time nodes and binds the outputs. Emitting a node whose operands are all constants computes it at
- * once, so the functions do not distinguish shape arithmetic from run-time work. The first failure sticks:
- * later calls do nothing and return NULL or zeros, so that a function checks only where it would dereference
- * a result.
+ * The import is one pass over the ONNX nodes. A function of the operator table reads
+ * inputs and attributes, emits run-time nodes and binds the outputs. Emitting a node
+ * whose operands are all constants computes it at once, so the functions do not
+ * distinguish shape arithmetic from run-time work. The first failure sticks: later calls
+ * do nothing and return NULL or zeros, so that a function checks only where it would
+ * dereference a result.
  */
 #ifndef MTS_COMPILER_IMPORT_LOWER_H
 #define MTS_COMPILER_IMPORT_LOWER_H
@@ -147,7 +148,8 @@ const char *mts_attr_string(mts_import *import, const char *name, const char *fa
 /* Values into out[most]; the count, 0 if absent; more than `most` is an error. */
 uint32_t mts_attr_ints(mts_import *import, const char *name, int64_t *out, uint32_t most);
 uint32_t mts_attr_floats(mts_import *import, const char *name, float *out, uint32_t most);
-/* Short terminated texts into out[most]; the count, 0 if absent; a longer text is an error. */
+/* Short terminated texts into out[most]; the count, 0 if absent; a longer text is an
+   error. */
 uint32_t mts_attr_strings(mts_import *import, const char *name, char (*out)[16], uint32_t most);
 const Onnx__TensorProto *mts_attr_tensor(mts_import *import, const char *name);
 const Onnx__GraphProto *mts_attr_graph(mts_import *import, const char *name); /* NULL with a failure */
@@ -156,18 +158,21 @@ uint32_t mts_import_axis(mts_import *import, int64_t axis, uint32_t rank);
 
 /* ---- constants (value.c) ---- */
 bool mts_import_is_const(const mts_import_value *value);
-/* Zeroed memory for a constant; large ones lie in the graph's arena (*lasting). NULL after a failure. */
+/* Zeroed memory for a constant; large ones lie in the graph's arena (*lasting). NULL
+   after a failure. */
 void *mts_import_alloc(mts_import *import, mts_type dtype, const mts_shape *shape, bool *lasting);
 mts_import_value *mts_import_constant(mts_import *import, mts_type dtype, const mts_shape *shape,
                                       const void *data, bool lasting);
 /* Constants from numbers. */
 mts_import_value *mts_import_scalar(mts_import *import, mts_type dtype, double number);
-/* A constant of this shape whose elements are all this number, which an integer type must be able to hold. */
+/* A constant of this shape whose elements are all this number, which an integer type must
+   be able to hold. */
 mts_import_value *mts_import_filled(mts_import *import, mts_type dtype, const mts_shape *shape,
                                     double number);
 mts_import_value *mts_import_vector(mts_import *import, const float *numbers, uint32_t count);
 mts_import_value *mts_import_from_proto(mts_import *import, const Onnx__TensorProto *proto);
-/* Numbers of a constant; fail if it is none (`what` names it) or longer than `most`. The count is returned.
+/* Numbers of a constant; fail if it is none (`what` names it) or longer than `most`. The
+ * count is returned.
  */
 uint32_t mts_import_ints(mts_import *import, const mts_import_value *value, const char *what, int64_t *out,
                          uint32_t most);
@@ -183,15 +188,16 @@ void mts_host_store_int(mts_type dtype, void *data, size_t index, int64_t number
 bool mts_type_is_int(mts_type dtype); /* integers and bool */
 
 /* ---- run-time nodes, or their results (emit.c) ---- */
-/* One run-time node, or its result if all operands are constant. The result has the dtype of the first input, of
- * a SELECT that of the second. */
+/* One run-time node, or its result if all operands are constant. The result has the dtype
+ * of the first input, of a SELECT that of the second. */
 mts_import_value *mts_import_emit(mts_import *import, mts_op op, const mts_attrs *attrs,
                                   mts_import_value *const *inputs, uint32_t count);
 mts_import_value *mts_import_emit_reshape(mts_import *import, mts_import_value *x, const mts_shape *shape);
 mts_import_value *mts_import_emit_transpose(mts_import *import, mts_import_value *x, const uint32_t *perm);
 /* All of a shape, for the caller to narrow. */
 mts_attrs_slice mts_import_whole(const mts_shape *shape);
-/* A part of x, or x itself where that is all of it. A part without elements exists of constants only. */
+/* A part of x, or x itself where that is all of it. A part without elements exists of
+   constants only. */
 mts_import_value *mts_import_emit_slice(mts_import *import, mts_import_value *x, const mts_attrs_slice *part);
 /* Positions [start, start + size) of dimension `axis`. */
 mts_import_value *mts_import_emit_part(mts_import *import, mts_import_value *x, uint32_t axis, int64_t start,
@@ -233,27 +239,33 @@ mts_import_value *mts_import_emit_select(mts_import *import, mts_import_value *c
                                          mts_import_value *b);
 
 /* ---- products and reductions (lower_matmul.c) ---- */
-/* a [..,M,K] times b [..,K,N]; a constant matrix is the weight of a fully connected layer. */
+/* a [..,M,K] times b [..,K,N]; a constant matrix is the weight of a fully connected
+   layer. */
 mts_import_value *mts_import_emit_matmul(mts_import *import, mts_import_value *a, mts_import_value *b);
-/* x [N,K] times weight [O,K] or [O,K,1,1] transposed, times scale, plus bias [O] (may be NULL) -> [N,O]. */
+/* x [N,K] times weight [O,K] or [O,K,1,1] transposed, times scale, plus bias [O] (may be
+   NULL) -> [N,O]. */
 mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value *x, mts_import_value *weight,
                                             float scale, mts_import_value *bias);
-/* Axes of a reduction, a bit each, from its attribute or from input 1; and whether they stay as ones. */
+/* Axes of a reduction, a bit each, from its attribute or from input 1; and whether they
+   stay as ones. */
 uint32_t mts_import_reduce_axes(mts_import *import, const mts_import_value *x, bool as_input, bool *keep);
 
 /* ---- recurrent layers (emit_recur.c) ---- */
-/* x [T,N,K] times weight [O,K] or [O,K,1,1] transposed, plus bias [O] (may be NULL) -> [T,N,O]. */
+/* x [T,N,K] times weight [O,K] or [O,K,1,1] transposed, plus bias [O] (may be NULL) ->
+   [T,N,O]. */
 mts_import_value *mts_import_emit_rows(mts_import *import, mts_import_value *x, mts_import_value *weight,
                                        mts_import_value *bias);
-/* RECUR of rows [T,N,G*H], with the state's weight [G*H,H] as models have it. The states at the beginning [N,H] and
- * the bias [H] of a GRU may be NULL, the states for zeros. */
+/* RECUR of rows [T,N,G*H], with the state's weight [G*H,H] as models have it. The states
+ * at the beginning [N,H] and the bias [H] of a GRU may be NULL, the states for zeros. */
 mts_import_value *mts_import_emit_recur(mts_import *import, const mts_attrs_recur *recur,
                                         mts_import_value *rows, mts_import_value *weight, mts_import_value *h,
                                         mts_import_value *c, mts_import_value *bias);
 
-/* A layer whose steps are written out, forwards or backwards: what RECUR does not know. */
+/* A layer whose steps are written out, forwards or backwards: what RECUR does not
+   know. */
 typedef struct mts_import_cell {
-    /* LSTM, with gates in the order input, output, forget, cell; else one gate through `fn` */
+    /* LSTM, with gates in the order input, output, forget, cell; else one gate through
+       `fn` */
     bool is_lstm;
     uint32_t fn;
     /* of the state, [rows,H,1,1] */
@@ -265,7 +277,8 @@ typedef struct mts_import_cell {
     /* [N,H] before the first step, then after the last; NULL: zeros */
     mts_import_value *h, *c;
 } mts_import_cell;
-/* States [T,N,H] of all steps in the order of the rows [T,N,G*H]; the number of steps is limited. */
+/* States [T,N,H] of all steps in the order of the rows [T,N,G*H]; the number of steps is
+   limited. */
 mts_import_value *mts_import_emit_steps(mts_import *import, mts_import_cell *cell, mts_import_value *rows,
                                         bool reverse);
 
@@ -287,12 +300,13 @@ typedef struct mts_import_window {
 } mts_import_window;
 /* Whether every number is in range; fails if not. False after any failure. */
 bool mts_import_window_fits(mts_import *import, const mts_import_window *window);
-/* Padding that gives ceil(input / stride) results; the odd element goes to the end, or to the beginning
- * (`lower`). */
+/* Padding that gives ceil(input / stride) results; the odd element goes to the end, or to
+ * the beginning (`lower`). */
 void mts_import_window_pad(mts_import_window *window, const mts_shape *planar, bool lower);
 mts_attrs_conv mts_import_window_conv(const mts_import_window *window, int64_t group);
 mts_attrs_pool mts_import_window_pool(const mts_import_window *window, uint32_t kind);
-/* CONV or DECONV; `bias` [O] (may be NULL) is an operand where it is a constant, else added afterwards. */
+/* CONV or DECONV; `bias` [O] (may be NULL) is an operand where it is a constant, else
+   added afterwards. */
 mts_import_value *mts_import_emit_conv(mts_import *import, mts_op op, const mts_attrs *attrs,
                                        mts_import_value *x, mts_import_value *weight, mts_import_value *bias);
 /* A transposed convolution (emit_deconv.c): of quantised weights a convolution of
@@ -300,7 +314,8 @@ mts_import_value *mts_import_emit_conv(mts_import *import, mts_op op, const mts_
 mts_import_value *mts_import_emit_deconv(mts_import *import, const mts_attrs *attrs, mts_import_value *x,
                                          mts_import_value *weight, mts_import_value *bias);
 
-/* The convolution of these operands that the node's attributes describe (lower_window.c). */
+/* The convolution of these operands that the node's attributes describe
+   (lower_window.c). */
 mts_import_value *mts_import_conv(mts_import *import, mts_import_value *x, mts_import_value *weight,
                                   mts_import_value *bias);
 
@@ -328,17 +343,18 @@ mts_import_value *mts_import_dequantize_constant(mts_import *import, mts_import_
 mts_import_value *mts_import_quantize_constant(mts_import *import, mts_import_value *x,
                                                const mts_import_value *scale, const mts_import_value *zero,
                                                mts_type dtype, uint32_t axis);
-/* A convolution's weight as it is stored: of quantised ones the integers, and in *scale what multiplies each
- * row, times `factor`; of others the weight itself, and NULL. */
+/* A convolution's weight as it is stored: of quantised ones the integers, and in *scale
+ * what multiplies each row, times `factor`; of others the weight itself, and NULL. */
 mts_import_value *mts_import_fixed(mts_import *import, mts_import_value *weight, float factor,
                                    mts_import_value **scale);
-/* `to` is `from` with elements moved: its codes are `codes`, with their scales along `axis`. */
+/* `to` is `from` with elements moved: its codes are `codes`, with their scales along
+   `axis`. */
 void mts_import_keep_codes(mts_import *import, const mts_import_value *from, mts_import_value *codes,
                            uint32_t axis, mts_import_value *to);
 
 /* ---- quantised values (quantize.c) ---- */
-/* scale * (x - zero); zero may be NULL. Scale and zero are one number, or one for each index of dimension
- * `axis`. */
+/* scale * (x - zero); zero may be NULL. Scale and zero are one number, or one for each
+ * index of dimension `axis`. */
 mts_import_value *mts_import_dequantize(mts_import *import, mts_import_value *x, mts_import_value *scale,
                                         mts_import_value *zero, uint32_t axis);
 /* The integers of type `dtype` that stand for x. */
@@ -346,10 +362,12 @@ mts_import_value *mts_import_quantize(mts_import *import, mts_import_value *x, m
                                       mts_import_value *zero, mts_type dtype, uint32_t axis);
 
 /* ---- operators that are left to the app (cut.c) ---- */
-/* Why the result of such an operator does not exist: what `refused` of its name points to. */
+/* Why the result of such an operator does not exist: what `refused` of its name points
+   to. */
 extern const char mts_import_cut_reason[];
 void mts_import_cut_before(mts_import *import, const char *op);
-/* A value that such an operator reads becomes an output, unless it is constant or an input. */
+/* A value that such an operator reads becomes an output, unless it is constant or an
+   input. */
 void mts_import_cut_keep(mts_import *import, const char *name, mts_import_value *value);
 /* After the outputs that remain: adds those that were kept, and tells the caller. */
 void mts_import_cut_outputs(mts_import *import);
@@ -361,18 +379,19 @@ void mts_import_begin(mts_import *import, mts_import_scope *scope, mts_import_sc
 /* Names of the scope itself; both are valid until the next name is entered. */
 mts_import_name *mts_import_find(mts_import *import, const char *name);
 mts_import_name *mts_import_intern(mts_import *import, const char *name);
-/* The defined value of a name, of an outer scope too; NULL: it is an absent input of a function, or a
- * failure. */
+/* The defined value of a name, of an outer scope too; NULL: it is an absent input of a
+ * function, or a failure. */
 mts_import_value *mts_import_lookup(mts_import *import, const char *name);
 void mts_import_name_initialisers(mts_import *import, const Onnx__GraphProto *graph);
-/* Counts nodes and names of a function or a branch against the limit of nodes; false after a failure. */
+/* Counts nodes and names of a function or a branch against the limit of nodes; false
+   after a failure. */
 bool mts_import_charge(mts_import *import, size_t count);
 /* Names of a graph's outputs; "" where one has none. NULL after a failure. */
 const char *const *mts_import_output_names(mts_import *import, const Onnx__GraphProto *graph);
 
 /* ---- order (order.c) ---- */
-/* Numbers of the scope's nodes that these outputs need, each after those that it reads, else as in the file.
- * NULL: failed. */
+/* Numbers of the scope's nodes that these outputs need, each after those that it reads,
+ * else as in the file. NULL: failed. */
 const uint32_t *mts_import_order(mts_import *import, const char *const *outputs, size_t output_count,
                                  uint32_t *count);
 
@@ -387,8 +406,8 @@ void mts_functions_release(mts_import *import);
 /* The function that a node calls, or NULL. */
 const mts_function *mts_function_find(mts_import *import, const Onnx__NodeProto *node);
 const Onnx__FunctionProto *mts_function_body(const mts_function *function);
-/* The attribute that a function's body finds under a name: of the node that calls it, else the default, else
- * NULL. */
+/* The attribute that a function's body finds under a name: of the node that calls it,
+ * else the default, else NULL. */
 const Onnx__AttributeProto *mts_function_attribute(const mts_import_call *call, const char *name);
 /* Version of the standard operators among opset imports. */
 int64_t mts_import_opset(Onnx__OperatorSetIdProto *const *sets, size_t count, int64_t fallback);

@@ -1,8 +1,9 @@
 /*
- * lower_composed.c: ONNX operators that the run-time has no operator for, as several that it has.
+ * lower_composed.c: ONNX operators that the run-time has no operator for, as several that
+ * it has.
  *
- * The formulas are those of the ONNX specification. Where all operands are constant the emitters compute the
- * result at once, as everywhere in the importer.
+ * The formulas are those of the ONNX specification. Where all operands are constant the
+ * emitters compute the result at once, as everywhere in the importer.
  */
 #include "compiler/import/lower.h"
 
@@ -59,7 +60,8 @@ void mts_lower_swish(mts_import *import)
                        : unary(import, MTS_FN_SILU, x));
 }
 
-/* x where x > alpha, else 0: max(x - alpha, 0) and alpha where that is not 0, so that -infinity gives 0 */
+/* x where x > alpha, else 0: max(x - alpha, 0) and alpha where that is not 0, so that
+   -infinity gives 0 */
 void mts_lower_thresholded_relu(mts_import *import)
 {
     const double alpha = (double)mts_attr_float(import, "alpha", 1.0f);

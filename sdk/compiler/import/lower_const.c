@@ -1,5 +1,6 @@
 /*
- * lower_const.c: operators that exist only while the model is compiled: constants, ranges.
+ * lower_const.c: operators that exist only while the model is compiled: constants,
+ * ranges.
  */
 #include "compiler/import/lower.h"
 

@@ -1,8 +1,10 @@
 /*
- * lower_einsum.c: Einsum as transposes, sums, products of matrices and element-wise products.
+ * lower_einsum.c: Einsum as transposes, sums, products of matrices and element-wise
+ * products.
  *
- * Operands are combined from left to right. A label that neither the result nor a later operand has is summed
- * at the first chance. Two operands become matrices [batch, left, sum] and [batch, sum, right].
+ * Operands are combined from left to right. A label that neither the result nor a later
+ * operand has is summed at the first chance. Two operands become matrices [batch, left,
+ * sum] and [batch, sum, right].
  */
 #include "compiler/import/lower.h"
 
@@ -59,8 +61,8 @@ static void add_label(const einsum *e, term *t, uint32_t label)
     t->labels[t->rank++] = label;
 }
 
-/* Reads a term up to a comma, an arrow or the end. `rank` is that of the operand, which says how many
-   dimensions "..." stands for; the result has as many as all operands. */
+/* Reads a term up to a comma, an arrow or the end. `rank` is that of the operand, which
+   says how many dimensions "..." stands for; the result has as many as all operands. */
 static const char *read_term(const einsum *e, const char *text, term *t, uint32_t rank, uint32_t *dots)
 {
     uint32_t letters = 0;
@@ -187,7 +189,8 @@ static void order_as(const einsum *e, term *t, const uint32_t *labels)
     reorder(e, t, from);
 }
 
-/* A label that stands twice: those elements whose positions in both dimensions are equal. */
+/* A label that stands twice: those elements whose positions in both dimensions are
+   equal. */
 static void take_diagonal(const einsum *e, term *t, uint32_t first, uint32_t second)
 {
     uint32_t from[MTS_TENSOR_RANK_MAX], count = 0;

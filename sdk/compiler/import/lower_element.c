@@ -76,8 +76,8 @@ void mts_lower_clip(mts_import *import)
     mts_import_out(import, 0, mts_import_emit_unary(import, MTS_FN_CLIP, least, most, x));
 }
 
-/* ONNX broadcasts the slope from the right; a vector that only fits the channels is taken as one slope a
-   channel, which is what models of older exporters mean. */
+/* ONNX broadcasts the slope from the right; a vector that only fits the channels is taken
+   as one slope a channel, which is what models of older exporters mean. */
 void mts_lower_prelu(mts_import *import)
 {
     mts_import_value *x = mts_import_in(import, 0), *slope = mts_import_in(import, 1);

@@ -1,5 +1,6 @@
 /*
- * lower_index.c: ONNX operators that pick and place elements by position, or whose results are positions.
+ * lower_index.c: ONNX operators that pick and place elements by position, or whose
+ * results are positions.
  */
 #include "compiler/import/index.h"
 
@@ -126,7 +127,8 @@ void mts_lower_reverse_sequence(mts_import *import)
     mts_import_out(import, 0, from ? mts_import_gather_flat(import, x, from, s) : NULL);
 }
 
-/* The upper or lower triangle; elements that are not in it are picked from a zero beside the matrices. */
+/* The upper or lower triangle; elements that are not in it are picked from a zero beside
+   the matrices. */
 void mts_lower_trilu(mts_import *import)
 {
     value x = mts_import_in(import, 0);
@@ -254,7 +256,8 @@ void mts_lower_one_hot(mts_import *import)
                                       mts_host_load(values->dtype, values->data, 1)));
 }
 
-/* 1 at the first of the largest elements, 0 elsewhere; before opset 13 over all dimensions from the axis on. */
+/* 1 at the first of the largest elements, 0 elsewhere; before opset 13 over all
+   dimensions from the axis on. */
 void mts_lower_hardmax(mts_import *import)
 {
     value x = mts_import_in(import, 0);

@@ -1,5 +1,6 @@
 /*
- * lower_logic.c: comparisons, logic, choices and remainders, for the ONNX and the TensorFlow Lite operators.
+ * lower_logic.c: comparisons, logic, choices and remainders, for the ONNX and the
+ * TensorFlow Lite operators.
  *
  * A bool is a number that is 0 or 1 while the graph runs.
  */

@@ -1,8 +1,8 @@
 /*
  * lower_matmul.c: MatMul, Gemm and the reductions.
  *
- * A product with a constant matrix is a fully connected layer: a convolution over [N,K,1,1]. Its weight keeps
- * the model's bits; factors go into the convolution's scale.
+ * A product with a constant matrix is a fully connected layer: a convolution over
+ * [N,K,1,1]. Its weight keeps the model's bits; factors go into the convolution's scale.
  */
 #include "compiler/import/lower.h"
 
@@ -56,7 +56,8 @@ static mts_import_value *multiply(mts_import *import, mts_import_value *a, mts_i
     return mts_import_emit(import, MTS_OP_MATMUL, &attrs, both, 2);
 }
 
-/* A vector on the left is a row, on the right a column; the dimension goes again afterwards. */
+/* A vector on the left is a row, on the right a column; the dimension goes again
+   afterwards. */
 mts_import_value *mts_import_emit_matmul(mts_import *import, mts_import_value *a, mts_import_value *b)
 {
     if (!a || !b) {

@@ -1,5 +1,6 @@
 /*
- * lower_norm.c: normalisations of ONNX: the operator NORM, and products and sums where a scale or a bias is computed.
+ * lower_norm.c: normalisations of ONNX: the operator NORM, and products and sums where a
+ * scale or a bias is computed.
  */
 #include "compiler/import/lower.h"
 
@@ -42,7 +43,8 @@ static float epsilon_of(mts_import *import)
     return mts_attr_float(import, "epsilon", 1e-5f);
 }
 
-/* 1 / sqrt(mean((x - mean)^2) + epsilon), which a LayerNormalization may give beside its result. */
+/* 1 / sqrt(mean((x - mean)^2) + epsilon), which a LayerNormalization may give beside its
+   result. */
 static value inverse_deviation(mts_import *import, value x, value mean, uint32_t axes, float epsilon)
 {
     value d = mts_import_emit_binary(import, MTS_BIN_SUB, x, mean);
@@ -78,7 +80,8 @@ void mts_lower_layer_norm(mts_import *import)
     }
 }
 
-/* A vector of one number a channel as [channels, 1, ...], to be broadcast over the others. */
+/* A vector of one number a channel as [channels, 1, ...], to be broadcast over the
+   others. */
 static value per_channel(mts_import *import, value vector, uint32_t rank, int64_t channels)
 {
     mts_shape shape = {.rank = rank - 1};

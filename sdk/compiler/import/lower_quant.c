@@ -1,6 +1,7 @@
 /*
- * lower_quant.c: quantisation, and the operators on integers that quantised models have. They are computed with
- * the real numbers that the integers stand for. Not responsible for how quantised numbers are held (coded.c).
+ * lower_quant.c: quantisation, and the operators on integers that quantised models have.
+ * They are computed with the real numbers that the integers stand for. Not responsible
+ * for how quantised numbers are held (coded.c).
  */
 #include "compiler/import/lower.h"
 

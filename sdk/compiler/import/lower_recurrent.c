@@ -1,9 +1,10 @@
 /*
  * lower_recurrent.c: LSTM, GRU and RNN.
  *
- * One fully connected layer computes what the inputs of all steps contribute. The operator RECUR does the steps.
- * What it does not know, peepholes and other functions of an RNN, is written out step by step, for the number of
- * steps is known; then there is a limit of steps. Lengths that differ within a batch are not possible.
+ * One fully connected layer computes what the inputs of all steps contribute. The
+ * operator RECUR does the steps. What it does not know, peepholes and other functions of
+ * an RNN, is written out step by step, for the number of steps is known; then there is a
+ * limit of steps. Lengths that differ within a batch are not possible.
  */
 #include <ctype.h>
 #include <string.h>
@@ -97,7 +98,8 @@ static void check_lengths(mts_import *import, const recurrent *net)
     }
 }
 
-/* The functions of the gates must be the usual ones; those of an RNN may be another for both directions. */
+/* The functions of the gates must be the usual ones; those of an RNN may be another for
+   both directions. */
 static void read_functions(mts_import *import, recurrent *net)
 {
     static const mts_import_kind plain[] = {

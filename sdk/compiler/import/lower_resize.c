@@ -89,7 +89,8 @@ static void emit_resize(mts_import *import, mts_attrs *attrs, const resize_sizes
 
 static const char *const modes[] = {"nearest", "linear", "cubic"};
 
-/* Opset 18: sizes, scales and roi of some axes, as those of all. False: they do not fit. */
+/* Opset 18: sizes, scales and roi of some axes, as those of all. False: they do not
+   fit. */
 static bool spread_axes(mts_import *import, resize_sizes *sizes, uint32_t rank, uint32_t *given,
                         uint32_t *scales, uint32_t *roi)
 {
@@ -124,7 +125,8 @@ static bool spread_axes(mts_import *import, resize_sizes *sizes, uint32_t rank, 
     return true;
 }
 
-/* Opset 18: one scale for all axes that are resized, so that none becomes larger (or smaller) than asked. */
+/* Opset 18: one scale for all axes that are resized, so that none becomes larger (or
+   smaller) than asked. */
 static void keep_aspect_ratio(mts_import *import, resize_sizes *sizes, uint32_t rank)
 {
     static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};

@@ -1,6 +1,6 @@
 /*
- * lower_shape.c: operators that change or tell a shape without touching the order of elements, transposes and
- * repeats.
+ * lower_shape.c: operators that change or tell a shape without touching the order of
+ * elements, transposes and repeats.
  */
 #include "compiler/import/lower.h"
 
@@ -65,8 +65,8 @@ void mts_lower_flatten(mts_import *import)
     mts_import_out(import, 0, mts_import_emit_reshape(import, x, &shape));
 }
 
-/* Axes from an attribute (before opset 13) or the second input, as a bit mask; *count tells whether there are
- * any. */
+/* Axes from an attribute (before opset 13) or the second input, as a bit mask; *count
+ * tells whether there are any. */
 static uint32_t read_axes(mts_import *import, uint32_t rank, uint32_t *count)
 {
     int64_t axes[MTS_TENSOR_RANK_MAX];
@@ -195,7 +195,8 @@ void mts_lower_size(mts_import *import)
     out_ints(import, &count, 1, true);
 }
 
-/* One dimension at a time: [a, d, b] is seen as [a, 1, d b], expanded to [a, r, d b] and seen as [a, r d, b].
+/* One dimension at a time: [a, d, b] is seen as [a, 1, d b], expanded to [a, r, d b] and
+ * seen as [a, r d, b].
  */
 static mts_import_value *repeat(mts_import *import, mts_import_value *x, uint32_t axis, int64_t times)
 {

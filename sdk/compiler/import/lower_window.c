@@ -100,7 +100,8 @@ static mts_import_value *end_window(mts_import *import, const window_attrs *wind
     return mts_import_emit_reshape(import, y, &flat);
 }
 
-/* The weight as [.,.,kh,kw]; its sizes are the kernel's, which an attribute may repeat. */
+/* The weight as [.,.,kh,kw]; its sizes are the kernel's, which an attribute may
+   repeat. */
 static mts_import_value *begin_weight(mts_import *import, mts_import_value *weight, window_attrs *window)
 {
     if (!mts_import_ok(import)) {

@@ -1,6 +1,6 @@
 /*
- * names.c: the names of a scope: the node that produces each, and its value once that is defined. A branch sees the
- * names of the scopes around it; a function does not.
+ * names.c: the names of a scope: the node that produces each, and its value once that is
+ * defined. A branch sees the names of the scopes around it; a function does not.
  */
 #include "compiler/import/lower.h"
 

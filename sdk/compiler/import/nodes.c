@@ -1,7 +1,8 @@
 /*
- * nodes.c: lowers the nodes of a scope: operators by the table, calls of the model's functions and `If` by the
- * nodes of their bodies, as if those stood in the node's place. Of an `If` whose condition is known only at run
- * time both branches are computed. Not responsible for what an operator means (lower_*.c).
+ * nodes.c: lowers the nodes of a scope: operators by the table, calls of the model's
+ * functions and `If` by the nodes of their bodies, as if those stood in the node's place.
+ * Of an `If` whose condition is known only at run time both branches are computed. Not
+ * responsible for what an operator means (lower_*.c).
  */
 #include "compiler/import/lower.h"
 
@@ -96,7 +97,8 @@ typedef struct result {
     const char *refused;
 } result;
 
-/* Runs a body and finds those of its outputs that the node's readers want. NULL: it failed. */
+/* Runs a body and finds those of its outputs that the node's readers want. NULL: it
+   failed. */
 static const result *run_body(mts_import *import, const place *from, const char *const *names, size_t count)
 {
     const size_t wanted = from->output_count < count ? from->output_count : count;
@@ -194,8 +196,9 @@ static const result *run_branch(mts_import *import, const char *attribute, size_
 }
 
 /*
- * `If` whose condition is known only at run time: both branches are computed, and the condition selects among
- * their results. Nodes have no other effect than their results, so that is the same.
+ * `If` whose condition is known only at run time: both branches are computed, and the
+ * condition selects among their results. Nodes have no other effect than their results,
+ * so that is the same.
  */
 static void choose_at_run_time(mts_import *import, mts_import_value *condition)
 {
@@ -286,7 +289,8 @@ static bool is_left(mts_import *import, const char *name)
     return entry && entry->refused == mts_import_cut_reason;
 }
 
-/* Leaves out NonMaxSuppression of the main graph, and nodes that read results of what was left out. */
+/* Leaves out NonMaxSuppression of the main graph, and nodes that read results of what was
+   left out. */
 static bool leave_out(mts_import *import)
 {
     const Onnx__NodeProto *node = import->node;

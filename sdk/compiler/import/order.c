@@ -1,8 +1,8 @@
 /*
  * order.c: which ONNX nodes the outputs need, and in which order they can be computed.
  *
- * ONNX asks for sorted nodes; files that are not sorted are read all the same. The walk keeps its own stack,
- * for a chain of nodes may be as long as a file.
+ * ONNX asks for sorted nodes; files that are not sorted are read all the same. The walk
+ * keeps its own stack, for a chain of nodes may be as long as a file.
  */
 #include "compiler/import/lower.h"
 
@@ -13,7 +13,8 @@ typedef struct frame {
     size_t next; /* input to look at */
 } frame;
 
-/* What a node reads: its inputs, and what the graphs in its attributes may read from outside. */
+/* What a node reads: its inputs, and what the graphs in its attributes may read from
+   outside. */
 typedef struct reads {
     char *const *names;
     size_t count, capacity;
@@ -60,8 +61,8 @@ static void add_read(mts_import *import, reads *list, char *name)
     list->names = names;
 }
 
-/* Every name that the graphs mention: those that they define themselves have no producer outside. The depth is
-   bounded by that of the file's messages. */
+/* Every name that the graphs mention: those that they define themselves have no producer
+   outside. The depth is bounded by that of the file's messages. */
 static void add_captured(mts_import *import, reads *list, const Onnx__NodeProto *node)
 {
     for (size_t a = 0; a < node->n_attribute; a++) {

@@ -37,7 +37,8 @@ static bool skip(cursor *in, uint64_t count)
     return true;
 }
 
-/* Walks a message as its descriptor says; false if it is cut off, damaged or nested too deep. */
+/* Walks a message as its descriptor says; false if it is cut off, damaged or nested too
+   deep. */
 static bool scan(const ProtobufCMessageDescriptor *type, cursor in, unsigned depth)
 {
     while (in.at < in.end) {
@@ -237,7 +238,8 @@ static mts_status read_shape(const Onnx__TensorProto *proto, mts_shape *shape, m
     return MTS_STATUS_OK;
 }
 
-/* Typed fields that hold the element type as it is; NULL if the type has no such field. */
+/* Typed fields that hold the element type as it is; NULL if the type has no such
+   field. */
 static const void *typed_field(const Onnx__TensorProto *proto, mts_type dtype, size_t *count)
 {
     switch (dtype) {
@@ -278,7 +280,8 @@ static mts_status count_mismatch(size_t found, size_t wanted, const char *what, 
     return mts_fail(error, MTS_STATUS_MALFORMED, "its shape needs %zu %s, it has %zu", wanted, what, found);
 }
 
-/* bfloat16 is the upper half of a float32. `raw`: pairs of bytes, or NULL: one number per int32. */
+/* bfloat16 is the upper half of a float32. `raw`: pairs of bytes, or NULL: one number per
+   int32. */
 static mts_status widen(const Onnx__TensorProto *proto, const uint8_t *raw, size_t count, mts_arena *arena,
                         mts_host_tensor *tensor, mts_error *error)
 {

@@ -1,6 +1,7 @@
 /*
- * quantize.c: values that are quantised and dequantised at run time. A value that was quantised keeps the real
- * numbers, so that dequantising it costs nothing; its integers are emitted only when something reads them.
+ * quantize.c: values that are quantised and dequantised at run time. A value that was
+ * quantised keeps the real numbers, so that dequantising it costs nothing; its integers
+ * are emitted only when something reads them.
  */
 #include "compiler/import/lower.h"
 

@@ -1,5 +1,6 @@
 /*
- * table.c: which ONNX operators are imported, in which opsets, with how many inputs, by which function.
+ * table.c: which ONNX operators are imported, in which opsets, with how many inputs, by
+ * which function.
  */
 #include "compiler/import/lower.h"
 
@@ -7,10 +8,10 @@
 #include <string.h>
 
 /*
- * The newest opset that every row up to LAST was checked against. A later opset may change
- * an operator without a sign of it in the model, so nodes of later opsets are refused. To
- * raise LAST, read what the new opset changes, and end the rows of operators that it gives
- * another meaning.
+ * The newest opset that every row up to LAST was checked against. A later opset may
+ * change an operator without a sign of it in the model, so nodes of later opsets are
+ * refused. To raise LAST, read what the new opset changes, and end the rows of operators
+ * that it gives another meaning.
  */
 #define LAST 28
 #define ANY MTS_LOWER_ANY

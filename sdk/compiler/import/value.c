@@ -36,7 +36,8 @@ double mts_host_load(mts_type dtype, const void *data, size_t index)
     }
 }
 
-/* Conversion that is defined for every number: out of range goes to the nearest end, NaN to 0. */
+/* Conversion that is defined for every number: out of range goes to the nearest end, NaN
+   to 0. */
 static int64_t to_int(double number)
 {
     if (isnan(number)) {

@@ -1,5 +1,6 @@
 /*
- * window.c: sliding windows as both importers lower them: range, padding, attributes, bias.
+ * window.c: sliding windows as both importers lower them: range, padding, attributes,
+ * bias.
  */
 #include "compiler/import/lower.h"
 

@@ -1,5 +1,6 @@
 /*
- * bundle.c: see bundle.h. The tables are collected section by section, then laid out, filled and hashed.
+ * bundle.c: see bundle.h. The tables are collected section by section, then laid out,
+ * filled and hashed.
  */
 #include "compiler/models/bundle.h"
 
@@ -38,7 +39,8 @@ static size_t stride_of(const encoder *e, size_t section)
     return section == MTS_FORMAT_TASKS && !e->crops ? MTS_FORMAT_TASK_FIRST : strides[section];
 }
 
-/* The next `count` records of a section, zeroed; NULL if there are none, or (then failed) no memory. */
+/* The next `count` records of a section, zeroed; NULL if there are none, or (then failed)
+   no memory. */
 static unsigned char *append(encoder *e, mts_format_section section, size_t count)
 {
     table *t = &e->tables[section];
@@ -88,7 +90,8 @@ _Static_assert(MTS_PORT_NAME == MTS_VALUE_NAME && MTS_PORT_VALUE == MTS_VALUE_KI
                    MTS_PORT_DIMS == MTS_VALUE_DIMS,
                "the records of values and of ports begin alike");
 
-/* A record of VALUES or PORTS; `word` is a value's kind, of a port the number of its value. */
+/* A record of VALUES or PORTS; `word` is a value's kind, of a port the number of its
+   value. */
 static unsigned char *put_tensor(encoder *e, mts_format_section section, const char *name, uint32_t word,
                                  mts_type dtype, const mts_shape *shape)
 {

@@ -1,8 +1,8 @@
 /*
  * bundle.h: writes an archive as the bytes of a bundle (docs/FORMAT.md), and as a file.
  *
- * Equal archives give equal bytes. Not responsible for whether the archive makes sense: only reading the
- * bytes back, as mts_bundle_write does, shows that.
+ * Equal archives give equal bytes. Not responsible for whether the archive makes sense:
+ * only reading the bytes back, as mts_bundle_write does, shows that.
  */
 #ifndef MTS_COMPILER_MODELS_BUNDLE_H
 #define MTS_COMPILER_MODELS_BUNDLE_H
@@ -22,9 +22,9 @@ mts_status mts_bundle_encode(const mts_archive *archive, const mts_allocator *al
 void mts_bundle_bytes_release(mts_bundle_bytes *bytes);
 
 /*
- * Encodes the archive, reads the bytes as a run-time will, so that no bundle is written that cannot be
- * opened, and writes them under a temporary name that is then renamed. IO, LIMIT, OUT_OF_MEMORY, INTERNAL
- * (the bytes cannot be read).
+ * Encodes the archive, reads the bytes as a run-time will, so that no bundle is written
+ * that cannot be opened, and writes them under a temporary name that is then renamed. IO,
+ * LIMIT, OUT_OF_MEMORY, INTERNAL (the bytes cannot be read).
  */
 mts_status mts_bundle_write(const mts_archive *archive, const char *path, const mts_allocator *allocator,
                             mts_error *error);

@@ -8,8 +8,8 @@
 #include "compiler/models/write.h"
 #include "compiler/passes/clone.h"
 
-/* Copies the blocks of a constant into one. Row r of its matrix goes to row scatter[r], if there is such a
- * list. */
+/* Copies the blocks of a constant into one. Row r of its matrix goes to row scatter[r],
+ * if there is such a list. */
 static bool join_blocks(mts_graph *graph, mts_value *value, const uint32_t *scatter)
 {
     uint32_t rows = 0, columns = 0, inner = 0;
@@ -35,7 +35,8 @@ static bool join_blocks(mts_graph *graph, mts_value *value, const uint32_t *scat
     return true;
 }
 
-/* Where other nodes read the weight too, in their own order, the node gets a constant of its own. */
+/* Where other nodes read the weight too, in their own order, the node gets a constant of
+   its own. */
 static uint32_t own_weight(mts_graph *graph, uint32_t weight, uint32_t *uses)
 {
     if (uses[weight] == 1) {

@@ -1,6 +1,6 @@
 /*
- * options.h: what every public function of mtsc.h and mtsz.h does first and last: it reads the
- * caller's options, and hands its result to the caller's buffer and callbacks.
+ * options.h: what every public function of mtsc.h and mtsz.h does first and last: it
+ * reads the caller's options, and hands its result to the caller's buffer and callbacks.
  */
 #ifndef MTS_COMPILER_MODELS_OPTIONS_H
 #define MTS_COMPILER_MODELS_OPTIONS_H
@@ -9,8 +9,8 @@
 #include "mts/mtsc.h"
 
 /*
- * Copies the caller's options, or the defaults where `given` is NULL, and checks them. `out` can be
- * handed to mts_options_report in any case.
+ * Copies the caller's options, or the defaults where `given` is NULL, and checks them.
+ * `out` can be handed to mts_options_report in any case.
  */
 mts_status mts_options_take(const mtsc_options *given, mtsc_options *out, mts_error *error);
 /* Calls the caller's progress callback. CANCELLED if that asks to stop. */
@@ -18,7 +18,8 @@ mts_status mts_options_progress(const mtsc_options *options, float fraction, con
                                 mts_error *error);
 /* Writes a failure's sentence to the caller's buffer and log. Returns `status`. */
 mts_status mts_options_report(const mtsc_options *options, mts_status status, const mts_error *error);
-/* The end of a long call: reports progress 1 if it succeeded, and its failure otherwise. */
+/* The end of a long call: reports progress 1 if it succeeded, and its failure
+   otherwise. */
 mts_status mts_options_finish(const mtsc_options *options, mts_status status, const mts_error *error);
 
 /* A public function that takes mtsc_options, options of its own and a report. */
@@ -30,8 +31,8 @@ typedef struct mts_call {
 } mts_call;
 
 /*
- * Reads the caller's options: `given`, or NULL, over the defaults in `wanted`. Checks the report, which may
- * be NULL. The names are those of the types.
+ * Reads the caller's options: `given`, or NULL, over the defaults in `wanted`. Checks the
+ * report, which may be NULL. The names are those of the types.
  */
 mts_call mts_call_begin(const mtsc_options *options, const void *given, void *wanted, size_t wanted_size,
                         const char *wanted_name, const void *report, size_t report_size,

@@ -18,8 +18,8 @@ typedef struct mts_strings {
 
 void mts_strings_init(mts_strings *strings, const mts_allocator *allocator);
 void mts_strings_release(mts_strings *strings);
-/* Offset of the text; false if memory is short or there are 4 GiB of strings. Bytes that may not stand in a
-   bundle (control characters, broken UTF-8) are replaced by '?'. */
+/* Offset of the text; false if memory is short or there are 4 GiB of strings. Bytes that
+   may not stand in a bundle (control characters, broken UTF-8) are replaced by '?'. */
 bool mts_strings_add(mts_strings *strings, const char *text, uint32_t *offset);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * channels.c: see channels.h. Union-find over values; what an operator does not keep apart is pinned.
+ * channels.c: see channels.h. Union-find over values; what an operator does not keep
+ * apart is pinned.
  */
 #include "compiler/passes/channels.h"
 
@@ -48,7 +49,8 @@ static void pin_node(finder *f, const mts_node *node)
     pin(f, node->output);
 }
 
-/* Same order from now on. Two orders that both follow from others are not compared but pinned. */
+/* Same order from now on. Two orders that both follow from others are not compared but
+   pinned. */
 static void tie(finder *f, uint32_t a, uint32_t b)
 {
     if (!f->sets[a].present || !f->sets[b].present || f->sets[a].channels != f->sets[b].channels) {
@@ -190,7 +192,8 @@ static void find_node(finder *f, const mts_node *node)
     }
 }
 
-/* A pinned whole pins its parts. Parts have fewer channels, so this settles in few rounds. */
+/* A pinned whole pins its parts. Parts have fewer channels, so this settles in few
+   rounds. */
 static void pin_parts(finder *f)
 {
     for (bool changed = true; changed;) {

@@ -1,9 +1,11 @@
 /*
- * classes.h: things (channels, filters) that several tasks have, found by equal keys, as numbered classes.
+ * classes.h: things (channels, filters) that several tasks have, found by equal keys, as
+ * numbered classes.
  *
- * Every task adds its things by key; a thing that two or more tasks have becomes a class with a number and
- * the set of these tasks. A task's k-th thing of a key corresponds to the k-th of the other tasks. Keys are
- * 64-bit hashes: a collision can only lose sharing, because equal bytes decide in the end (pool.h).
+ * Every task adds its things by key; a thing that two or more tasks have becomes a class
+ * with a number and the set of these tasks. A task's k-th thing of a key corresponds to
+ * the k-th of the other tasks. Keys are 64-bit hashes: a collision can only lose sharing,
+ * because equal bytes decide in the end (pool.h).
  */
 #ifndef MTS_COMPILER_PASSES_CLASSES_H
 #define MTS_COMPILER_PASSES_CLASSES_H
@@ -47,8 +49,9 @@ void mts_class_map_release(mts_class_map *map);
 /* Adds a thing of a task; *entry receives its index. False if memory is short. */
 bool mts_class_map_add(mts_class_map *map, uint64_t key, uint32_t task, uint32_t *entry);
 /*
- * Numbers the entries of two or more tasks: classes of equal task sets get consecutive numbers, large sets
- * first, in order of appearance. Rare task sets (see the .c) stay NONE, so that few, large blocks result.
+ * Numbers the entries of two or more tasks: classes of equal task sets get consecutive
+ * numbers, large sets first, in order of appearance. Rare task sets (see the .c) stay
+ * NONE, so that few, large blocks result.
  */
 bool mts_class_map_close(mts_class_map *map, mts_classes *classes);
 uint32_t mts_bits_count(uint64_t bits);

@@ -1,10 +1,10 @@
 /*
- * cut.c: decides for each convolution of a family how its weights are cut, and cuts them (family.h).
+ * cut.c: decides for each convolution of a family how its weights are cut, and cuts them
+ * (family.h).
  *
- * Whole weights are shared by equal bytes without any cut. Whole filters (`filters`) and the matrices of
- * common channels
- * (`uxyz`) are taken only where they save a good part of the layer more; of equal savings the simpler cut
- * wins.
+ * Whole weights are shared by equal bytes without any cut. Whole filters (`filters`) and
+ * the matrices of common channels (`uxyz`) are taken only where they save a good part of
+ * the layer more; of equal savings the simpler cut wins.
  */
 #include "compiler/passes/cut.h"
 
@@ -40,8 +40,9 @@ static bool cut_begin(mts_family *family, uint32_t row, uint32_t *const *uses, m
 }
 
 /*
- * Enters the weights into *map by their bytes, as a whole or filter by filter. labels[t] receives the entries
- * of a task, *saved the bytes that the map had already. False if memory is short.
+ * Enters the weights into *map by their bytes, as a whole or filter by filter. labels[t]
+ * receives the entries of a task, *saved the bytes that the map had already. False if
+ * memory is short.
  */
 static bool enter_weights(const mts_cut_row *cut, bool filters, mts_class_map *map, uint32_t **labels,
                           uint64_t *saved)
@@ -116,8 +117,8 @@ static bool use_filters(mts_cut_row *cut)
     return true;
 }
 
-/* Whether the input channels of all members stay where they are, so that whole filters can be compared
- * already. */
+/* Whether the input channels of all members stay where they are, so that whole filters
+ * can be compared already. */
 static bool inputs_stay(const mts_cut_row *cut)
 {
     for (uint32_t t = 0; t < cut->family->count; t++) {

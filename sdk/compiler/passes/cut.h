@@ -1,5 +1,6 @@
 /*
- * cut.h: one convolution row of a family while it is decided how its weights are cut; shared by cut*.c.
+ * cut.h: one convolution row of a family while it is decided how its weights are cut;
+ * shared by cut*.c.
  */
 #ifndef MTS_COMPILER_PASSES_CUT_H
 #define MTS_COMPILER_PASSES_CUT_H
@@ -33,7 +34,8 @@ typedef struct mts_cut_row {
     uint64_t bytes; /* of all tasks */
 } mts_cut_row;
 
-/* Lists the sets of the row's filter labels, with their runs of inputs. `whole`: filters span all inputs. */
+/* Lists the sets of the row's filter labels, with their runs of inputs. `whole`: filters
+   span all inputs. */
 void mts_cut_find_sets(mts_cut_row *cut, bool whole);
 /* Bytes that the sets save. */
 uint64_t mts_cut_saved(const mts_cut_row *cut);
@@ -41,7 +43,8 @@ uint64_t mts_cut_saved(const mts_cut_row *cut);
 const mts_cut_set *mts_cut_set_of(const mts_cut_row *cut, uint32_t label);
 /* Prepares cut->next for a set of tasks. */
 void mts_cut_link(mts_cut_row *cut, uint64_t tasks);
-/* First channel after the run of common (or private, *common false) channels that begins at `first`. */
+/* First channel after the run of common (or private, *common false) channels that begins
+   at `first`. */
 uint32_t mts_cut_run(const mts_cut_row *cut, uint32_t task, uint64_t tasks, uint32_t first, bool *common);
 /* Cuts the weights of all tasks along the sets. False if memory is short. */
 bool mts_cut_apply(mts_cut_row *cut, bool whole);

@@ -1,8 +1,9 @@
 /*
- * cut_apply.c: weights rewritten as rectangular blocks along the task sets of their filters (cut.h).
+ * cut_apply.c: weights rewritten as rectangular blocks along the task sets of their
+ * filters (cut.h).
  *
- * Rows are put into the order of their labels, private ones last; the node's scatter list brings their
- * outputs back.
+ * Rows are put into the order of their labels, private ones last; the node's scatter list
+ * brings their outputs back.
  */
 #include "compiler/passes/cut.h"
 

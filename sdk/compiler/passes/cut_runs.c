@@ -1,8 +1,9 @@
 /*
- * cut_runs.c: task sets of a row's filters, and the runs of input channels that they have in common (cut.h).
+ * cut_runs.c: task sets of a row's filters, and the runs of input channels that they have
+ * in common (cut.h).
  *
- * A run is broken wherever, in any task of the set, another channel follows; so all tasks of the set have the
- * same runs.
+ * A run is broken wherever, in any task of the set, another channel follows; so all tasks
+ * of the set have the same runs.
  */
 #include "compiler/passes/cut.h"
 

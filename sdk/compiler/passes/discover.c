@@ -1,5 +1,6 @@
 /*
- * discover.c: the order of the steps, see discover.h; and the interning of blocks, which is what shares them.
+ * discover.c: the order of the steps, see discover.h; and the interning of blocks, which
+ * is what shares them.
  */
 #include "compiler/passes/discover.h"
 
@@ -97,7 +98,8 @@ static mts_status discover_members(work *w, uint32_t count)
     return status;
 }
 
-/* Large families are compared in parts; whole blocks that parts have in common are found all the same. */
+/* Large families are compared in parts; whole blocks that parts have in common are found
+   all the same. */
 static mts_status discover_family(work *w, uint32_t f)
 {
     mts_status status = MTS_STATUS_OK;

@@ -1,5 +1,6 @@
 /*
- * family.h: what the steps of discovery know of one family of tasks, internal to discover*.
+ * family.h: what the steps of discovery know of one family of tasks, internal to
+ * discover*.
  */
 #ifndef MTS_COMPILER_PASSES_FAMILY_H
 #define MTS_COMPILER_PASSES_FAMILY_H
@@ -28,20 +29,22 @@ mts_value *mts_family_weight(const mts_family *family, uint32_t row, uint32_t ta
 /*
  * The steps, in this order. All are false if memory is short.
  *
- * labels: walks from the inputs; gives channels and filters that tasks have in common their classes.
- * order: the common order of channels that makes shared channels contiguous; nothing is moved yet.
- * permute: moves channels of weights and labels into that order.
- * cut: cuts each convolution's weights into the blocks that save most.
+ * labels: walks from the inputs; gives channels and filters that tasks have in common
+ * their classes. order: the common order of channels that makes shared channels
+ * contiguous; nothing is moved yet. permute: moves channels of weights and labels into
+ * that order. cut: cuts each convolution's weights into the blocks that save most.
  */
 bool mts_family_label(mts_family *family);
 bool mts_family_order(mts_family *family);
 bool mts_family_permute_labels(mts_family *family);
 bool mts_family_permute_weights(mts_family *family);
 bool mts_family_cut(mts_family *family);
-/* Bytes that cut would save; `moved`: the labels are in the new order already, the weights are not. */
+/* Bytes that cut would save; `moved`: the labels are in the new order already, the
+   weights are not. */
 bool mts_family_estimate(mts_family *family, bool moved, uint64_t *saved);
 
-/* Classes of the filters of a convolution row over the channels that tasks have in common. */
+/* Classes of the filters of a convolution row over the channels that tasks have in
+   common. */
 bool mts_family_label_conv(mts_family *family, uint32_t row);
 
 #endif

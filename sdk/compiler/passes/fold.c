@@ -1,8 +1,9 @@
 /*
- * fold.c: the fold pass: applies the rules to each node until none fits, then builds the graph that is left.
+ * fold.c: the fold pass: applies the rules to each node until none fits, then builds the
+ * graph that is left.
  *
- * The rules are in fold_move.c, fold_taps.c, fold_resize.c, fold_scale.c, fold_act.c, fold_slope.c,
- * fold_gate.c, fold_gain.c and fold_norm.c.
+ * The rules are in fold_move.c, fold_taps.c, fold_resize.c, fold_scale.c, fold_act.c,
+ * fold_slope.c, fold_gate.c, fold_gain.c and fold_norm.c.
  */
 #include "compiler/passes/fold.h"
 

@@ -1,6 +1,7 @@
 /*
- * fold_gain.c: rules for gains: a line (scale x + bias, one number each) behind an activation becomes part of
- * it, and x + x g becomes x (1 + g), whose sum is as small as the gate g.
+ * fold_gain.c: rules for gains: a line (scale x + bias, one number each) behind an
+ * activation becomes part of it, and x + x g becomes x (1 + g), whose sum is as small as
+ * the gate g.
  */
 #include "compiler/passes/fold_work.h"
 
@@ -24,8 +25,8 @@ static bool as_cut(const mts_act *act, cut *out)
     return act->fn == MTS_FN_CLIP || act->fn == MTS_FN_RELU || gate;
 }
 
-/* The scale or the bias of a node with the line behind it; MTS_NONE: it has no vector of one finite number a
-   channel, or memory is short. */
+/* The scale or the bias of a node with the line behind it; MTS_NONE: it has no vector of
+   one finite number a channel, or memory is short. */
 static uint32_t joined_vector(mts_fold_work *work, const mts_node *node, uint32_t index,
                               const mts_fold_line *line, uint32_t count)
 {
@@ -69,7 +70,8 @@ static bool move_bound(const mts_fold_line *line, float bound, float *out)
     return isfinite(*out) || isinf(bound);
 }
 
-/* s clip(v, low, high) + b = clip(s v + b, s low + b, s high + b), for the convolution or scale that computes v. */
+/* s clip(v, low, high) + b = clip(s v + b, s low + b, s high + b), for the convolution or
+   scale that computes v. */
 static bool join_cut(mts_fold_work *work, mts_node *before, mts_act *act, const mts_fold_line *line)
 {
     cut c;

@@ -1,15 +1,16 @@
 /*
- * fold_gate.c: rules for functions that exporters write as several nodes: the product of a value and a gate
- * that follows from it.
+ * fold_gate.c: rules for functions that exporters write as several nodes: the product of
+ * a value and a gate that follows from it.
  *
- * Gelu is x (1 + erf(x / sqrt(2))) / 2, HardSwish x clip(x + 3, 0, 6) / 6, and the half or the sixth may stand at
- * the product or at one of its factors.
+ * Gelu is x (1 + erf(x / sqrt(2))) / 2, HardSwish x clip(x + 3, 0, 6) / 6, and the half
+ * or the sixth may stand at the product or at one of its factors.
  */
 #include "compiler/passes/fold_work.h"
 
 #define NODES_MOST 4
 
-/* What is matched: the function of x that stands for all these nodes, which nothing else reads. */
+/* What is matched: the function of x that stands for all these nodes, which nothing else
+   reads. */
 typedef struct gate_match {
     uint32_t x, fn;
     float factor;
@@ -77,7 +78,8 @@ static bool match_scaled_gate(mts_fold_work *work, mts_node *node, gate_match *m
            mts_fold_near(line.bias, 0.0f);
 }
 
-/* The product of a gate and x; if `whole`, that of a gate and factor x, or of factor gate and x. */
+/* The product of a gate and x; if `whole`, that of a gate and factor x, or of factor gate
+   and x. */
 static bool match_product(mts_fold_work *work, mts_node *product, bool whole, gate_match *match)
 {
     const uint32_t before = match->count;

@@ -1,5 +1,6 @@
 /*
- * fold_line.c: nodes that compute scale x + bias with one number each, however they are written.
+ * fold_line.c: nodes that compute scale x + bias with one number each, however they are
+ * written.
  */
 #include <math.h>
 

@@ -1,12 +1,13 @@
 /*
- * fold_norm.c: rules for normalisations that exporters write as several nodes, and for what stands around one.
+ * fold_norm.c: rules for normalisations that exporters write as several nodes, and for
+ * what stands around one.
  *
  *     d = x - mean(x);  y = d / sqrt(mean(d^2) + e)          and without the mean, and times 1 / sqrt(..)
  *     m = scale / sqrt(..);  y = x m + (bias - mean(x) m)
  *     y = x / max(|x|, e)                                    |x| is the sum of absolute values or of squares
  *
- * The intermediate values that others read too are still computed. A scale, a bias and groups of channels that were
- * written as reshapes join the operator.
+ * The intermediate values that others read too are still computed. A scale, a bias and
+ * groups of channels that were written as reshapes join the operator.
  */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * fold_scale.c: rules for arithmetic with one number a channel: it becomes a scale and a bias, and those go
- * into the convolution or scale before them.
+ * fold_scale.c: rules for arithmetic with one number a channel: it becomes a scale and a
+ * bias, and those go into the convolution or scale before them.
  */
 #include "compiler/passes/fold_work.h"
 
@@ -157,8 +157,8 @@ static bool binary_to_scale(mts_fold_work *work, mts_node *node)
     return true;
 }
 
-/* The convolution or scale that a node's first operand comes from, seen through a reshape that keeps the
- * channels. */
+/* The convolution or scale that a node's first operand comes from, seen through a reshape
+ * that keeps the channels. */
 static mts_node *affine_before(mts_fold_work *work, const mts_node *node)
 {
     mts_node *producer = mts_fold_producer(work, node, 0);
@@ -189,7 +189,8 @@ static void set_operand(mts_fold_work *work, mts_node *node, uint32_t index, con
     work->uses[made]++;
 }
 
-/* y = s (scale v + bias) + b = (s scale) v + (s bias + b), for the convolution or scale `before`. */
+/* y = s (scale v + bias) + b = (s scale) v + (s bias + b), for the convolution or scale
+   `before`. */
 static bool absorb_scale(mts_fold_work *work, mts_node *node)
 {
     mts_node *before = affine_before(work, node);

@@ -1,9 +1,11 @@
 /*
- * fold_slope.c: rules for functions of two straight lines that meet at 0, and for bounds, however they are written.
+ * fold_slope.c: rules for functions of two straight lines that meet at 0, and for bounds,
+ * however they are written.
  *
- * PReLU is often exported as max(x, 0) - slope max(-x, 0), as max(x, slope x) or with |x|. A tree of such nodes over
- * one value multiplies what is above 0 by one number a channel and what is below by another. Where the first is 1,
- * the tree is PReLU. A maximum or minimum with one number is a clip.
+ * PReLU is often exported as max(x, 0) - slope max(-x, 0), as max(x, slope x) or with
+ * |x|. A tree of such nodes over one value multiplies what is above 0 by one number a
+ * channel and what is below by another. Where the first is 1, the tree is PReLU. A
+ * maximum or minimum with one number is a clip.
  */
 #include "compiler/passes/fold_work.h"
 
@@ -42,7 +44,8 @@ static bool is_const(mts_fold_work *work, const mts_node *node, uint32_t index)
     return mts_fold_value(work, mts_fold_input(work, node, index))->kind == MTS_VALUE_CONST;
 }
 
-/* The operand that a node's lines continue; the first one of two. MTS_NONE: the node's function is no such lines. */
+/* The operand that a node's lines continue; the first one of two. MTS_NONE: the node's
+   function is no such lines. */
 static uint32_t operand_of(mts_fold_work *work, const mts_node *node)
 {
     if (!node || (node->op != MTS_OP_UNARY && node->op != MTS_OP_SCALE && node->op != MTS_OP_BINARY)) {
@@ -120,7 +123,8 @@ static bool multiply(mts_fold_work *work, uint32_t factors, bool vector, bool di
     return all_finite(l);
 }
 
-/* kind of two functions of one value: below 0 the larger factor gives the smaller product. */
+/* kind of two functions of one value: below 0 the larger factor gives the smaller
+   product. */
 static bool combine(uint32_t kind, lines *a, const lines *b)
 {
     for (size_t i = 0; i < a->channels; i++) {
@@ -293,7 +297,8 @@ static float clip(float x, float low, float high)
     return fminf(fmaxf(x, low), high);
 }
 
-/* The function `then` of the function `first`, both of them bounds or the first one a leaky ReLU. */
+/* The function `then` of the function `first`, both of them bounds or the first one a
+   leaky ReLU. */
 static bool compose(const mts_act *first, const mts_act *then, mts_act *out)
 {
     const float low = then->fn == MTS_FN_CLIP ? then->a : 0.0f;

@@ -1,10 +1,12 @@
 /*
- * fold_taps.c: rules for taps of a convolution that never meet its image, as all but the middle one of 3 x 3 over one
- * pixel: they go. A depthwise convolution of one tap is a scale.
+ * fold_taps.c: rules for taps of a convolution that never meet its image, as all but the
+ * middle one of 3 x 3 over one pixel: they go. A depthwise convolution of one tap is a
+ * scale.
  */
 #include "compiler/passes/fold_work.h"
 
-/* The taps of one direction that meet the image anywhere: `count` of them from `first` on. */
+/* The taps of one direction that meet the image anywhere: `count` of them from `first`
+   on. */
 typedef struct taps {
     uint32_t first, count;
 } taps;
@@ -24,7 +26,8 @@ static taps useful_taps(const mts_attrs_conv *conv, int axis, int64_t in, int64_
     return found;
 }
 
-/* The same output from the taps that are left; false: as many as before, or a border would be negative. */
+/* The same output from the taps that are left; false: as many as before, or a border
+   would be negative. */
 static bool cropped(const mts_attrs_conv *conv, const int64_t *in, const int64_t *out, mts_attrs_conv *made,
                     taps left[2])
 {

@@ -1,9 +1,9 @@
 /*
  * labels.c: the walk along the rows of a family that finds channels in common (family.h).
  *
- * All input channels are common. A convolution's output channel is common to the tasks whose filters over the
- * common inputs are equal (labels_conv.c). Everything else hands labels on; where two values are joined, a
- * channel is common if both are.
+ * All input channels are common. A convolution's output channel is common to the tasks
+ * whose filters over the common inputs are equal (labels_conv.c). Everything else hands
+ * labels on; where two values are joined, a channel is common if both are.
  */
 #include "compiler/passes/family.h"
 
@@ -155,7 +155,8 @@ static bool label_conv(mts_family *family, uint32_t row)
     return !residuals || label_pair(family, row, &c);
 }
 
-/* Class of each filter of a depthwise convolution by its bytes; joined with the class of its input channel.
+/* Class of each filter of a depthwise convolution by its bytes; joined with the class of
+ * its input channel.
  */
 static bool label_depthwise(mts_family *family, uint32_t row)
 {

@@ -1,9 +1,10 @@
 /*
  * labels_conv.c: which filters of a convolution several tasks have in common (family.h).
  *
- * For a set of tasks, filters are compared over the input channels that all of them have in common, in one
- * order. Sets are tried from the largest down: all tasks of the row first, then the sets that inputs are
- * common to, then those that turn up as the owners of equal filters.
+ * For a set of tasks, filters are compared over the input channels that all of them have
+ * in common, in one order. Sets are tried from the largest down: all tasks of the row
+ * first, then the sets that inputs are common to, then those that turn up as the owners
+ * of equal filters.
  */
 #include "compiler/passes/family.h"
 
@@ -137,8 +138,8 @@ static bool add_filters(conv_row *c, mts_class_map *map, uint64_t tasks)
     return true;
 }
 
-/* Whether a smaller set of tasks has no more inputs in common than the whole, so that its filters were
- * compared fully. */
+/* Whether a smaller set of tasks has no more inputs in common than the whole, so that its
+ * filters were compared fully. */
 static bool fully_compared(const conv_row *c, uint64_t tasks)
 {
     for (uint32_t t = 0; t < c->family->count; t++) {

@@ -61,7 +61,8 @@ static void raise(double *deviation, float by)
     *deviation = (double)by > *deviation ? (double)by : *deviation;
 }
 
-/* Filters of `own` that are near `other`'s take its values; the constant becomes float32 if its type differs.
+/* Filters of `own` that are near `other`'s take its values; the constant becomes float32
+ * if its type differs.
  */
 static bool merge_rows(mts_graph *graph, mts_value *own, const dense *a, const dense *b, float limit,
                        double *deviation)

@@ -1,9 +1,10 @@
 /*
- * order.c: the common order of channels (family.h): shared channels first, in one order for all tasks.
+ * order.c: the common order of channels (family.h): shared channels first, in one order
+ * for all tasks.
  *
- * Within a group of values whose channels move together, a channel is known by the classes that it has in all
- * of them. Channels known alike in several tasks come first, those of most tasks and most values ahead; the
- * rest keeps its order.
+ * Within a group of values whose channels move together, a channel is known by the
+ * classes that it has in all of them. Channels known alike in several tasks come first,
+ * those of most tasks and most values ahead; the rest keeps its order.
  */
 #include "compiler/passes/family.h"
 
@@ -144,7 +145,8 @@ static bool order_task(mts_family *family, uint32_t task, const known *groups, c
     return true;
 }
 
-/* Order of a group that follows from its parts; they have fewer channels and are complete. */
+/* Order of a group that follows from its parts; they have fewer channels and are
+   complete. */
 static bool order_parts(mts_family *family, uint32_t task, uint32_t g)
 {
     const mts_channels *channels = &family->channels[task];

@@ -1,12 +1,14 @@
 /*
- * permute.c: moves the channels of weights and vectors into the common order (family.h); what a graph
- * computes stays the same, because producers and consumers of a value move alike.
+ * permute.c: moves the channels of weights and vectors into the common order (family.h);
+ * what a graph computes stays the same, because producers and consumers of a value move
+ * alike.
  */
 #include "compiler/passes/family.h"
 
 #include <string.h>
 
-/* A constant seen as [outer][count][inner] elements, of which the middle dimension is put into another order.
+/* A constant seen as [outer][count][inner] elements, of which the middle dimension is put
+ * into another order.
  */
 typedef struct layout {
     size_t outer, count, inner;

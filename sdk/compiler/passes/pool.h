@@ -16,7 +16,8 @@ typedef struct mts_pool {
 
 void mts_pool_init(mts_pool *pool, const mts_allocator *allocator);
 void mts_pool_release(mts_pool *pool);
-/* Number of the block with these bytes, which the caller keeps; false if memory is short. */
+/* Number of the block with these bytes, which the caller keeps; false if memory is
+   short. */
 bool mts_pool_add(mts_pool *pool, const void *data, size_t size, mts_type dtype, uint32_t *block);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * layers.c: the few kinds of layers that the architectures consist of, as nodes of the task's graph.
+ * layers.c: the few kinds of layers that the architectures consist of, as nodes of the
+ * task's graph.
  */
 #include "compiler/synth/synth.h"
 

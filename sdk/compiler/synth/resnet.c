@@ -1,5 +1,6 @@
 /*
- * resnet.c: ResNet18 and ResNet50 (He et al. 2016; the stride of a bottleneck is on its 3x3 convolution).
+ * resnet.c: ResNet18 and ResNet50 (He et al. 2016; the stride of a bottleneck is on its
+ * 3x3 convolution).
  */
 #include "compiler/synth/synth.h"
 
@@ -8,7 +9,8 @@
 #define NAME_SIZE 48
 #define STAGES 4
 
-/* Gain of a block's last convolution: small, so that sixteen additions do not blow the sum up. */
+/* Gain of a block's last convolution: small, so that sixteen additions do not blow the
+   sum up. */
 #define GAIN_LAST 0.3f
 
 typedef struct stage {

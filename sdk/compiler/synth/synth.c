@@ -1,5 +1,6 @@
 /*
- * synth.c: mtsc_synth: checks the options, builds each task's network, and writes the bundle.
+ * synth.c: mtsc_synth: checks the options, builds each task's network, and writes the
+ * bundle.
  */
 #include "compiler/synth/synth.h"
 
@@ -55,7 +56,8 @@ static const char *options_defect(const mtsc_synth_options *o)
     return ratios_defect(o);
 }
 
-/* Means and deviations of ImageNet's images; a batch of several cannot come from one frame. */
+/* Means and deviations of ImageNet's images; a batch of several cannot come from one
+   frame. */
 static mts_preprocess preprocess(uint32_t batch)
 {
     return (mts_preprocess){.color = batch == 1 ? MTS_COLOR_RGB : MTS_COLOR_NONE,

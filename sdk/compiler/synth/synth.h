@@ -1,8 +1,10 @@
 /*
- * synth.h: builds networks of a known architecture with random weights, for measuring (mtsc_synth).
+ * synth.h: builds networks of a known architecture with random weights, for measuring
+ * (mtsc_synth).
  *
- * A task's network is built in the form that the compiler's passes give an imported one: convolutions with
- * scale, bias, residual and activation in one node. Widths and sharing follow from two ratios:
+ * A task's network is built in the form that the compiler's passes give an imported one:
+ * convolutions with scale, bias, residual and activation in one node. Widths and sharing
+ * follow from two ratios:
  *
  *   width of a tensor     W = max(1, round((1 - prune) * width of the unpruned network)), halves up
  *   its shared channels   S = round(share * the smallest W of all tasks); they come first: [P | Q]
@@ -10,8 +12,9 @@
  *                         Y_t [S out][W in - S in]      of the task
  *                         X_t and Z_t [W out - S out][W in], one block of the task
  *
- * S depends only on the unpruned width, so tensors that are added have the same shared channels. All channels
- * of the image are common; scale and bias vectors, and the classifier at the end, are the task's own.
+ * S depends only on the unpruned width, so tensors that are added have the same shared
+ * channels. All channels of the image are common; scale and bias vectors, and the
+ * classifier at the end, are the task's own.
  */
 #ifndef MTS_COMPILER_SYNTH_SYNTH_H
 #define MTS_COMPILER_SYNTH_SYNTH_H

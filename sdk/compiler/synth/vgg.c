@@ -1,6 +1,6 @@
 /*
- * vgg.c: VGG16 (Simonyan and Zisserman 2015), without batch normalisation. Its classifier sees what five
- * poolings leave of the image: 7x7 for 224x224, as published.
+ * vgg.c: VGG16 (Simonyan and Zisserman 2015), without batch normalisation. Its classifier
+ * sees what five poolings leave of the image: 7x7 for 224x224, as published.
  */
 #include "compiler/synth/synth.h"
 

@@ -1,10 +1,11 @@
 /*
  * weights.c: random weights in shared and private blocks, see synth.h.
  *
- * Convolution weights are uniform with He's variance 2 / fan-in, so that a layer followed by a rectifier
- * keeps the energy of its input: values neither explode nor fade, at any depth and width. Every block has a
- * random stream of its own, named by seed, task, layer and part; so a task's weights depend neither on the
- * order of making nor on tasks that come after it (as long as the shared widths are the same).
+ * Convolution weights are uniform with He's variance 2 / fan-in, so that a layer followed
+ * by a rectifier keeps the energy of its input: values neither explode nor fade, at any
+ * depth and width. Every block has a random stream of its own, named by seed, task, layer
+ * and part; so a task's weights depend neither on the order of making nor on tasks that
+ * come after it (as long as the shared widths are the same).
  */
 #include "compiler/synth/synth.h"
 

@@ -1,10 +1,11 @@
 /*
  * data.c: fetches images and tensors from the caller and lays them out for networks.
  *
- * Callbacks and the allocator are used under one lock, and so is the state of an input in the store. Images become
- * inputs without it; a thread that needs an input which another one is making waits for that. An input in the store
- * never changes, so copying it needs no lock. Not responsible for how a frame becomes an input (sdk/frame, and the plain
- * C of the reference backend), nor for what is computed from inputs.
+ * Callbacks and the allocator are used under one lock, and so is the state of an input in
+ * the store. Images become inputs without it; a thread that needs an input which another
+ * one is making waits for that. An input in the store never changes, so copying it needs
+ * no lock. Not responsible for how a frame becomes an input (sdk/frame, and the plain C
+ * of the reference backend), nor for what is computed from inputs.
  */
 #include "compress/data/data.h"
 
@@ -66,7 +67,8 @@ static mts_status check_source(const mtsz_data *source, mts_error *error)
                : mts_fail(error, bad, "data: there is no callback: neither frame, nor image, nor tensor");
 }
 
-/* The set of a task's input, which is added if there is none; sets has room for one more. */
+/* The set of a task's input, which is added if there is none; sets has room for one
+   more. */
 static uint32_t find_set(mts_data *data, const mts_task *task)
 {
     const int64_t *dims = task->graph->inputs[0].shape.dims;
@@ -125,7 +127,8 @@ static mts_status make_feed(mts_data *data, const mts_task *task, uint32_t *out,
                     graph->inputs[graph->input_count - tensors].name);
 }
 
-/* Room for as many images as `memory` allows; sets are served in the order of the tasks. */
+/* Room for as many images as `memory` allows; sets are served in the order of the
+   tasks. */
 static mts_status make_store(mts_data *data, uint64_t memory, mts_error *error)
 {
     for (uint32_t i = 0; i < data->set_count; i++) {
@@ -231,7 +234,8 @@ static void give_scratch(mts_data *data, void *memory)
     (void)pthread_mutex_unlock(&data->lock);
 }
 
-/* Asks the caller for an image. `rgb`: room for an image of the input's size, which `image` writes. */
+/* Asks the caller for an image. `rgb`: room for an image of the input's size, which
+   `image` writes. */
 static mts_status call_source(const mts_data *data, const image_set *set, uint32_t index, unsigned char *rgb,
                               mts_frame *frame, mts_error *error)
 {
@@ -298,7 +302,8 @@ static mts_status show_frame(const image_set *set, const shown_frame *shown, flo
     return reason ? mts_fail(error, MTS_STATUS_INTERNAL, "%s", reason) : MTS_STATUS_OK;
 }
 
-/* A copy of an image of the caller's, under the lock; the caller frees shown->planes under it. */
+/* A copy of an image of the caller's, under the lock; the caller frees shown->planes
+   under it. */
 static mts_status ask_for_image(const mts_data *data, const image_set *set, uint32_t index,
                                 shown_frame *shown, mts_error *error)
 {

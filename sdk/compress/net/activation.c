@@ -1,5 +1,6 @@
 /*
- * activation.c: element functions and their derivatives over dense arrays whose channels lie innermost.
+ * activation.c: element functions and their derivatives over dense arrays whose channels
+ * lie innermost.
  */
 #include "compress/net/inside.h"
 
@@ -45,9 +46,10 @@ void mts_act_apply(const mts_act *act, const float *slope, size_t channels, floa
 /* ---- backward ---- */
 
 /*
- * X(NAME, derivative): of the functions of kernels/abi/functions.h at v, which gave y. Those of the first list need y
- * alone. LEAKY, whose first half reads the sign that v and y have in common, and PRELU are not here. A function without
- * a row has no derivative that a training could use: it is a step or a test.
+ * X(NAME, derivative): of the functions of kernels/abi/functions.h at v, which gave y.
+ * Those of the first list need y alone. LEAKY, whose first half reads the sign that v and
+ * y have in common, and PRELU are not here. A function without a row has no derivative
+ * that a training could use: it is a step or a test.
  */
 #define DERIVATIVES_OF_RESULTS(X)                                                                            \
     X(RELU, y > 0.0f ? 1.0f : 0.0f)                                                                          \

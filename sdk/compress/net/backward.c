@@ -1,8 +1,9 @@
 /*
- * backward.c: which values have gradients, and the walk over the nodes from the outputs to the inputs.
+ * backward.c: which values have gradients, and the walk over the nodes from the outputs
+ * to the inputs.
  *
- * A value needs a gradient if parameters lie before it and an output behind it. So no convolution computes
- * the gradient of an image.
+ * A value needs a gradient if parameters lie before it and an output behind it. So no
+ * convolution computes the gradient of an image.
  */
 #include <string.h>
 
@@ -35,7 +36,8 @@ static bool is_trained(const mts_net_layer *layer)
     return layer->weight || layer->scale;
 }
 
-/* wanted[value]: it depends on parameters (first walk) and an output depends on it (second walk). */
+/* wanted[value]: it depends on parameters (first walk) and an output depends on it
+   (second walk). */
 static void find_wanted(const mts_net *net, bool *wanted, bool *reaches)
 {
     const mts_graph *graph = net->graph;

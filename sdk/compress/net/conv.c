@@ -1,6 +1,6 @@
 /*
- * conv.c: forward of a convolution: oneDNN's, and behind it what oneDNN does not do, while the result is in
- * the cache.
+ * conv.c: forward of a convolution: oneDNN's, and behind it what oneDNN does not do,
+ * while the result is in the cache.
  */
 #include <string.h>
 

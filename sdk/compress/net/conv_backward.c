@@ -1,9 +1,10 @@
 /*
  * conv_backward.c: gradients of a convolution.
  *
- * With d the gradient of scale * conv(x) + bias and G = x * d that of a weight without scale: the weight's is
- * scale G, the scale's is the sum of W G over the filter (conv(x) is linear in W, so nothing of it has to be
- * kept), the bias's the sum of d, the input's d through scale W.
+ * With d the gradient of scale * conv(x) + bias and G = x * d that of a weight without
+ * scale: the weight's is scale G, the scale's is the sum of W G over the filter (conv(x)
+ * is linear in W, so nothing of it has to be kept), the bias's the sum of d, the input's
+ * d through scale W.
  */
 #include <string.h>
 
@@ -29,7 +30,8 @@ static void deposit(const mts_step *step, uint32_t value, bool filled, size_t at
     }
 }
 
-/* Images [first, first + count) of step: the gradient of the result becomes d; the residual gets its part. */
+/* Images [first, first + count) of step: the gradient of the result becomes d; the
+   residual gets its part. */
 static void derive_chunk(const mts_step *step, bool residual_filled)
 {
     mts_net_run *run = step->run;

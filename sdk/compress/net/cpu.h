@@ -1,5 +1,6 @@
 /*
- * cpu.h: oneDNN's objects of a run and of a convolution. Seen by dnnl.c, primitive.c and conv*.c only.
+ * cpu.h: oneDNN's objects of a run and of a convolution. Seen by dnnl.c, primitive.c and
+ * conv*.c only.
  */
 #ifndef MTS_COMPRESS_NET_CPU_H
 #define MTS_COMPRESS_NET_CPU_H
@@ -27,7 +28,8 @@ typedef enum mts_conv_kind {
     MTS_CONV_KINDS
 } mts_conv_kind;
 
-/* A primitive for a number of images and threads, and the weights in the order that it needs. */
+/* A primitive for a number of images and threads, and the weights in the order that it
+   needs. */
 typedef struct mts_conv_slot {
     int64_t images; /* 0: empty */
     int threads;
@@ -47,7 +49,8 @@ struct mts_conv {
 mts_status mts_cpu_check(dnnl_status_t status, const char *what, mts_error *error);
 /* Threads that oneDNN uses in this thread. */
 int mts_cpu_threads(void);
-/* The first aligned byte of memory that was taken with MTS_CPU_ALIGNMENT bytes to spare. */
+/* The first aligned byte of memory that was taken with MTS_CPU_ALIGNMENT bytes to
+   spare. */
 void *mts_cpu_align(void *memory);
 /* At least so many bytes of working memory, aligned from mts_cpu_align on. */
 mts_status mts_cpu_room(mts_net_run *run, size_t bytes, mts_error *error);

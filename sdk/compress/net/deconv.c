@@ -1,6 +1,7 @@
 /*
- * deconv.c: transposed convolution in plain loops, forwards and backwards: each input pixel spreads over the
- * window of outputs that it reaches. Output channels of a group are the innermost loop.
+ * deconv.c: transposed convolution in plain loops, forwards and backwards: each input
+ * pixel spreads over the window of outputs that it reaches. Output channels of a group
+ * are the innermost loop.
  */
 #include <string.h>
 
@@ -62,7 +63,8 @@ static float dot(const float *restrict a, const float *restrict b, size_t count)
     return sum;
 }
 
-/* One input pixel and one output pixel that meet at a tap; the pointers are at their channels. */
+/* One input pixel and one output pixel that meet at a tap; the pointers are at their
+   channels. */
 typedef struct meeting {
     float *x, *y;        /* values; backwards y is the gradient of the result */
     float *dx, *dweight; /* backwards only; dx may be NULL */

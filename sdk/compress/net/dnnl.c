@@ -1,5 +1,6 @@
 /*
- * dnnl.c: oneDNN's engine, stream and working memory of a run, its codes as sentences, matrix products.
+ * dnnl.c: oneDNN's engine, stream and working memory of a run, its codes as sentences,
+ * matrix products.
  */
 #include <stdint.h>
 

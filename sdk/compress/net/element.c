@@ -1,5 +1,6 @@
 /*
- * element.c: forward of operators whose results depend on one element of every operand: unary, binary, scale.
+ * element.c: forward of operators whose results depend on one element of every operand:
+ * unary, binary, scale.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * element_backward.c: gradients of unary, binary and scale. The gradient of the result is spent: derivatives
- * of activations are multiplied into it.
+ * element_backward.c: gradients of unary, binary and scale. The gradient of the result is
+ * spent: derivatives of activations are multiplied into it.
  */
 #include <math.h>
 #include <string.h>

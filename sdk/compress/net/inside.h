@@ -1,5 +1,6 @@
 /*
- * inside.h: what the files of this folder share: the members of nets and runs, and the operators' functions.
+ * inside.h: what the files of this folder share: the members of nets and runs, and the
+ * operators' functions.
  */
 #ifndef MTS_COMPRESS_NET_INSIDE_H
 #define MTS_COMPRESS_NET_INSIDE_H
@@ -63,13 +64,16 @@ static inline const mts_shape *mts_run_shape(const mts_net_run *run, uint32_t va
 {
     return &run->net->graph->values[value].shape;
 }
-/* A value, or its gradient, from image `first` on. A constant is the same for all images. */
+/* A value, or its gradient, from image `first` on. A constant is the same for all
+   images. */
 mts_view mts_run_view(const mts_net_run *run, uint32_t value, uint32_t first);
 mts_view mts_run_view_gradient(const mts_net_run *run, uint32_t value, uint32_t first);
-/* At least `count` floats of working memory, whose content is lost at the next call; NULL if memory is short.
+/* At least `count` floats of working memory, whose content is lost at the next call; NULL
+ * if memory is short.
  */
 float *mts_run_scratch(mts_net_run *run, size_t count, mts_error *error);
-/* Makes a gradient ready to be added to: zeroes it where nothing has been put yet. NULL: none is wanted. */
+/* Makes a gradient ready to be added to: zeroes it where nothing has been put yet. NULL:
+   none is wanted. */
 float *mts_run_open_gradient(mts_net_run *run, uint32_t value, uint32_t images);
 
 /* A node's part of the graph for images first .. first + count - 1 of a run. */
@@ -81,14 +85,17 @@ typedef struct mts_step {
     mts_error *error;
 } mts_step;
 typedef mts_status (*mts_step_function)(const mts_step *step);
-/* The gradients of a node's first operand and of its result; false: the first one is not wanted. */
+/* The gradients of a node's first operand and of its result; false: the first one is not
+   wanted. */
 bool mts_step_gradients(const mts_step *step, mts_view *input, mts_view *output);
 
-/* Keeps what the activation of the node will read, of elements * count, where its derivative needs that (element.c). */
+/* Keeps what the activation of the node will read, of elements * count, where its
+   derivative needs that (element.c). */
 void mts_run_keep_before(const mts_step *step, const float *y, size_t elements);
 
-/* What an operator does. `backward` is called for all images at once, while the gradient of the output is
- * filled. `move` is CONCAT, SLICE, PAD, GATHER, TRANSPOSE, RESHAPE and EXPAND. */
+/* What an operator does. `backward` is called for all images at once, while the gradient
+ * of the output is filled. `move` is CONCAT, SLICE, PAD, GATHER, TRANSPOSE, RESHAPE and
+ * EXPAND. */
 /* clang-format off */
 #define MTS_NET_FUNCTIONS(X)                                                                                 \
     X(conv) X(deconv) X(matmul) X(scale) X(unary) X(binary) X(pool) X(reduce) X(softmax) X(lrn) X(move)      \
@@ -117,7 +124,8 @@ mts_status mts_backward_prepare(mts_net_run *run, mts_error *error);
 bool mts_backward_room(const mts_graph *graph, size_t *per_image);
 
 /* ---- activation.c ---- */
-/* x in place: count elements, channel i % channels has slope[i % channels] (PRELU only). */
+/* x in place: count elements, channel i % channels has slope[i % channels] (PRELU
+   only). */
 void mts_act_apply(const mts_act *act, const float *slope, size_t channels, float *x, size_t count);
 /* Whether the derivative needs what the function read, not only what it gave. */
 bool mts_act_needs_before(const mts_act *act);
@@ -134,7 +142,8 @@ void mts_cpu_destroy(const mts_allocator *allocator, mts_engine_cpu **cpu);
 void mts_conv_destroy(const mts_allocator *allocator, mts_conv **conv);
 /* scale * conv(x) + bias, or conv(x) alone with `raw`. */
 mts_status mts_conv_linear(const mts_step *step, bool raw, float *out);
-/* Row-major c[m][n] = alpha * a b + beta * c; transposed operands are stored [k][m] and [n][k]. */
+/* Row-major c[m][n] = alpha * a b + beta * c; transposed operands are stored [k][m] and
+   [n][k]. */
 mts_status mts_cpu_gemm(bool turn_a, bool turn_b, size_t m, size_t n, size_t k, float alpha, const float *a,
                         const float *b, float beta, float *c, mts_error *error);
 

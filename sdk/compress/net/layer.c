@@ -1,5 +1,6 @@
 /*
- * layer.c: what a node of a net has: which parameters of which sizes, and memory for them.
+ * layer.c: what a node of a net has: which parameters of which sizes, and memory for
+ * them.
  *
  * Not responsible for their numbers, which net.c reads and training changes.
  */

@@ -1,5 +1,6 @@
 /*
- * loop.c: ordering, joining and running of nested loops. Not responsible for what a line does.
+ * loop.c: ordering, joining and running of nested loops. Not responsible for what a line
+ * does.
  */
 #include "compress/net/loop.h"
 
@@ -73,7 +74,8 @@ static void swap_dims(mts_loop *loop, uint32_t a, uint32_t b)
     }
 }
 
-/* Drops dimensions of 1 and sorts the others by how far operand 0 moves, farthest first. */
+/* Drops dimensions of 1 and sorts the others by how far operand 0 moves, farthest
+   first. */
 static void order_dims(mts_loop *loop)
 {
     uint32_t rank = 0;

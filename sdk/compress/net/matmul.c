@@ -1,8 +1,8 @@
 /*
  * matmul.c: matrix products, forwards and backwards, one matrix at a time on oneDNN's.
  *
- * Operands may lie in any order and be broadcast, so each matrix is gathered into working memory first; where
- * all rows of a batch meet one constant matrix they are one product.
+ * Operands may lie in any order and be broadcast, so each matrix is gathered into working
+ * memory first; where all rows of a batch meet one constant matrix they are one product.
  */
 #include <string.h>
 
@@ -44,7 +44,8 @@ static mts_view operand_view(const mts_step *step, uint32_t index)
     return view;
 }
 
-/* Lays an operand over the output's dimensions; the last two may be broadcast too (operand c). */
+/* Lays an operand over the output's dimensions; the last two may be broadcast too
+   (operand c). */
 static matrix lay(const product *p, const mts_view *view, const mts_shape *shape)
 {
     matrix made = {.data = view->data, .image = view->image, .rows = 1, .columns = 1};
@@ -128,7 +129,8 @@ static void give(const matrix *x, float factor, const float *from, size_t rows, 
     }
 }
 
-/* Whether the rows of all images and batches lie one after another and meet one matrix. */
+/* Whether the rows of all images and batches lie one after another and meet one
+   matrix. */
 static bool one_product(const product *p)
 {
     const mts_shape *a = mts_run_shape(p->step->run, p->step->node->inputs[0]);
@@ -180,7 +182,8 @@ mts_status mts_forward_matmul(const mts_step *step)
 
 /* ---- backward ---- */
 
-/* Where the gradient of an operand goes: that of a value, or of a parameter; false: nowhere. */
+/* Where the gradient of an operand goes: that of a value, or of a parameter; false:
+   nowhere. */
 static bool gradient_of(const mts_step *step, uint32_t index, const matrix *like, matrix *out)
 {
     const mts_graph *graph = step->run->net->graph;

@@ -1,9 +1,11 @@
 /*
- * move.c: operators that only move elements: concat, slice, pad, gather, transpose, reshape, expand.
+ * move.c: operators that only move elements: concat, slice, pad, gather, transpose,
+ * reshape, expand.
  *
- * Each is a few moves: rectangles of elements that lie regularly in the operand and in the result. Forwards a
- * move copies, backwards it adds the gradient of the result to that of the operand. What is not regular (a
- * reshape between two images, a mirrored border) goes element by element.
+ * Each is a few moves: rectangles of elements that lie regularly in the operand and in
+ * the result. Forwards a move copies, backwards it adds the gradient of the result to
+ * that of the operand. What is not regular (a reshape between two images, a mirrored
+ * border) goes element by element.
  */
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /*
- * net.c: the parameters of a net: read from the graph's constants, copied, counted in versions.
+ * net.c: the parameters of a net: read from the graph's constants, copied, counted in
+ * versions.
  *
  * Writing them back is store.c's; running is run.c's.
  */

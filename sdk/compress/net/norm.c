@@ -1,8 +1,9 @@
 /*
  * norm.c: normalisations, forwards and backwards.
  *
- * Each set of elements that are normalised together has one number of the statistics. Loops run over the elements with
- * a stride of 0 for what a set has once. Channels that form groups count as two dimensions.
+ * Each set of elements that are normalised together has one number of the statistics.
+ * Loops run over the elements with a stride of 0 for what a set has once. Channels that
+ * form groups count as two dimensions.
  */
 #include <math.h>
 #include <string.h>
@@ -236,7 +237,8 @@ static void pass_line(const void *context, float *const *at, const ptrdiff_t *st
     }
 }
 
-/* Operands: gradient of x, x, mean, shift, slope: what follows through the mean and the divisor. */
+/* Operands: gradient of x, x, mean, shift, slope: what follows through the mean and the
+   divisor. */
 static void correct_line(const void *context, float *const *at, const ptrdiff_t *step, size_t count)
 {
     const bool sign = *(const bool *)context;

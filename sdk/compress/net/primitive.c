@@ -1,6 +1,7 @@
 /*
- * primitive.c: oneDNN's primitives of one convolution: made when first needed, for a number of images and
- * threads; weights packed when they have changed. What is computed with them is conv.c's.
+ * primitive.c: oneDNN's primitives of one convolution: made when first needed, for a
+ * number of images and threads; weights packed when they have changed. What is computed
+ * with them is conv.c's.
  */
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /*
- * reduce.c: operators that combine the elements along axes, forwards and backwards: reduce, softmax.
+ * reduce.c: operators that combine the elements along axes, forwards and backwards:
+ * reduce, softmax.
  */
 #include <math.h>
 

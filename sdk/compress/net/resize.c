@@ -1,5 +1,6 @@
 /*
- * resize.c: interpolation by ONNX's definitions, forwards and backwards. Channels are the innermost loop.
+ * resize.c: interpolation by ONNX's definitions, forwards and backwards. Channels are the
+ * innermost loop.
  */
 #include <math.h>
 
@@ -18,7 +19,8 @@ typedef struct resize {
     int64_t in[2];
 } resize;
 
-/* Where output coordinate `at` lies in the input, in float as other run-times compute it. */
+/* Where output coordinate `at` lies in the input, in float as other run-times compute
+   it. */
 static float coordinate(const resize *r, int axis, uint32_t at)
 {
     const mts_attrs_resize *a = r->attrs;

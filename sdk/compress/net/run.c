@@ -1,8 +1,9 @@
 /*
  * run.c: the memory of a batch and the walk over the nodes.
  *
- * Images do not depend on each other, so a few of them pass through all nodes together, as many as the
- * processor's second-level cache holds of the largest values, before the next ones start.
+ * Images do not depend on each other, so a few of them pass through all nodes together,
+ * as many as the processor's second-level cache holds of the largest values, before the
+ * next ones start.
  */
 #include <string.h>
 
@@ -128,7 +129,8 @@ size_t mts_net_run_bytes(const mts_net *net, uint32_t batch, mts_net_mode mode)
         fits = mts_backward_room(graph, &per_image);
     }
     fits = fits && mts_size_mul(per_image, batch, &floats);
-    /* weights as oneDNN needs them: forwards; backwards for data, and the gradient, in its order and ours */
+    /* weights as oneDNN needs them: forwards; backwards for data, and the gradient, in
+       its order and ours */
     const size_t copies = mode == MTS_NET_TRAINING ? 4 : 1;
     for (uint32_t i = 0; i < graph->node_count && fits; i++) {
         fits = add_product(mts_net_weights(graph, &graph->nodes[i]), copies, &floats);

@@ -1,6 +1,7 @@
 /*
- * store.c: writes the parameters of a net into a graph as constants, one block each, filters in the order of
- * their channels. What was float16 is again, where its numbers can be.
+ * store.c: writes the parameters of a net into a graph as constants, one block each,
+ * filters in the order of their channels. What was float16 is again, where its numbers
+ * can be.
  */
 #include <math.h>
 #include <string.h>
@@ -26,8 +27,8 @@ static bool fits_half(const float *data, size_t count)
     return fits;
 }
 
-/* The bytes of a constant that takes the place of `value` (or MTS_NONE), and their type; NULL if memory is
-   short. */
+/* The bytes of a constant that takes the place of `value` (or MTS_NONE), and their type;
+   NULL if memory is short. */
 static const void *encode(const store *s, uint32_t value, const mts_shape *shape, const float *data,
                           mts_type *dtype)
 {
@@ -44,8 +45,8 @@ static const void *encode(const store *s, uint32_t value, const mts_shape *shape
     return half;
 }
 
-/* Operand `index` of a node gets these bytes; a constant that others read too stays, a new one takes its
-   place. */
+/* Operand `index` of a node gets these bytes; a constant that others read too stays, a
+   new one takes its place. */
 static bool put(store *s, uint32_t node_index, uint32_t index, const mts_shape *shape, const float *data)
 {
     mts_node *node = &s->graph->nodes[node_index];

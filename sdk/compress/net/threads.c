@@ -1,5 +1,6 @@
 /*
- * threads.c: jobs on threads that live as long as the call. In each of them oneDNN uses that thread alone.
+ * threads.c: jobs on threads that live as long as the call. In each of them oneDNN uses
+ * that thread alone.
  */
 #include "compress/net/threads.h"
 

@@ -1,6 +1,6 @@
 /*
- * window.c: pooling and local response normalisation, forwards and backwards. Channels are the innermost
- * loop.
+ * window.c: pooling and local response normalisation, forwards and backwards. Channels
+ * are the innermost loop.
  */
 #include <float.h>
 #include <math.h>
@@ -11,7 +11,8 @@
 
 /* ---- pool ---- */
 
-/* Taps first .. end - 1 of a window that starts at `start` lie in the image; tap k at start + k * dilation.
+/* Taps first .. end - 1 of a window that starts at `start` lie in the image; tap k at
+ * start + k * dilation.
  */
 typedef struct tap_range {
     int64_t start, first, end;

@@ -1,6 +1,6 @@
 /*
- * choose.c: see choose.h. LAYER decides for each slot by itself; the other targets take the step that costs
- * least importance, slot by slot, until enough is gone.
+ * choose.c: see choose.h. LAYER decides for each slot by itself; the other targets take
+ * the step that costs least importance, slot by slot, until enough is gone.
  */
 #include "compress/prune/choose.h"
 
@@ -27,7 +27,8 @@ typedef struct chooser {
     uint64_t channels; /* left of the slots */
 } chooser;
 
-/* Equal importance: the earlier channel stays, so that the choice is the same everywhere. */
+/* Equal importance: the earlier channel stays, so that the choice is the same
+   everywhere. */
 static int compare(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;

@@ -1,5 +1,6 @@
 /*
- * choose.h: which channels are removed, given the importance of each, until a target of mtsz.h is met.
+ * choose.h: which channels are removed, given the importance of each, until a target of
+ * mtsz.h is met.
  */
 #ifndef MTS_COMPRESS_PRUNE_CHOOSE_H
 #define MTS_COMPRESS_PRUNE_CHOOSE_H
@@ -29,9 +30,9 @@ typedef struct mts_choose_problem {
 } mts_choose_problem;
 
 /*
- * keep[task][group][channel] in `arena`, NULL for groups of no slot. Each slot keeps one channel at least,
- * and a multiple of `round` where it has as many. INVALID_ARGUMENT: the target cannot be met (says how far
- * it can). OUT_OF_MEMORY.
+ * keep[task][group][channel] in `arena`, NULL for groups of no slot. Each slot keeps one
+ * channel at least, and a multiple of `round` where it has as many. INVALID_ARGUMENT: the
+ * target cannot be met (says how far it can). OUT_OF_MEMORY.
  */
 mts_status mts_choose(const mts_choose_problem *problem, mts_arena *arena, bool ****keep, mts_error *error);
 

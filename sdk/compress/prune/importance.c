@@ -1,6 +1,7 @@
 /*
- * importance.c: see importance.h. Weights are looked at directly; activations are counted on the network as
- * it runs over the images, twice for HYBRID: its threshold is a part of a layer's mean.
+ * importance.c: see importance.h. Weights are looked at directly; activations are counted
+ * on the network as it runs over the images, twice for HYBRID: its threshold is a part of
+ * a layer's mean.
  */
 #include "compress/prune/importance.h"
 
@@ -145,7 +146,8 @@ static mts_status observe(finder *f, uint32_t value, mts_error *error)
     return o->sum && o->active ? MTS_STATUS_OK : mts_fail_memory(error);
 }
 
-/* What leaves an activation function; in groups without any, what leaves a convolution. */
+/* What leaves an activation function; in groups without any, what leaves a
+   convolution. */
 static mts_status find_observed(finder *f, mts_error *error)
 {
     const mts_graph *graph = f->graph;
@@ -168,7 +170,8 @@ static mts_status find_observed(finder *f, mts_error *error)
     return status;
 }
 
-/* Numbers of a channel lie `inner` in a row, channels one after another: see the layout of net.h. */
+/* Numbers of a channel lie `inner` in a row, channels one after another: see the layout
+   of net.h. */
 static bool count_value(observed *o, const mts_shape *shape, const float *data, uint32_t images)
 {
     const size_t all = mts_shape_count(shape) * images;
@@ -268,10 +271,10 @@ static mts_status run_images(finder *f, bool twice, mts_error *error)
 }
 
 /*
- * sensAI removes channels most of whose activations are small (over a limit), except those whose mean is
- * large (over theta 2). As both limits are let go together, a channel goes when the larger of its mean and of
- * its share of activations that are not small, each in units of the layer's average, falls below them: that
- * is its rank.
+ * sensAI removes channels most of whose activations are small (over a limit), except
+ * those whose mean is large (over theta 2). As both limits are let go together, a channel
+ * goes when the larger of its mean and of its share of activations that are not small,
+ * each in units of the layer's average, falls below them: that is its rank.
  */
 static double score_of(const observed *o, mtsz_criterion criterion, uint32_t c, double mean, double share)
 {

@@ -21,9 +21,10 @@ typedef struct mts_prune_images {
 } mts_prune_images;
 
 /*
- * (*importance)[group][channel] in `arena`, 1 on average over a group; NULL for groups that are not
- * removable. `images` is not looked at for L1. INVALID_ARGUMENT: an activation that is no number (names the
- * value). Errors of mts_net_create, mts_data_fill and of go_on; OUT_OF_MEMORY.
+ * (*importance)[group][channel] in `arena`, 1 on average over a group; NULL for groups
+ * that are not removable. `images` is not looked at for L1. INVALID_ARGUMENT: an
+ * activation that is no number (names the value). Errors of mts_net_create, mts_data_fill
+ * and of go_on; OUT_OF_MEMORY.
  */
 mts_status mts_importance_find(const mts_graph *graph, const mts_channels *channels, const bool *removable,
                                mtsz_criterion criterion, const mts_prune_images *images, mts_arena *arena,

@@ -1,6 +1,6 @@
 /*
- * prune.c: mtsz_prune: measures the importance of every task's channels, chooses which to remove, removes
- * them, fits their readers and writes the result.
+ * prune.c: mtsz_prune: measures the importance of every task's channels, chooses which to
+ * remove, removes them, fits their readers and writes the result.
  */
 #include "compress/prune/prune.h"
 

@@ -1,5 +1,6 @@
 /*
- * prune.h: what the files behind mtsz_prune share: the tasks that are pruned, step by step.
+ * prune.h: what the files behind mtsz_prune share: the tasks that are pruned, step by
+ * step.
  */
 #ifndef MTS_COMPRESS_PRUNE_PRUNE_H
 #define MTS_COMPRESS_PRUNE_PRUNE_H
@@ -25,14 +26,15 @@ typedef struct mts_prune_task {
 } mts_prune_task;
 
 /*
- * Chooses channels of all tasks: of each by itself, or of each family together, where aligned groups of as
- * many channels lose the same. Errors of mts_choose, with the task's name.
+ * Chooses channels of all tasks: of each by itself, or of each family together, where
+ * aligned groups of as many channels lose the same. Errors of mts_choose, with the task's
+ * name.
  */
 mts_status mts_prune_choose(mts_prune_task *tasks, uint32_t count, const mtsz_prune_options *options,
                             mts_arena *arena, mts_error *error);
 /*
- * Finds the filters of the thin graphs of which a part has equal bytes in another task's aligned layer, and
- * marks them as fixed in all. OUT_OF_MEMORY.
+ * Finds the filters of the thin graphs of which a part has equal bytes in another task's
+ * aligned layer, and marks them as fixed in all. OUT_OF_MEMORY.
  */
 mts_status mts_prune_fix_shared(mts_prune_task *tasks, uint32_t count, mts_arena *arena, mts_error *error);
 

@@ -1,6 +1,6 @@
 /*
- * refit.c: see refit.h. Sums over the images that a layer needs, and the equations; running both networks is
- * twins.c's.
+ * refit.c: see refit.h. Sums over the images that a layer needs, and the equations;
+ * running both networks is twins.c's.
  */
 #include "compress/prune/refit.h"
 
@@ -82,8 +82,8 @@ static mts_status make_buffers(refitter *r, mts_arena *arena, mts_error *error)
 /* ---- sums ---- */
 
 /*
- * What the thin convolution should compute: the original's result and, where both are added to a residual,
- * what the thin one's lacks.
+ * What the thin convolution should compute: the original's result and, where both are
+ * added to a residual, what the thin one's lacks.
  */
 static mts_status make_targets(refitter *r, uint32_t n, uint32_t images, mts_error *error)
 {
@@ -149,7 +149,8 @@ static mts_status add_chunk(refitter *r, fit *f, uint32_t chunk, mts_error *erro
     return status;
 }
 
-/* The chunk that the runs hold comes first: its values need not be computed again from the start. */
+/* The chunk that the runs hold comes first: its values need not be computed again from
+   the start. */
 static mts_status add_chunks(refitter *r, fit *f, mts_error *error)
 {
     const uint32_t chunks = (f->images + r->twins.batch - 1) / r->twins.batch;
@@ -173,7 +174,8 @@ static uint32_t unknowns_of(const mts_net_layer *layer)
     return layer->rows * layer->columns * layer->inputs;
 }
 
-/* The filters of the layer that meet the targets; y = scale * (w x) + bias, fitted as one and divided. */
+/* The filters of the layer that meet the targets; y = scale * (w x) + bias, fitted as one
+   and divided. */
 static mts_status solve_filters(fit *f, mts_error *error)
 {
     const uint32_t count = f->layer.outputs, n = unknowns_of(&f->layer);

@@ -1,6 +1,6 @@
 /*
- * slots.c: which groups of which tasks are decided on together (choose.h): each by itself, or, along the rows
- * of aligned families, those that correspond.
+ * slots.c: which groups of which tasks are decided on together (choose.h): each by
+ * itself, or, along the rows of aligned families, those that correspond.
  */
 #include <string.h>
 

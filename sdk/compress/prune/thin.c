@@ -1,6 +1,7 @@
 /*
- * thin.c: see thin.h. A clone whose constants, attributes and shapes lose the channels; every shape is
- * inferred anew and the whole graph verified. Not responsible for which channels go (choose.h).
+ * thin.c: see thin.h. A clone whose constants, attributes and shapes lose the channels;
+ * every shape is inferred anew and the whole graph verified. Not responsible for which
+ * channels go (choose.h).
  */
 #include "compress/prune/thin.h"
 
@@ -142,9 +143,9 @@ static const mts_thin_kept *kept_of(const thinner *t, uint32_t value)
 }
 
 /*
- * The constant, seen as [outer][dims[axis]][inner], keeps `rows` of outer and `columns` of the middle; NULL:
- * all. Rows are those of dims[0], axis is 1 then. mts_channels_find sees to it that no other node reads it
- * and that it has one block.
+ * The constant, seen as [outer][dims[axis]][inner], keeps `rows` of outer and `columns`
+ * of the middle; NULL: all. Rows are those of dims[0], axis is 1 then. mts_channels_find
+ * sees to it that no other node reads it and that it has one block.
  */
 static bool cut_const(mts_graph *graph, uint32_t id, uint32_t axis, const mts_thin_kept *rows,
                       const mts_thin_kept *columns)

@@ -105,7 +105,8 @@ static bool alive(const mts_twins *twins, uint32_t value, uint32_t node)
            twins->last_reader[value] >= node;
 }
 
-/* Copies living values between the runs and `data`, or only counts them; returns how many floats. */
+/* Copies living values between the runs and `data`, or only counts them; returns how many
+   floats. */
 static size_t copy_alive(const mts_twins *twins, uint32_t chunk, uint32_t node, float *data, bool restore)
 {
     size_t count = 0;

@@ -1,8 +1,10 @@
 /*
- * twins.h: a network and its thin copy, run over the same images up to any node, in chunks.
+ * twins.h: a network and its thin copy, run over the same images up to any node, in
+ * chunks.
  *
- * While one chunk suffices its values stay, and going on costs the next nodes alone. Where several chunks
- * take turns, what later nodes need of each is kept, so that it is not computed anew from the start.
+ * While one chunk suffices its values stay, and going on costs the next nodes alone.
+ * Where several chunks take turns, what later nodes need of each is kept, so that it is
+ * not computed anew from the start.
  */
 #ifndef MTS_COMPRESS_PRUNE_TWINS_H
 #define MTS_COMPRESS_PRUNE_TWINS_H
@@ -37,7 +39,8 @@ mts_status mts_twins_open(const mts_graph *original, const mts_graph *thin, cons
                           const mts_allocator *allocator, mts_twins *out, mts_error *error);
 void mts_twins_release(mts_twins *twins);
 uint32_t mts_twins_chunk_images(const mts_twins *twins, uint32_t chunk);
-/* Brings both runs in front of a node. Nodes may only grow from call to call of one chunk. */
+/* Brings both runs in front of a node. Nodes may only grow from call to call of one
+   chunk. */
 mts_status mts_twins_advance(mts_twins *twins, uint32_t chunk, uint32_t node, mts_error *error);
 
 #endif

@@ -21,7 +21,8 @@ typedef struct matching {
     uint32_t *order;                   /* places: those that were reached first, then the others */
 } matching;
 
-/* Prices that hold for every pair, and places for things that get a cheapest one at once. */
+/* Prices that hold for every pair, and places for things that get a cheapest one at
+   once. */
 static void begin(matching *m)
 {
     const size_t n = m->n;
@@ -53,7 +54,8 @@ static void begin(matching *m)
     }
 }
 
-/* Shortens the distances of places that are left by going on from `thing`, which is `far` away. */
+/* Shortens the distances of places that are left by going on from `thing`, which is `far`
+   away. */
 static void reach(matching *m, uint32_t thing, double far, uint32_t reached)
 {
     const double *cost = m->cost + (size_t)thing * m->n;

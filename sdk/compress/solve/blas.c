@@ -1,5 +1,6 @@
 /*
- * blas.c: see blas.h. The lock belongs to the process, as the buffers of the library that it guards do.
+ * blas.c: see blas.h. The lock belongs to the process, as the buffers of the library that
+ * it guards do.
  */
 #include "compress/solve/blas.h"
 

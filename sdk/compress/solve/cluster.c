@@ -1,5 +1,6 @@
 /*
- * cluster.c: k-means; a limit on the points of a cluster is kept by an assignment of points to places.
+ * cluster.c: k-means; a limit on the points of a cluster is kept by an assignment of
+ * points to places.
  */
 #include "compress/solve/cluster.h"
 
@@ -59,7 +60,8 @@ static void measure(means *m, size_t centre)
     }
 }
 
-/* k-means++: each further centre is a point, drawn by its squared distance from the centres so far. */
+/* k-means++: each further centre is a point, drawn by its squared distance from the
+   centres so far. */
 static void seed(means *m)
 {
     for (size_t c = 0; c < m->k; c++) {
@@ -95,7 +97,8 @@ static void assign_nearest(means *m)
     }
 }
 
-/* Every cluster is `most` places; things beyond the points stand for places that stay free. */
+/* Every cluster is `most` places; things beyond the points stand for places that stay
+   free. */
 static bool assign_optimal(means *m)
 {
     const size_t n = m->k * m->most;
@@ -145,7 +148,8 @@ static wish wish_make(const means *m, size_t point)
     return w;
 }
 
-/* Those with the greatest regret choose first; when a cluster is full the others think again. */
+/* Those with the greatest regret choose first; when a cluster is full the others think
+   again. */
 static bool assign_regret(means *m)
 {
     wish *wishes = mts_alloc_zero(m->allocator, m->count, sizeof *wishes);
@@ -247,7 +251,8 @@ static bool start_run(means *m, double *best, uint32_t *cluster)
         move_centres(m);
         changed = round == 0 || memcmp(m->last, m->cluster, m->count * sizeof *m->last) != 0;
         memcpy(m->last, m->cluster, m->count * sizeof *m->last);
-        /* Sums that differ by rounding alone are equal, so that equal groups win by their first start. */
+        /* Sums that differ by rounding alone are equal, so that equal groups win by their
+           first start. */
         if (*best < 0 || total(m) < *best * (1 - 1e-12)) {
             *best = total(m);
             memcpy(cluster, m->cluster, m->count * sizeof *cluster);

@@ -1,11 +1,12 @@
 /*
  * gram.c: receptive fields gathered into rows, rows multiplied, products added up.
  *
- * Products of a chunk of rows are added in float32 to sums that go to float64 every few thousand rows, which
- * costs little time and keeps six digits. Only one triangle of xx is computed until mts_gram_finish.
+ * Products of a chunk of rows are added in float32 to sums that go to float64 every few
+ * thousand rows, which costs little time and keeps six digits. Only one triangle of xx is
+ * computed until mts_gram_finish.
  *
- * Products in float32 are oneDNN's: it asks the processor what it can do, where OpenBLAS asks for its name
- * and is several times slower on one that is newer than itself.
+ * Products in float32 are oneDNN's: it asks the processor what it can do, where OpenBLAS
+ * asks for its name and is several times slower on one that is newer than itself.
  */
 #include "compress/solve/gram.h"
 

@@ -1,10 +1,11 @@
 /*
- * gram.h: sums of products of a layer's inputs with each other and with targets, over many images: what every
- * least-squares problem of a layer needs.
+ * gram.h: sums of products of a layer's inputs with each other and with targets, over
+ * many images: what every least-squares problem of a layer needs.
  *
- * A row is one output pixel: x = the receptive field [rows][columns][inputs] of a filter, in the layout of
- * mts_net_layer.weight, and y = the targets of all filters there. Sums are kept about the mean in the end, so
- * a bias needs no column. Accumulates in float32 per call and in float64 across calls.
+ * A row is one output pixel: x = the receptive field [rows][columns][inputs] of a filter,
+ * in the layout of mts_net_layer.weight, and y = the targets of all filters there. Sums
+ * are kept about the mean in the end, so a bias needs no column. Accumulates in float32
+ * per call and in float64 across calls.
  */
 #ifndef MTS_COMPRESS_SOLVE_GRAM_H
 #define MTS_COMPRESS_SOLVE_GRAM_H
@@ -28,14 +29,15 @@ typedef struct mts_gram {
 bool mts_gram_init(mts_gram *gram, uint32_t inputs, uint32_t targets, const mts_allocator *allocator);
 void mts_gram_release(mts_gram *gram);
 /*
- * Adds rows of `images` images: x is the input value [image][H][W][C] of a convolution with these attributes
- * (group 1; padding counts as zeros), y its targets [image][OH][OW][targets]. Takes every `step`-th output
- * pixel (1: all; the phase moves with the image).
+ * Adds rows of `images` images: x is the input value [image][H][W][C] of a convolution
+ * with these attributes (group 1; padding counts as zeros), y its targets
+ * [image][OH][OW][targets]. Takes every `step`-th output pixel (1: all; the phase moves
+ * with the image).
  */
 void mts_gram_add(mts_gram *gram, const float *x, const mts_shape *x_shape, const mts_attrs_conv *attrs,
                   const float *y, const mts_shape *y_shape, uint32_t images, uint32_t step);
-/* Turns sums into means, covariances (divided by rows) and fills the other triangle. INVALID_ARGUMENT: fewer
-   than two rows, or a number that is not finite. */
+/* Turns sums into means, covariances (divided by rows) and fills the other triangle.
+   INVALID_ARGUMENT: fewer than two rows, or a number that is not finite. */
 mts_status mts_gram_finish(mts_gram *gram, mts_error *error);
 
 #endif

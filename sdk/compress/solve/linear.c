@@ -17,7 +17,8 @@
 #define RIDGE_FIRST 1e-9 /* tried after a ridge of 0 */
 #define RIDGE_MOST 1e-1
 
-/* LAPACK's, as every implementation exports them; its headers differ too much to be used. */
+/* LAPACK's, as every implementation exports them; its headers differ too much to be
+   used. */
 extern void dpotrf_(const char *uplo, const blasint *n, double *a, const blasint *lda, blasint *info);
 extern void dpotrs_(const char *uplo, const blasint *n, const blasint *nrhs, const double *a,
                     const blasint *lda, double *b, const blasint *ldb, blasint *info);
@@ -32,8 +33,8 @@ static bool all_finite(const double *values, size_t count)
 }
 
 /*
- * Factors A + ridge I in the upper triangle, which is first restored from the lower one and the saved
- * diagonal. A pivot that is nothing but rounding counts as zero.
+ * Factors A + ridge I in the upper triangle, which is first restored from the lower one
+ * and the saved diagonal. A pivot that is nothing but rounding counts as zero.
  */
 static bool factor(double *a, uint32_t n, const double *diagonal, double ridge)
 {

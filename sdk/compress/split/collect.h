@@ -7,7 +7,8 @@
 #include "compress/data/data.h"
 #include "compress/net/net.h"
 
-/* A value of the graph, and where it goes: f32[images][elements], in the layout of net/net.h. */
+/* A value of the graph, and where it goes: f32[images][elements], in the layout of
+   net/net.h. */
 typedef struct mts_collect {
     uint32_t value;
     float *out;

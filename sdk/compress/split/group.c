@@ -1,9 +1,9 @@
 /*
- * group.c: which classes go together: those whose images look alike to the network (k-means of the classes'
- * mean features).
+ * group.c: which classes go together: those whose images look alike to the network
+ * (k-means of the classes' mean features).
  *
- * A class that no image of the data is answered with has no mean of its own images; it takes the mean of all
- * images, each as much as it was thought to be of that class.
+ * A class that no image of the data is answered with has no mean of its own images; it
+ * takes the mean of all images, each as much as it was thought to be of that class.
  */
 #include "compiler/models/options.h"
 #include "compress/solve/cluster.h"

@@ -13,7 +13,8 @@ static const char *title(const mts_task *task, const mts_node *node)
     return mts_node_title(task->graph, node);
 }
 
-/* What may stand behind the scores of a classifier without changing which is the largest. */
+/* What may stand behind the scores of a classifier without changing which is the
+   largest. */
 static bool keeps_order(const mts_node *node)
 {
     return node->op == MTS_OP_RESHAPE || node->op == MTS_OP_SOFTMAX ||

@@ -1,5 +1,6 @@
 /*
- * head.h: the end of a classifier: its last fully connected layer, and graphs that end otherwise.
+ * head.h: the end of a classifier: its last fully connected layer, and graphs that end
+ * otherwise.
  */
 #ifndef MTS_COMPRESS_SPLIT_HEAD_H
 #define MTS_COMPRESS_SPLIT_HEAD_H
@@ -31,10 +32,11 @@ typedef struct mts_head_layer {
 } mts_head_layer;
 
 /*
- * A copy of `graph` in `arena` that computes `value` ([1,K,1,1]) and then these layers; its one output is
- * what the last of them says, [1,outputs], named as the graph's first output. Constants that are kept
- * still refer to their data; *nodes (may be NULL) receives, in the arena, the node of the copy for each of the graph's, or
- * NONE. OUT_OF_MEMORY, MALFORMED.
+ * A copy of `graph` in `arena` that computes `value` ([1,K,1,1]) and then these layers;
+ * its one output is what the last of them says, [1,outputs], named as the graph's first
+ * output. Constants that are kept still refer to their data; *nodes (may be NULL)
+ * receives, in the arena, the node of the copy for each of the graph's, or NONE.
+ * OUT_OF_MEMORY, MALFORMED.
  */
 mts_status mts_head_replace(const mts_graph *graph, uint32_t value, const mts_head_layer *layers,
                             uint32_t count, mts_arena *arena, mts_graph **out, uint32_t **nodes,

@@ -1,6 +1,6 @@
 /*
- * logistic.c: see logistic.h. The loss is convex; its gradient is summed over slices of the rows on all
- * processors, always in the same order.
+ * logistic.c: see logistic.h. The loss is convex; its gradient is summed over slices of
+ * the rows on all processors, always in the same order.
  */
 #include "compress/split/logistic.h"
 

@@ -1,5 +1,6 @@
 /*
- * minimize.c: see minimize.h. Two-loop recursion, steps halved until they gain enough (Armijo).
+ * minimize.c: see minimize.h. Two-loop recursion, steps halved until they gain enough
+ * (Armijo).
  */
 #include "compress/split/minimize.h"
 

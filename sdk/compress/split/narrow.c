@@ -1,6 +1,7 @@
 /*
- * narrow.c: see narrow.h. The importance of channels is measured on the images of the group's classes alone; layers are fitted
- * to as many images of other classes too, so that "none" stays recognisable.
+ * narrow.c: see narrow.h. The importance of channels is measured on the images of the
+ * group's classes alone; layers are fitted to as many images of other classes too, so
+ * that "none" stays recognisable.
  */
 #include "compress/split/narrow.h"
 

@@ -1,6 +1,6 @@
 /*
- * retrain.c: see retrain.h. The teacher is the whole network, whose probabilities are summed up to the
- * subnet's scores: each class of its own, and each other group as one.
+ * retrain.c: see retrain.h. The teacher is the whole network, whose probabilities are
+ * summed up to the subnet's scores: each class of its own, and each other group as one.
  */
 #include "compress/split/retrain.h"
 

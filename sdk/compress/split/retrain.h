@@ -1,5 +1,6 @@
 /*
- * retrain.h: trains a subnet to answer as the whole network does (train/distill.h), without labels.
+ * retrain.h: trains a subnet to answer as the whole network does (train/distill.h),
+ * without labels.
  */
 #ifndef MTS_COMPRESS_SPLIT_RETRAIN_H
 #define MTS_COMPRESS_SPLIT_RETRAIN_H
@@ -12,8 +13,8 @@ typedef struct mts_retrained {
 } mts_retrained;
 
 /*
- * Trains `body`, of the whole network's values, with the end of these weights for wanted->retrain_seconds.
- * The trunk stays as it is. Errors as mts_distill.
+ * Trains `body`, of the whole network's values, with the end of these weights for
+ * wanted->retrain_seconds. The trunk stays as it is. Errors as mts_distill.
  */
 mts_status mts_split_retrain(mts_split *split, const mts_ending *ending, const mts_graph *body,
                              const float *weight, const float *bias, mts_retrained *out, mts_error *error);

@@ -1,6 +1,6 @@
 /*
- * split.c: mtsz_split: checks the options, runs the whole network, makes the subnets, and writes the
- * bundle.
+ * split.c: mtsz_split: checks the options, runs the whole network, makes the subnets, and
+ * writes the bundle.
  */
 #include "compress/split/split.h"
 
@@ -130,7 +130,8 @@ static mts_status prepare(mts_split *split, const char *path, const mtsz_data *d
 
 /* ---- the bundle ---- */
 
-/* Images whose most probable class is another one for the subnets together, in percent. */
+/* Images whose most probable class is another one for the subnets together, in
+   percent. */
 static double changed(const mts_split *split)
 {
     uint32_t count = 0;
@@ -142,7 +143,8 @@ static double changed(const mts_split *split)
     return 100.0 * count / split->images;
 }
 
-/* Multiply-adds of the trunk as the subnets have it: without nodes that no subnet needs. */
+/* Multiply-adds of the trunk as the subnets have it: without nodes that no subnet
+   needs. */
 static uint64_t trunk_work(const mts_split *split)
 {
     const mts_graph *graph = mts_split_task(split)->graph;
@@ -254,7 +256,8 @@ void mtsz_split_options_default_sized(mtsz_split_options *options, size_t size)
     mts_sized_default(options, size, &defaults);
 }
 
-/* The caller's options, with progress that never goes back, although each subnet and step counts from 0. */
+/* The caller's options, with progress that never goes back, although each subnet and step
+   counts from 0. */
 typedef struct steady {
     const mtsc_options *caller;
     float told;

@@ -1,8 +1,8 @@
 /*
  * split.h: a classifier while it is split into subnets, internal to split/.
  *
- * Steps: run the whole network (split.c), group its classes (group.c), make each group's subnet (subnet.c)
- * and its end (ending.c), name the results (name.c).
+ * Steps: run the whole network (split.c), group its classes (group.c), make each group's
+ * subnet (subnet.c) and its end (ending.c), name the results (name.c).
  */
 #ifndef MTS_COMPRESS_SPLIT_SPLIT_H
 #define MTS_COMPRESS_SPLIT_SPLIT_H
@@ -40,7 +40,8 @@ const char *mts_split_class(const mts_split *split, uint32_t number, char *text,
 
 /* Fills group_of. */
 mts_status mts_split_group(mts_split *split, mts_error *error);
-/* Name, labels and class_map of subnets[group]; the graph is not touched. False if memory is short. */
+/* Name, labels and class_map of subnets[group]; the graph is not touched. False if memory
+   is short. */
 bool mts_split_name(mts_split *split, uint32_t group);
 /* INVALID_ARGUMENT: a name of a subnet is taken or too long. */
 mts_status mts_split_names_check(const mts_split *split, mts_error *error);

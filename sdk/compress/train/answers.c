@@ -120,7 +120,8 @@ static double log_sum(const float *row, uint32_t count)
     return (double)most + log(sum);
 }
 
-/* Kullback-Leibler divergence of a student's row from the teacher's; its gradient is added. */
+/* Kullback-Leibler divergence of a student's row from the teacher's; its gradient is
+   added. */
 static double divergence(const float *teacher, const float *student, uint32_t classes, double weight,
                          float *gradient)
 {

@@ -16,20 +16,21 @@ typedef struct mts_answer {
 } mts_answer;
 
 /*
- * A clone whose outputs are those before a final softmax or sigmoid (a sigmoid that is part of a node is
- * taken off it). Nodes keep their numbers; activations at the end that no
- * node reads any more are dropped. NULL if memory is short.
+ * A clone whose outputs are those before a final softmax or sigmoid (a sigmoid that is
+ * part of a node is taken off it). Nodes keep their numbers; activations at the end that
+ * no node reads any more are dropped. NULL if memory is short.
  */
 mts_graph *mts_answers_graph(const mts_graph *graph, mts_arena *arena);
 /* What output `index` of such a graph is; its variance is 1, there are no sums. */
 mts_answer mts_answer_of(const mts_graph *graph, uint32_t index);
 /* Adds images' values to the sums and the sum of all squares. */
 void mts_answer_add(mts_answer *answer, const float *values, uint32_t images);
-/* Sets the variance from the sums of `images` images (where these are all the same: to their mean square). */
+/* Sets the variance from the sums of `images` images (where these are all the same: to
+   their mean square). */
 void mts_answer_measure(mts_answer *answer, uint32_t images);
 /*
- * Loss of `images` images and its gradient by the student's values, both divided by `batch` x `outputs`
- * (images of the whole batch, outputs of the task).
+ * Loss of `images` images and its gradient by the student's values, both divided by
+ * `batch` x `outputs` (images of the whole batch, outputs of the task).
  */
 double mts_answer_loss(const mts_answer *answer, const float *teacher, const float *student, uint32_t images,
                        uint32_t batch, uint32_t outputs, float *gradient);

@@ -7,7 +7,8 @@
 #include "base/alloc.h"
 #include "compress/data/data.h"
 
-/* Every round over the images has an order of its own; images that fill no batch wait for another round. */
+/* Every round over the images has an order of its own; images that fill no batch wait for
+   another round. */
 typedef struct mts_batch {
     const mts_allocator *allocator;
     uint32_t images, size; /* of the data; of a batch */

@@ -1,10 +1,11 @@
 /*
- * distill.c: see distill.h. Here: what training is made of and one step after another; the parts are in the
- * other files of this folder.
+ * distill.c: see distill.h. Here: what training is made of and one step after another;
+ * the parts are in the other files of this folder.
  *
- * Students are trained as copies, which are written back at the end, so that whatever fails before leaves
- * them as they were. A step is the same whatever the number of threads: jobs have their own memory, and sums
- * are taken in the order of lanes and tasks.
+ * Students are trained as copies, which are written back at the end, so that whatever
+ * fails before leaves them as they were. A step is the same whatever the number of
+ * threads: jobs have their own memory, and sums are taken in the order of lanes and
+ * tasks.
  */
 #include "compress/train/distill.h"
 
@@ -173,7 +174,8 @@ static mts_status tasks_make(trainer *t, mts_error *error)
                          &t->parameters, error);
 }
 
-/* Fewer tasks than processors, or few more, would leave processors waiting: tasks get several lanes. */
+/* Fewer tasks than processors, or few more, would leave processors waiting: tasks get
+   several lanes. */
 static uint32_t lanes_of_task(uint32_t tasks, uint32_t batch)
 {
     uint32_t lanes = 1;
@@ -303,9 +305,9 @@ static void touch_job(void *context, uint32_t job)
 }
 
 /*
- * The size of Adam's steps does not depend on the loss, so at the full rate a student that is nearly equal
- * to its teacher would get worse first. The loss grows with the square of the error of the weights, so its
- * root measures the distance that is left.
+ * The size of Adam's steps does not depend on the loss, so at the full rate a student
+ * that is nearly equal to its teacher would get worse first. The loss grows with the
+ * square of the error of the weights, so its root measures the distance that is left.
  */
 static void rate_fit(trainer *t)
 {

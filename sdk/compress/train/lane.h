@@ -1,5 +1,6 @@
 /*
- * lane.h: a part of the batch on its way through one task: teacher, student, loss and gradients.
+ * lane.h: a part of the batch on its way through one task: teacher, student, loss and
+ * gradients.
  */
 #ifndef MTS_COMPRESS_TRAIN_LANE_H
 #define MTS_COMPRESS_TRAIN_LANE_H
@@ -32,7 +33,8 @@ void mts_lane_release(mts_lane *lane, const mts_allocator *allocator);
 /* One step. Lanes of different tasks or images may run at the same time. */
 mts_status mts_lane_step(mts_lane *lane, mts_data *data, const mts_batch *batch,
                          const mts_parameters *parameters, mts_error *error);
-/* Measures the answers' variance and the units of the task's arrays on `count` images as they are. */
+/* Measures the answers' variance and the units of the task's arrays on `count` images as
+   they are. */
 mts_status mts_lane_measure(mts_lane *lane, mts_parameters *parameters, mts_data *data,
                             const uint32_t *indices, uint32_t count, mts_error *error);
 

@@ -21,7 +21,8 @@ bool mts_frozen_node(const mts_frozen *frozen, uint32_t task, uint32_t node)
     return mts_frozen_task(frozen, task) || (frozen->nodes && node < frozen->nodes[task]);
 }
 
-/* Elements of a node's constant weight: operand 1, or operand 0 of a product that has it there. */
+/* Elements of a node's constant weight: operand 1, or operand 0 of a product that has it
+   there. */
 static size_t weight_count(const mts_graph *graph, const mts_node *node)
 {
     const mts_value *right = &graph->values[node->inputs[1]];

@@ -1,5 +1,6 @@
 /*
- * parameters.h: the arrays of numbers that training changes, and Adam (Kingma, Ba 2015), which changes them.
+ * parameters.h: the arrays of numbers that training changes, and Adam (Kingma, Ba 2015),
+ * which changes them.
  */
 #ifndef MTS_COMPRESS_TRAIN_PARAMETERS_H
 #define MTS_COMPRESS_TRAIN_PARAMETERS_H
@@ -52,26 +53,26 @@ typedef struct mts_parameters {
     size_t *elements;  /* [nets]: of all its arrays */
 } mts_parameters;
 
-/* Lists the arrays of nets[count] that are not frozen; nets[i] that are NULL have none. False if memory is
- * short; release in any case. */
+/* Lists the arrays of nets[count] that are not frozen; nets[i] that are NULL have none.
+ * False if memory is short; release in any case. */
 bool mts_parameters_init(mts_parameters *parameters, mts_net *const *nets, uint32_t count,
                          const mts_frozen *frozen, const mts_allocator *allocator);
 void mts_parameters_release(mts_parameters *parameters);
 
-/* Copies parameters and touches what was copied. The target's graph is the source's with a part of the nodes
-   at the end missing, or the other way round. */
+/* Copies parameters and touches what was copied. The target's graph is the source's with
+   a part of the nodes at the end missing, or the other way round. */
 void mts_parameters_copy(mts_net *target, const mts_net *source);
 /* Whether all numbers are finite. */
 bool mts_parameters_finite(const mts_parameter_array *array);
 
 /*
- * Sets the unit, that networks of any scale take the same rate: the root mean square of weights, scales and
- * slopes, as they are; of a bias, the `reach` of what it is added to (the root mean square of its node's
- * output), as biases may well be zero.
+ * Sets the unit, that networks of any scale take the same rate: the root mean square of
+ * weights, scales and slopes, as they are; of a bias, the `reach` of what it is added to
+ * (the root mean square of its node's output), as biases may well be zero.
  */
 void mts_parameter_measure(mts_parameter_array *array, double reach);
-/* Step `step` (from 1) of Adam by the gradients of an array, `rate` in units. Cells that are KEPT are left
- * out. */
+/* Step `step` (from 1) of Adam by the gradients of an array, `rate` in units. Cells that
+ * are KEPT are left out. */
 void mts_parameter_step(const mts_parameter_array *array, const float *gradients, uint64_t step, float rate);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * schedule.h: how long training goes on, and at which rate.
  *
- * The rate rises over the first steps and falls along a cosine to nothing at the end. The end is the last of
- * a given number of steps, or the last one that fits into the time, as steps have taken so far. Where the
- * time is no limit, rates depend on the number of the step alone.
+ * The rate rises over the first steps and falls along a cosine to nothing at the end. The
+ * end is the last of a given number of steps, or the last one that fits into the time, as
+ * steps have taken so far. Where the time is no limit, rates depend on the number of the
+ * step alone.
  */
 #ifndef MTS_COMPRESS_TRAIN_SCHEDULE_H
 #define MTS_COMPRESS_TRAIN_SCHEDULE_H

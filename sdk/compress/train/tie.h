@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * Cells of one row of aligned convolutions: for k < out_count and j < in_count, the weight cell (kernel taps
- * and all) of filter outs[i][k] and input channel ins[i][j] is the same in all tasks[i]. What is no cell of a
- * tie is a task's own.
+ * Cells of one row of aligned convolutions: for k < out_count and j < in_count, the
+ * weight cell (kernel taps and all) of filter outs[i][k] and input channel ins[i][j] is
+ * the same in all tasks[i]. What is no cell of a tie is a task's own.
  */
 typedef struct mts_tie {
     uint32_t task_count;

@@ -1,11 +1,13 @@
 /*
- * align.c: brings the channels of all tasks into the order of the reference's, so that channel c means about
- * the same in every task. A group of coupled channels (passes/channels.h), such as the stream of a residual
- * stage, moves as one, so what a task computes stays the same.
+ * align.c: brings the channels of all tasks into the order of the reference's, so that
+ * channel c means about the same in every task. A group of coupled channels
+ * (passes/channels.h), such as the stream of a residual stage, moves as one, so what a
+ * task computes stays the same.
  *
- * Channels are alike when their activations correlate over the images (Li et al. 2015, "Convergent
- * Learning"); an assignment makes the total correlation largest. Models of one ancestor are in order already:
- * an order that is hardly better than none is not taken.
+ * Channels are alike when their activations correlate over the images (Li et al. 2015,
+ * "Convergent Learning"); an assignment makes the total correlation largest. Models of
+ * one ancestor are in order already: an order that is hardly better than none is not
+ * taken.
  */
 #include <math.h>
 #include <string.h>
@@ -93,8 +95,9 @@ static const mts_shape *shape_of(const matching *m, const mts_zip_row *row, uint
 }
 
 /*
- * Group of the channels that a row's convolution writes, if they are free to move in the task and their
- * images lie pixel by pixel as the reference's do (tasks may look at images of other sizes).
+ * Group of the channels that a row's convolution writes, if they are free to move in the
+ * task and their images lie pixel by pixel as the reference's do (tasks may look at
+ * images of other sizes).
  */
 static uint32_t group_of(const matching *m, const mts_zip_row *row)
 {
@@ -198,7 +201,8 @@ static bool find_order(matching *m, uint32_t group)
     return done;
 }
 
-/* Orders of groups that consist of others follow from these. Parts have fewer channels: this ends. */
+/* Orders of groups that consist of others follow from these. Parts have fewer channels:
+   this ends. */
 static const uint32_t *order_of(matching *m, uint32_t group)
 {
     const mts_channel_group *g = &m->channels.groups[group];

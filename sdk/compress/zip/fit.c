@@ -1,10 +1,11 @@
 /*
- * fit.c: see fit.h. Ridge least squares on centred statistics G = cov(x), C = cov(x, y) of the zipped inputs
- * x and the original pre-activations y (after scale and bias).
+ * fit.c: see fit.h. Ridge least squares on centred statistics G = cov(x), C = cov(x, y)
+ * of the zipped inputs x and the original pre-activations y (after scale and bias).
  *
  * own:    w_t = (G_t + r)^-1 (C_t + r w0_t)
- * common: U = (sum G'_t + r)^-1 (sum R'_t), where ' takes away what the task's own inputs Q_t explain (the
- * Schur complement of G_QQ), and R is what the prior leaves of C / scale; then Y_t from what is left. With no
+ * common: U = (sum G'_t + r)^-1 (sum R'_t), where ' takes away what the task's own inputs
+ * Q_t explain (the Schur complement of G_QQ), and R is what the prior leaves of C /
+ * scale; then Y_t from what is left. With no
  *         own inputs (FILTERS) this is (sum H_t)^-1 sum H_t w_t, with all kernel
  *         positions in one H. The scale of each task and channel follows by regression, and all is done
  * twice.
@@ -286,7 +287,8 @@ static mts_status explain_job(void *context, uint32_t t, uint32_t worker, mts_er
     return status == MTS_STATUS_OK ? status : fail_solve(fit, t, status, error);
 }
 
-/* pulled += G_UU - explain G_YU, task after task, so that the sum does not depend on the threads. */
+/* pulled += G_UU - explain G_YU, task after task, so that the sum does not depend on the
+   threads. */
 static mts_status add_pulled(mts_zip_fit *fit, uint32_t t)
 {
     const double *xx = fit->stats[t].gram.xx;
@@ -318,7 +320,8 @@ static double divisor(const mts_zip_fit *fit, uint32_t t, uint32_t o)
     return fabs(scale) >= least ? scale : scale < 0.0 ? -least : least;
 }
 
-/* A filter of a task before it is fitted: the common prior over U, its own weights over Y. */
+/* A filter of a task before it is fitted: the common prior over U, its own weights over
+   Y. */
 static void start_filters(const mts_zip_fit *fit, uint32_t t)
 {
     const float *weight = mts_net_layer_of(fit->zip->originals[t], fit->row->nodes[t]).weight;

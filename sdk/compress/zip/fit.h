@@ -1,7 +1,7 @@
 /*
- * fit.h: filters of one row in two versions, fitted in closed form: `own`, each task's best, and `common`,
- * whose part U over the inputs in common is the same in all tasks (docs/ZIP.md). Internal to merge.c and
- * fit.c.
+ * fit.h: filters of one row in two versions, fitted in closed form: `own`, each task's
+ * best, and `common`, whose part U over the inputs in common is the same in all tasks
+ * (docs/ZIP.md). Internal to merge.c and fit.c.
  */
 #ifndef MTS_COMPRESS_ZIP_FIT_H
 #define MTS_COMPRESS_ZIP_FIT_H

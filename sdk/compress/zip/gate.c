@@ -1,9 +1,10 @@
 /*
  * gate.c: how much of what the tasks answer has changed, without labels.
  *
- * The answer of a classifier (an output 0 of [1,C] or [1,C,1,1,...] with two numbers or more) is the largest
- * number; its change is the part of the images with another one. Any other output 0 changes by the root mean
- * square difference over the standard deviation of the original output.
+ * The answer of a classifier (an output 0 of [1,C] or [1,C,1,1,...] with two numbers or
+ * more) is the largest number; its change is the part of the images with another one. Any
+ * other output 0 changes by the root mean square difference over the standard deviation
+ * of the original output.
  */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * merge.c: which channels of a row become common, and the parameters that follow: a common filter, scale and
- * bias per task; or the task's own filter.
+ * merge.c: which channels of a row become common, and the parameters that follow: a
+ * common filter, scale and bias per task; or the task's own filter.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +102,8 @@ static void put_filter(const mts_gram *gram, mts_net_layer *layer, uint32_t o, c
 static void put_own(const mts_gram *gram, mts_net_layer *layer, uint32_t o, const double *filter,
                     double *work)
 {
-    /* The filter was fitted with its scale in it. A scale that is next to nothing cannot be taken out again.
+    /* The filter was fitted with its scale in it. A scale that is next to nothing cannot
+     * be taken out again.
      */
     const double scale = layer->scale[o] > 1e-6f || layer->scale[o] < -1e-6f ? (double)layer->scale[o] : 1.0;
     for (uint32_t i = 0; i < gram->inputs; i++) {
@@ -130,8 +131,8 @@ static void put_task(const mts_zip_fit *fit, const mts_zip_row *row, uint32_t t,
     mts_net_touch(fit->zip->nets[t], row->nodes[t]);
 }
 
-/* U of the reference in all tasks, to the bit: each task's sum of prior and difference is the same number.
- * Tasks of the base keep it as it was. */
+/* U of the reference in all tasks, to the bit: each task's sum of prior and difference is
+ * the same number. Tasks of the base keep it as it was. */
 static void copy_base(const mts_zip_fit *fit, const mts_zip_row *row, uint32_t t)
 {
     mts_net_layer layer = mts_net_layer_of(fit->zip->nets[t], row->nodes[t]);

@@ -1,5 +1,6 @@
 /*
- * rows.c: the convolutions that all tasks have, in order, and which of them may share filters.
+ * rows.c: the convolutions that all tasks have, in order, and which of them may share
+ * filters.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static bool weighted(mts_op op)
     return op == MTS_OP_CONV || op == MTS_OP_DECONV || op == MTS_OP_MATMUL;
 }
 
-/* Marks what a weighted node computes something for: values that do not lead to one are behind a head. */
+/* Marks what a weighted node computes something for: values that do not lead to one are
+   behind a head. */
 static bool *mark_inner(const mts_graph *graph, mts_arena *arena)
 {
     bool *inner = mts_arena_zero(arena, graph->value_count, sizeof(*inner));
@@ -81,7 +83,8 @@ static bool per_image_epilogue(const mts_graph *graph, const mts_node *node)
     return false;
 }
 
-/* Whether every task's filters are short enough to be fitted, and what follows them can be. */
+/* Whether every task's filters are short enough to be fitted, and what follows them can
+   be. */
 static bool can_fit(const mts_zip *zip, const mts_alignment *rows, uint32_t row)
 {
     for (uint32_t t = 0; t < zip->count; t++) {
@@ -146,7 +149,8 @@ static uint32_t first_without(const mts_zip *zip, const mts_alignment *rows, uin
     return t;
 }
 
-/* The first convolution of a task that another lacks, for the message that tasks do not align. */
+/* The first convolution of a task that another lacks, for the message that tasks do not
+   align. */
 static mts_status fail_alignment(mts_zip *zip, const mts_alignment *rows)
 {
     for (uint32_t r = 0; r < rows->row_count; r++) {
@@ -255,8 +259,9 @@ mts_status mts_zip_rows_sum(mts_zip *zip)
             continue;
         }
         if (row->reads && graph->values[graph->nodes[row->nodes[0]].inputs[0]].kind != MTS_VALUE_INPUT) {
-            /* An estimate: what will be in common before it. Counting all inputs, whatever is saved would
-             * never be all, and the limit could not be used up. */
+            /* An estimate: what will be in common before it. Counting all inputs,
+             * whatever is saved would never be all, and the limit could not be used up.
+             */
             row->readable = (uint32_t)(zip->options->share * row->inputs + 0.5);
         }
         zip->bytes_all += mts_zip_row_saving(zip, row, mts_zip_row_target(zip, row));
@@ -269,7 +274,8 @@ mts_status mts_zip_rows_sum(mts_zip *zip)
                      "order");
 }
 
-/* Marks the channels of a group that are in common. Parts of a group have fewer channels, so this ends. */
+/* Marks the channels of a group that are in common. Parts of a group have fewer channels,
+   so this ends. */
 static void mark_group(const mts_zip *zip, uint32_t group, bool *marks)
 {
     const mts_channel_group *g = &zip->channels.groups[group];

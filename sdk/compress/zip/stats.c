@@ -1,7 +1,8 @@
 /*
- * stats.c: the original and the zipped network of every task, and what a row is fitted to: inputs as the
- * zipped network has them, targets as the original one had them. So each layer makes up for what the layers
- * before it have changed; on a residual branch the target includes what the other branch has lost.
+ * stats.c: the original and the zipped network of every task, and what a row is fitted
+ * to: inputs as the zipped network has them, targets as the original one had them. So
+ * each layer makes up for what the layers before it have changed; on a residual branch
+ * the target includes what the other branch has lost.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * ties.c: see ties.h. What comes from a base stays as it is: its cells are frozen in the tasks that took them
- * over.
+ * ties.c: see ties.h. What comes from a base stays as it is: its cells are frozen in the
+ * tasks that took them over.
  */
 #include "compress/zip/ties.h"
 

@@ -208,7 +208,8 @@ static void restore(mts_zip *zip, const mts_zip_row *row)
     }
 }
 
-/* Filters of each task's own again: as they were, or, behind layers that were zipped, fitted to their inputs.
+/* Filters of each task's own again: as they were, or, behind layers that were zipped,
+ * fitted to their inputs.
  */
 static mts_status roll_back(call *c, mts_zip_row *row, const mts_zip_stats *stats, uint32_t worst)
 {
@@ -397,7 +398,8 @@ static mts_status train(call *c)
     return status;
 }
 
-/* With little time or few images, training can do harm: the weights that change fewer answers are kept. */
+/* With little time or few images, training can do harm: the weights that change fewer
+   answers are kept. */
 static mts_status train_and_choose(call *c, mts_net **before)
 {
     mts_zip *zip = &c->zip;

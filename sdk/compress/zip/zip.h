@@ -1,9 +1,10 @@
 /*
  * zip.h: what the steps of zipping (mtsz_zip, docs/ZIP.md) know; internal to this folder.
  *
- * Order of work: align the channels of all tasks (align.c); then row by row, from the inputs on, gather
- * statistics of original and zipped networks (stats.c), choose and fit the shared filters (merge.c), and see
- * what became of the answers (gate.c). Tasks are numbered 0..count-1 here.
+ * Order of work: align the channels of all tasks (align.c); then row by row, from the
+ * inputs on, gather statistics of original and zipped networks (stats.c), choose and fit
+ * the shared filters (merge.c), and see what became of the answers (gate.c). Tasks are
+ * numbered 0..count-1 here.
  */
 #ifndef MTS_COMPRESS_ZIP_ZIP_H
 #define MTS_COMPRESS_ZIP_ZIP_H
@@ -69,20 +70,23 @@ typedef struct mts_zip_stats {
     mts_gram gram; /* inputs of the zipped network, targets of the original one: covariances */
 } mts_zip_stats;
 
-/* rows.c: finds the rows of the aligned tasks. INVALID_ARGUMENT names task and layer that do not align. */
+/* rows.c: finds the rows of the aligned tasks. INVALID_ARGUMENT names task and layer that
+   do not align. */
 mts_status mts_zip_rows_find(mts_zip *zip);
 /* Channels of each row to be shared: options.share of `outputs`, rounded. */
 uint32_t mts_zip_row_target(const mts_zip *zip, const mts_zip_row *row);
 /*
- * Sums up in bytes_all what sharing every row as asked would save; after the channels are known.
- * INVALID_ARGUMENT: UXYZ, and no row writes channels that are free to be put into order.
+ * Sums up in bytes_all what sharing every row as asked would save; after the channels are
+ * known. INVALID_ARGUMENT: UXYZ, and no row writes channels that are free to be put into
+ * order.
  */
 mts_status mts_zip_rows_sum(mts_zip *zip);
 /* Bytes that sharing `shared` channels of a row saves. */
 uint64_t mts_zip_row_saving(const mts_zip *zip, const mts_zip_row *row, uint32_t shared);
 /* UXYZ: lists the input channels in common of a row (reads). False if memory is short. */
 bool mts_zip_row_reads(mts_zip *zip, mts_zip_row *row);
-/* UXYZ: the channels that were chosen for the values that a row writes, or NULL: free to choose. */
+/* UXYZ: the channels that were chosen for the values that a row writes, or NULL: free to
+   choose. */
 bool **mts_zip_row_common(mts_zip *zip, const mts_zip_row *row);
 
 /* The row's channels are each task's own again. */
@@ -90,7 +94,8 @@ void mts_zip_row_undo(mts_zip *zip, mts_zip_row *row);
 /* Numbers in the weights of a graph's layers. */
 double mts_zip_weights(const mts_graph *graph);
 
-/* align.c: brings the channels of every task into the order of the reference's. Rewrites the graphs of tasks.
+/* align.c: brings the channels of every task into the order of the reference's. Rewrites
+ * the graphs of tasks.
  */
 mts_status mts_zip_align(mts_zip *zip);
 
@@ -103,14 +108,16 @@ void mts_zip_stats_release(mts_zip *zip, mts_zip_stats *stats);
 uint32_t mts_zip_stats_images(const mts_zip *zip, const mts_zip_row *row, uint32_t t);
 
 /*
- * merge.c: fits a row with `shared` common channels (0: each task on its own) and writes the filters, scales
- * and biases into zip->nets. row->shared and row->channels receive what is common. *unexplained: mean over
- * channels and tasks of the part of a pre-activation's variance that is lost.
+ * merge.c: fits a row with `shared` common channels (0: each task on its own) and writes
+ * the filters, scales and biases into zip->nets. row->shared and row->channels receive
+ * what is common. *unexplained: mean over channels and tasks of the part of a
+ * pre-activation's variance that is lost.
  */
 mts_status mts_zip_merge(mts_zip *zip, mts_zip_row *row, uint32_t shared, const mts_zip_stats *stats,
                          double *unexplained);
 
-/* gate.c: remembers the answers of the originals; then: fills zip->change, *worst is a task. */
+/* gate.c: remembers the answers of the originals; then: fills zip->change, *worst is a
+   task. */
 mts_status mts_zip_gate_open(mts_zip *zip);
 mts_status mts_zip_gate_look(mts_zip *zip, uint32_t *worst);
 /* Change over all images, mean and worst, in percent. */

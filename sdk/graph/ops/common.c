@@ -136,8 +136,8 @@ mts_propagation mts_channels_unstitched(const mts_graph *graph, const mts_node *
     return mts_channels_fixed(MTS_REASON_UNSTITCHED);
 }
 
-/* What an activation makes of zero (kernels/abi/functions.h); not finite also where an infinite parameter makes
-   it undefined. */
+/* What an activation makes of zero (kernels/abi/functions.h); not finite also where an
+   infinite parameter makes it undefined. */
 static float act_of_zero(const mts_act *act)
 {
     const float line = act->a * 0.0f;

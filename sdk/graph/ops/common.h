@@ -12,12 +12,14 @@ const mts_shape *mts_infer_input(const mts_infer_call *call, uint32_t index);
 /* Input `index`, if present, is a vector of `count` elements. */
 mts_status mts_infer_vector(const mts_infer_call *call, uint32_t index, int64_t count, const char *what);
 mts_status mts_infer_rank(const mts_infer_call *call, uint32_t index, uint32_t least, uint32_t most);
-/* The function exists, its parameters are numbers, and a slope vector is there exactly if it needs one. */
+/* The function exists, its parameters are numbers, and a slope vector is there exactly if
+   it needs one. */
 mts_status mts_infer_act(const mts_infer_call *call, const mts_act *act, bool has_slope);
 /* Rows and columns of a sliding window are in range. */
 mts_status mts_infer_window(const mts_infer_call *call, const uint32_t *kernel, const uint32_t *stride,
                             const uint32_t *dilation, const int32_t *pad);
-/* A dimension whose positions are run-time values has at most MTS_GRAPH_INDEX_MAX elements. LIMIT. */
+/* A dimension whose positions are run-time values has at most MTS_GRAPH_INDEX_MAX
+   elements. LIMIT. */
 mts_status mts_infer_positions(const mts_infer_call *call, int64_t count);
 
 /* ---- costs: none, or one multiply-add for each element of input 0, or of the output ---- */

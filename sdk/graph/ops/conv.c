@@ -1,5 +1,6 @@
 /*
- * conv.c: the operators CONV (convolution with a fused epilogue) and DECONV (transposed convolution).
+ * conv.c: the operators CONV (convolution with a fused epilogue) and DECONV (transposed
+ * convolution).
  */
 #include "graph/ops/common.h"
 
@@ -112,7 +113,8 @@ static mts_status conv_infer(const mts_infer_call *call, mts_shape *out)
     return status;
 }
 
-/* Products of one result: the weight without its output (conv) or input (deconv) channels. */
+/* Products of one result: the weight without its output (conv) or input (deconv)
+   channels. */
 static uint64_t window_of(const mts_graph *graph, const mts_node *node)
 {
     const mts_shape *shape = &graph->values[node->inputs[1]].shape;
@@ -129,7 +131,8 @@ static uint64_t deconv_mul_adds(const mts_graph *graph, const mts_node *node)
     return mts_cost_input(graph, node) * window_of(graph, node);
 }
 
-/* 0: dense, 1: one filter an input channel (their number may differ), else the number of groups. */
+/* 0: dense, 1: one filter an input channel (their number may differ), else the number of
+   groups. */
 static uint32_t group_kind(const mts_graph *graph, const mts_node *node)
 {
     const mts_shape *x = &graph->values[node->inputs[0]].shape;

@@ -1,5 +1,6 @@
 /*
- * element.c: the operators SCALE, UNARY, BINARY and SELECT, which work element by element.
+ * element.c: the operators SCALE, UNARY, BINARY and SELECT, which work element by
+ * element.
  */
 #include "graph/ops/common.h"
 
@@ -64,7 +65,8 @@ static mts_propagation unary_channels(const mts_graph *graph, const mts_node *no
     return mts_channels_kept_after(&node->attrs.unary.act);
 }
 
-/* The dense form dirty a constant operand up so that zero stays zero; two computed operands are both zero. */
+/* The dense form dirty a constant operand up so that zero stays zero; two computed
+   operands are both zero. */
 static mts_propagation binary_channels(const mts_graph *graph, const mts_node *node)
 {
     const mts_shape *out = &graph->values[node->output].shape;

@@ -1,5 +1,6 @@
 /*
- * norm.c: the operator NORM: layer, instance, group and root mean square normalisation, and division by a norm.
+ * norm.c: the operator NORM: layer, instance, group and root mean square normalisation,
+ * and division by a norm.
  */
 #include "graph/ops/common.h"
 

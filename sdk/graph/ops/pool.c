@@ -3,8 +3,8 @@
  */
 #include "graph/ops/common.h"
 
-/* A window that starts beyond the input and its leading padding is left out, as in ONNX from opset 19 and
- * PyTorch. */
+/* A window that starts beyond the input and its leading padding is left out, as in ONNX
+ * from opset 19 and PyTorch. */
 static int64_t pool_size(int64_t in, int64_t before, int64_t after, int64_t extent, int64_t stride, bool ceil)
 {
     int64_t room = in + before + after - extent;

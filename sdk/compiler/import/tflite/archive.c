@@ -1,6 +1,7 @@
 /*
- * archive.c: see archive.h. Positions and names are those of PKWARE's description of zip files: a record at the
- * end tells where the directory lies, each of its entries where a file's header lies, and behind that its bytes.
+ * archive.c: see archive.h. Positions and names are those of PKWARE's description of zip
+ * files: a record at the end tells where the directory lies, each of its entries where a
+ * file's header lies, and behind that its bytes.
  */
 #include "compiler/import/tflite/archive.h"
 

@@ -1,9 +1,10 @@
 /*
  * densify.c: sparse constants of TensorFlow Lite as dense ones.
  *
- * A sparse tensor is stored as a tree with one level for each dimension, in the order that the file states,
- * and then one for each dimension that is cut into blocks. A dense level has all its positions, a sparse one
- * lists them for each node of the level above. The nodes of the last level are the stored elements.
+ * A sparse tensor is stored as a tree with one level for each dimension, in the order
+ * that the file states, and then one for each dimension that is cut into blocks. A dense
+ * level has all its positions, a sparse one lists them for each node of the level above.
+ * The nodes of the last level are the stored elements.
  */
 #include "compiler/import/tflite/model.h"
 
@@ -43,7 +44,8 @@ static mts_flat_vector read_numbers(mts_tflite *model, const mts_flat_table *tab
     return mts_flat_list(&model->flat, &list, 0, sizes[type - 1]);
 }
 
-/* Which dimension each level counts: a permutation of all, then those that the block map names. */
+/* Which dimension each level counts: a permutation of all, then those that the block map
+   names. */
 static bool read_order(mts_tflite *model, const mts_tflite_tensor *tensor, sparse_form *form)
 {
     const mts_flat_vector order = mts_flat_list(&model->flat, &tensor->sparsity, 0, 4);
@@ -117,8 +119,8 @@ static bool read_levels(mts_tflite *model, const mts_tflite_tensor *tensor, spar
     return fits && mts_import_ok(model->import);
 }
 
-/* The nodes of the next level from those of this one: an element's number each. Returns their count, or
- * SIZE_MAX if the lists do not fit. */
+/* The nodes of the next level from those of this one: an element's number each. Returns
+ * their count, or SIZE_MAX if the lists do not fit. */
 static size_t descend(mts_tflite *model, const sparse_level *level, const int64_t *from, size_t count,
                       int64_t *to, size_t most)
 {

@@ -1,5 +1,6 @@
 /*
- * import.c: the pass over a TensorFlow Lite model: inputs, operators in the file's order, outputs.
+ * import.c: the pass over a TensorFlow Lite model: inputs, operators in the file's order,
+ * outputs.
  */
 #include "compiler/import/tflite/tflite.h"
 
@@ -174,7 +175,8 @@ static void lower_operator(mts_tflite *model)
     }
 }
 
-/* Leaves out the suppression of boxes, and operators that read results of what was left out. */
+/* Leaves out the suppression of boxes, and operators that read results of what was left
+   out. */
 static bool leave_out(mts_tflite *model)
 {
     const mts_tflite_operator *node = model->node;

@@ -1,10 +1,11 @@
 /*
- * lower.h: what the functions of the TensorFlow Lite operators use: operands in the layout at hand, options,
- * results.
+ * lower.h: what the functions of the TensorFlow Lite operators use: operands in the
+ * layout at hand, options, results.
  *
- * A tensor of rank 4 is held as the file has it ("native": [N,H,W,C]) or as the graph wants images
- * ("planar": [N,C,H,W]), or both once both were asked for. A function works in the layout that its
- * operands have already, so that a transpose stands only where the order becomes visible.
+ * A tensor of rank 4 is held as the file has it ("native": [N,H,W,C]) or as the graph
+ * wants images ("planar": [N,C,H,W]), or both once both were asked for. A function works
+ * in the layout that its operands have already, so that a transpose stands only where the
+ * order becomes visible.
  */
 #ifndef MTS_COMPILER_IMPORT_TFLITE_LOWER_H
 #define MTS_COMPILER_IMPORT_TFLITE_LOWER_H
@@ -14,7 +15,8 @@
 /* ---- operands (value.c) ---- */
 /* Operand of the operator at hand, NULL if it is absent. */
 mts_tflite_tensor *mts_tflite_in(mts_tflite *model, uint32_t index);
-/* Whether the tensor is an image that is held planar, or an input of the model that may become so. */
+/* Whether the tensor is an image that is held planar, or an input of the model that may
+   become so. */
 bool mts_tflite_is_planar(const mts_tflite_tensor *tensor);
 /* The tensor's value in the file's order; float16 constants as float32. NULL: failed. */
 mts_import_value *mts_tflite_native(mts_tflite *model, mts_tflite_tensor *tensor);
@@ -23,9 +25,11 @@ mts_import_value *mts_tflite_weight(mts_tflite *model, mts_tflite_tensor *tensor
 /* As [N,C,H,W]; a lower rank is led by ones, as in broadcasting. */
 mts_import_value *mts_tflite_planar(mts_tflite *model, mts_tflite_tensor *tensor);
 mts_import_value *mts_tflite_value(mts_tflite *model, mts_tflite_tensor *tensor, bool planar);
-/* `count` operands, all present, in one layout: planar where one of them is, which is returned. */
+/* `count` operands, all present, in one layout: planar where one of them is, which is
+   returned. */
 bool mts_tflite_align(mts_tflite *model, uint32_t count, mts_import_value **out);
-/* Dimension of the held value for one of the file: 0, 1, 2, 3 are 0, 2, 3, 1 of a planar value. */
+/* Dimension of the held value for one of the file: 0, 1, 2, 3 are 0, 2, 3, 1 of a planar
+   value. */
 uint32_t mts_tflite_dim(bool planar, uint32_t dim);
 /* An axis of the file, which may count from the end, as 0..rank-1. */
 uint32_t mts_tflite_axis(mts_tflite *model, int64_t axis, uint32_t rank);
@@ -41,7 +45,8 @@ mts_import_value *mts_tflite_real(mts_tflite *model, const mts_tflite_tensor *te
 /* The integers of a quantised tensor that stand for real numbers. */
 mts_import_value *mts_tflite_codes(mts_tflite *model, const mts_tflite_tensor *tensor,
                                    mts_import_value *real);
-/* Real numbers rounded to those that the operator's result can hold; others as they are. */
+/* Real numbers rounded to those that the operator's result can hold; others as they
+   are. */
 mts_import_value *mts_tflite_round(mts_tflite *model, const mts_tflite_tensor *tensor,
                                    mts_import_value *real);
 
@@ -53,7 +58,8 @@ mts_import_value *mts_tflite_activate(mts_tflite *model, mts_import_value *y, in
 /* ---- results ---- */
 /* Binds a result. Its shape must be the one that the file states. */
 void mts_tflite_out(mts_tflite *model, uint32_t index, mts_import_value *value, bool planar);
-/* Element type that the file states for the first result, of those that the SDK has; fails for others. */
+/* Element type that the file states for the first result, of those that the SDK has;
+   fails for others. */
 bool mts_tflite_out_type(mts_tflite *model, mts_type *dtype);
 /* Shape that the file states for a result. */
 const mts_shape *mts_tflite_out_shape(mts_tflite *model, uint32_t index);

@@ -1,8 +1,9 @@
 /*
- * lower_batch.c: SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND, which converters put around dilated convolutions.
+ * lower_batch.c: SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND, which converters put around
+ * dilated convolutions.
  *
- * A block of an image is cut into one image for each of its positions. Both directions are a reshape, a
- * transpose and a reshape; what is padded before is cropped after.
+ * A block of an image is cut into one image for each of its positions. Both directions
+ * are a reshape, a transpose and a reshape; what is padded before is cropped after.
  */
 #include <string.h>
 
@@ -10,7 +11,8 @@
 
 #define AXES MTS_TENSOR_RANK_MAX
 
-/* Operands 1 and 2: the size of the block in each of its `count` dimensions, and what is added or cropped. */
+/* Operands 1 and 2: the size of the block in each of its `count` dimensions, and what is
+   added or cropped. */
 typedef struct blocks {
     uint32_t count;
     int64_t size[AXES], edges[2 * AXES];

@@ -1,5 +1,6 @@
 /*
- * lower_element.c: operators that work element by element, softmax, reductions and matrix products.
+ * lower_element.c: operators that work element by element, softmax, reductions and matrix
+ * products.
  */
 #include "compiler/import/tflite/lower.h"
 
@@ -128,7 +129,8 @@ void mts_tflite_lower_softmax(mts_tflite *model)
     mts_tflite_out(model, 0, mts_import_emit(model->import, MTS_OP_SOFTMAX, &attrs, &x, 1), planar);
 }
 
-/* x / max(sqrt(sum of squares), 1e-6) along the last dimension: the 1e-6 is that of TensorFlow Lite's kernels. */
+/* x / max(sqrt(sum of squares), 1e-6) along the last dimension: the 1e-6 is that of
+   TensorFlow Lite's kernels. */
 void mts_tflite_lower_l2_norm(mts_tflite *model)
 {
     mts_tflite_tensor *tensor = mts_tflite_in(model, 0);
@@ -146,8 +148,9 @@ void mts_tflite_lower_l2_norm(mts_tflite *model)
                    planar);
 }
 
-/* DEQUANTIZE, QUANTIZE and DENSIFY: tensors are held as real numbers, dense, so that only their result is
-   rounded where it is quantised. float16 constants stay float16 for weights. */
+/* DEQUANTIZE, QUANTIZE and DENSIFY: tensors are held as real numbers, dense, so that only
+   their result is rounded where it is quantised. float16 constants stay float16 for
+   weights. */
 void mts_tflite_lower_dequantize(mts_tflite *model)
 {
     mts_tflite_tensor *tensor = mts_tflite_in(model, 0);

@@ -1,6 +1,6 @@
 /*
- * lower_index.c: operators that pick and place elements by position, whose results are positions, and those
- * that repeat elements.
+ * lower_index.c: operators that pick and place elements by position, whose results are
+ * positions, and those that repeat elements.
  */
 #include "compiler/import/index.h"
 #include "compiler/import/tflite/lower.h"

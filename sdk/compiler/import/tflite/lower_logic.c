@@ -32,7 +32,8 @@ void mts_tflite_lower_not(mts_tflite *model)
     mts_tflite_out(model, 0, mts_import_emit_test(model->import, MTS_FN_IS_ZERO, 0.0f, 0.0f, x), planar);
 }
 
-/* SELECT chooses among whole rows by a condition of rank 1; SELECT_V2 broadcasts as everything else does. */
+/* SELECT chooses among whole rows by a condition of rank 1; SELECT_V2 broadcasts as
+   everything else does. */
 void mts_tflite_lower_select(mts_tflite *model)
 {
     mts_import_value *x[3] = {NULL};

@@ -116,7 +116,8 @@ void mts_tflite_lower_mirror_pad(mts_tflite *model)
 
 /* ---- slicing ---- */
 
-/* First element, step and count of each dimension of a tensor, as the file counts dimensions. */
+/* First element, step and count of each dimension of a tensor, as the file counts
+   dimensions. */
 typedef struct slice {
     mts_tflite_tensor *tensor;
     bool planar; /* which of the tensor's values is cut */
@@ -180,7 +181,8 @@ static int64_t clamp(int64_t number, int64_t least, int64_t most)
     return number < least ? least : number > most ? most : number;
 }
 
-/* Start, end and step of one dimension as first element and count; masks say what is left open. */
+/* Start, end and step of one dimension as first element and count; masks say what is left
+   open. */
 static void stride_dim(slice *part, uint32_t i, int64_t dim, int64_t end, bool from_start, bool to_end,
                        bool shrink)
 {

@@ -1,6 +1,6 @@
 /*
- * lower_recurrent.c: UNIDIRECTIONAL_SEQUENCE_LSTM on floats. Every run begins with states of zeros, as a model does
- * whose variables were just reset.
+ * lower_recurrent.c: UNIDIRECTIONAL_SEQUENCE_LSTM on floats. Every run begins with states
+ * of zeros, as a model does whose variables were just reset.
  */
 #include "compiler/import/tflite/lower.h"
 
@@ -57,8 +57,9 @@ static mts_import_value *gate_of(mts_tflite *model, uint32_t index, const mts_sh
     return mts_import_ok(model->import) ? value : NULL;
 }
 
-/* The constants of all gates, one after another in the order of RECUR. Without an input gate what is kept
- * and what is added are 1 together: 1 - sigmoid(x) is sigmoid(-x), so the gate is the forget gate's negation. */
+/* The constants of all gates, one after another in the order of RECUR. Without an input
+ * gate what is kept and what is added are 1 together: 1 - sigmoid(x) is sigmoid(-x), so
+ * the gate is the forget gate's negation. */
 static mts_import_value *gates_of(mts_tflite *model, uint32_t first, const mts_shape *wanted)
 {
     static const uint32_t order[GATES] = {GATE_INPUT, GATE_OUTPUT, GATE_FORGET, GATE_CELL};
@@ -78,8 +79,8 @@ static mts_import_value *gates_of(mts_tflite *model, uint32_t first, const mts_s
     return mts_import_emit(model->import, MTS_OP_CONCAT, &attrs, parts, GATES);
 }
 
-/* Peepholes in the order of mts_import_cell; whether there are any. A coupled input gate has that of the forget gate,
- * negated. */
+/* Peepholes in the order of mts_import_cell; whether there are any. A coupled input gate
+ * has that of the forget gate, negated. */
 static bool read_peepholes(mts_tflite *model, const mts_shape *wanted, mts_import_value **out)
 {
     static const uint32_t order[PEEPHOLES] = {0, 2, 1};
@@ -97,8 +98,8 @@ static bool read_peepholes(mts_tflite *model, const mts_shape *wanted, mts_impor
     return any;
 }
 
-/* States [T,N,H]. RECUR knows neither peepholes nor a bound of c. It does the steps where they cannot reach the bound:
- * c grows by at most 1 in a step. */
+/* States [T,N,H]. RECUR knows neither peepholes nor a bound of c. It does the steps where
+ * they cannot reach the bound: c grows by at most 1 in a step. */
 static mts_import_value *run(mts_tflite *model, mts_import_value *rows, mts_import_value *weight)
 {
     const mts_attrs_recur recur = {.kind = MTS_RECUR_LSTM};

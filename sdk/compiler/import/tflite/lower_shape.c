@@ -27,7 +27,8 @@ static bool complete_shape(mts_shape *shape, size_t count)
     return open == MTS_NONE && product == count;
 }
 
-/* The shape is an operand, an option, or, in neither, the one that the file states for the result. */
+/* The shape is an operand, an option, or, in neither, the one that the file states for
+   the result. */
 void mts_tflite_lower_reshape(mts_tflite *model)
 {
     mts_import_value *x = mts_tflite_native(model, mts_tflite_in(model, 0));

@@ -1,5 +1,6 @@
 /*
- * lower_window.c: convolutions, pools and resizing: operators that always work on planar images.
+ * lower_window.c: convolutions, pools and resizing: operators that always work on planar
+ * images.
  */
 #include "compiler/import/tflite/lower.h"
 
@@ -107,7 +108,8 @@ void mts_tflite_lower_depthwise(mts_tflite *model)
     lower_conv(model, &w, perm, true, mts_tflite_option(model, 4, MTS_FLAT_I8, 0));
 }
 
-/* Padding at the start, and what is cut from the end or appended to it, so that `out` results come out. */
+/* Padding at the start, and what is cut from the end or appended to it, so that `out`
+   results come out. */
 static bool fit_output(mts_tflite *model, window *w, const mts_shape *planar, const int64_t *out,
                        mts_attrs_conv *conv)
 {
@@ -159,8 +161,8 @@ void mts_tflite_lower_transpose_conv(mts_tflite *model)
                  mts_tflite_option(model, 3, MTS_FLAT_I8, 0));
 }
 
-/* MediaPipe's Convolution2DTransposeBias: image, weight, bias; its options are three numbers: padding (1 is SAME,
- * 2 is VALID), stride by column, stride by row. */
+/* MediaPipe's Convolution2DTransposeBias: image, weight, bias; its options are three
+ * numbers: padding (1 is SAME, 2 is VALID), stride by column, stride by row. */
 void mts_tflite_lower_transpose_bias(mts_tflite *model)
 {
     const mts_flat_vector *options = &model->node->custom_options;
@@ -216,8 +218,8 @@ void mts_tflite_lower_average_pool(mts_tflite *model)
     lower_pool(model, MTS_POOL_AVG);
 }
 
-/* Two flags from `field` on: corners aligned, else centres. The nearest position is rounded with aligned
- * corners and cut off otherwise. */
+/* Two flags from `field` on: corners aligned, else centres. The nearest position is
+ * rounded with aligned corners and cut off otherwise. */
 static void lower_resize(mts_tflite *model, uint32_t mode, uint32_t field)
 {
     const bool nearest = mode == MTS_RESIZE_NEAREST;

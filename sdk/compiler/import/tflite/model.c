@@ -126,7 +126,8 @@ static bool index_fits(mts_tflite *model, int64_t index, bool may_be_absent)
     return fits;
 }
 
-/* An operator reads constants, inputs and results of earlier operators, and every result has one producer. */
+/* An operator reads constants, inputs and results of earlier operators, and every result
+   has one producer. */
 static void connect(mts_tflite *model, uint32_t number)
 {
     const mts_tflite_operator *node = &model->operators[number];
@@ -183,7 +184,8 @@ static void read_operators(mts_tflite *model, const mts_flat_table *subgraph, co
         mts_import_fail(model->import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for operators");
         return;
     }
-    /* operators whose lists overlap would make work that grows with the square of the file */
+    /* operators whose lists overlap would make work that grows with the square of the
+       file */
     size_t operands = 0;
     for (uint32_t i = 0; i < list.count && mts_import_ok(model->import) && !model->flat.broken; i++) {
         const mts_flat_table table = mts_flat_table_at(&model->flat, &list, i);
@@ -223,7 +225,8 @@ static void check_ports(mts_tflite *model, const mts_flat_vector *ports, const c
     }
 }
 
-/* Operators stand after those that they read, so one walk from the end finds what the outputs need. */
+/* Operators stand after those that they read, so one walk from the end finds what the
+   outputs need. */
 static void mark_needed(mts_tflite *model)
 {
     for (uint32_t i = 0; i < model->outputs.count; i++) {
@@ -255,8 +258,8 @@ void mts_tflite_read(mts_tflite *model)
         mts_import_fail(model->import, MTS_STATUS_MALFORMED, "the model has no subgraph");
         return;
     }
-    /* The first one is the model. The others belong to operators (IF, WHILE, CALL_ONCE), which are refused by
-     * name, or to signatures that nothing here asks for. */
+    /* The first one is the model. The others belong to operators (IF, WHILE, CALL_ONCE),
+     * which are refused by name, or to signatures that nothing here asks for. */
     const mts_flat_table subgraph = mts_flat_table_at(&model->flat, &subgraphs, 0);
     model->name = read_string(model, &subgraph, 4);
     read_tensors(model, &subgraph, &buffers);

@@ -1,5 +1,6 @@
 /*
- * model.h: the parts of a TensorFlow Lite file: tensors, operators, inputs and outputs of its one subgraph.
+ * model.h: the parts of a TensorFlow Lite file: tensors, operators, inputs and outputs of
+ * its one subgraph.
  */
 #ifndef MTS_COMPILER_IMPORT_TFLITE_MODEL_H
 #define MTS_COMPILER_IMPORT_TFLITE_MODEL_H
@@ -71,14 +72,16 @@ typedef struct mts_tflite {
     bool shapes_hold;
 } mts_tflite;
 
-/* Reads the file's parts and marks which of them the outputs need. Failures stick in model->import. */
+/* Reads the file's parts and marks which of them the outputs need. Failures stick in
+   model->import. */
 void mts_tflite_read(mts_tflite *model);
 /* "FLOAT32", ...; "a type of a newer schema" for other numbers. */
 const char *mts_tflite_type_name(int type);
 /* The SDK's type for it; false: it has none. */
 bool mts_tflite_dtype(int type, mts_type *dtype);
 
-/* densify.c: places the stored elements of a sparse tensor, `size` bytes each, into `out`, which is zero. */
+/* densify.c: places the stored elements of a sparse tensor, `size` bytes each, into
+   `out`, which is zero. */
 void mts_tflite_densify(mts_tflite *model, const mts_tflite_tensor *tensor, size_t size, unsigned char *out);
 
 #endif

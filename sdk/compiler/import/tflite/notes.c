@@ -1,6 +1,7 @@
 /*
- * notes.c: what the metadata of a TensorFlow Lite model say of its first input and its first output: how pixels
- * are normalised, and the names of classes. Field numbers are those of the metadata schema.
+ * notes.c: what the metadata of a TensorFlow Lite model say of its first input and its
+ * first output: how pixels are normalised, and the names of classes. Field numbers are
+ * those of the metadata schema.
  */
 #include <math.h>
 #include <string.h>
@@ -62,7 +63,8 @@ static bool find_metadata(notes_reader *r)
     return bytes.count > 0;
 }
 
-/* The tensor of the model that is input 0; its quantisation turns normalised numbers into integers. */
+/* The tensor of the model that is input 0; its quantisation turns normalised numbers into
+   integers. */
 static void count_in_codes(notes_reader *r)
 {
     const mts_flat_table root = mts_flat_root(&r->file);

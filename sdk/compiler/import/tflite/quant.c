@@ -1,6 +1,7 @@
 /*
- * quant.c: quantised tensors: their scales and zero points, constants of integers, and activations, which are
- * held as the real numbers that their integers stand for and rounded to them where an operator computes them.
+ * quant.c: quantised tensors: their scales and zero points, constants of integers, and
+ * activations, which are held as the real numbers that their integers stand for and
+ * rounded to them where an operator computes them.
  */
 #include "compiler/import/tflite/lower.h"
 
@@ -77,8 +78,9 @@ static bool same_parameters(mts_tflite *model, const mts_tflite_tensor *a, const
 /* Whether the operator only moves elements, so that what it reads is rounded already. */
 static bool only_moves(mts_tflite *model, const mts_tflite_tensor *result)
 {
-    /* CONCATENATION, DEPTH_TO_SPACE, MAX_POOL_2D, RESHAPE, SPACE_TO_DEPTH, PAD, GATHER, TRANSPOSE, SQUEEZE,
-       STRIDED_SLICE, SPLIT, SLICE, EXPAND_DIMS, PACK, UNPACK, RESIZE_NEAREST_NEIGHBOR, SPLIT_V */
+    /* CONCATENATION, DEPTH_TO_SPACE, MAX_POOL_2D, RESHAPE, SPACE_TO_DEPTH, PAD, GATHER,
+       TRANSPOSE, SQUEEZE, STRIDED_SLICE, SPLIT, SLICE, EXPAND_DIMS, PACK, UNPACK,
+       RESIZE_NEAREST_NEIGHBOR, SPLIT_V */
     static const uint32_t movers[] = {2, 5, 17, 22, 26, 34, 36, 39, 43, 45, 49, 65, 70, 83, 88, 97, 102};
     bool moves = false;
     for (size_t i = 0; i < sizeof movers / sizeof movers[0]; i++) {

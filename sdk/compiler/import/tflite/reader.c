@@ -1,8 +1,9 @@
 /*
  * reader.c: see reader.h.
  *
- * A table begins with the signed distance to its vtable: two bytes of the vtable's size, two of the table's,
- * then two a field, the field's distance from the table or 0. An offset counts from where it stands.
+ * A table begins with the signed distance to its vtable: two bytes of the vtable's size,
+ * two of the table's, then two a field, the field's distance from the table or 0. An
+ * offset counts from where it stands.
  */
 #include "compiler/import/tflite/reader.h"
 
@@ -47,7 +48,8 @@ static float float_at(const mts_flat *flat, size_t at)
     return number;
 }
 
-/* Where an offset leads that lies at `at`, which is inside the file; 0 after a failure. */
+/* Where an offset leads that lies at `at`, which is inside the file; 0 after a
+   failure. */
 static size_t follow(mts_flat *flat, size_t at)
 {
     const uint64_t offset = load(flat, at, 4);

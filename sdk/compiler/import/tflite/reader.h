@@ -1,10 +1,11 @@
 /*
  * reader.h: a bounded cursor over a FlatBuffers file.
  *
- * Every offset, table, field and vector is checked against the file's bounds when it is read, so a table or
- * vector that was returned may be used. The first violation sticks in `broken`; later reads return empty
- * tables, empty vectors and fallbacks. Offsets of tables only lead forward, and no function follows more
- * than one of them, so a file cannot cause recursion. Not responsible for what fields mean (model.h).
+ * Every offset, table, field and vector is checked against the file's bounds when it is
+ * read, so a table or vector that was returned may be used. The first violation sticks in
+ * `broken`; later reads return empty tables, empty vectors and fallbacks. Offsets of
+ * tables only lead forward, and no function follows more than one of them, so a file
+ * cannot cause recursion. Not responsible for what fields mean (model.h).
  */
 #ifndef MTS_COMPILER_IMPORT_TFLITE_READER_H
 #define MTS_COMPILER_IMPORT_TFLITE_READER_H
@@ -43,7 +44,8 @@ typedef enum mts_flat_kind {
 
 /* The table that the file's first offset names. */
 mts_flat_table mts_flat_root(mts_flat *flat);
-/* Fields of a table by number; an absent field gives `fallback`, an absent table or an empty vector. */
+/* Fields of a table by number; an absent field gives `fallback`, an absent table or an
+   empty vector. */
 int64_t mts_flat_int(mts_flat *flat, const mts_flat_table *table, uint32_t field, mts_flat_kind kind,
                      int64_t fallback);
 float mts_flat_float(mts_flat *flat, const mts_flat_table *table, uint32_t field, float fallback);

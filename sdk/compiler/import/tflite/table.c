@@ -1,5 +1,6 @@
 /*
- * table.c: which TensorFlow Lite operators are imported, with how many operands, by which function.
+ * table.c: which TensorFlow Lite operators are imported, with how many operands, by which
+ * function.
  */
 #include "compiler/import/tflite/lower.h"
 #include "compiler/import/tflite/tflite.h"
@@ -112,7 +113,8 @@ static const mts_tflite_row rows[] = {
     {158, "SIGN", 1, 1, mts_tflite_lower_unary},
     {MTS_TFLITE_CUSTOM, "Convolution2DTransposeBias", 2, 3, mts_tflite_lower_transpose_bias}};
 
-/* Operators that files hold often and that are refused, so that messages can name them. */
+/* Operators that files hold often and that are refused, so that messages can name
+   them. */
 static const struct {
     uint32_t code;
     const char *op;

@@ -72,7 +72,8 @@ bool mts_tflite_is_planar(const mts_tflite_tensor *tensor)
     return (tensor->planar && !mts_import_is_const(tensor->planar)) || is_image;
 }
 
-/* The same elements under another order of dimensions; a reshape where that moves none. */
+/* The same elements under another order of dimensions; a reshape where that moves
+   none. */
 static mts_import_value *reorder(mts_tflite *model, mts_import_value *x, const uint32_t *perm)
 {
     mts_shape shape = {.rank = 4};
@@ -133,7 +134,8 @@ mts_import_value *mts_tflite_planar(mts_tflite *model, mts_tflite_tensor *tensor
     memcpy(four.dims + 4 - x->shape.rank, x->shape.dims, x->shape.rank * sizeof x->shape.dims[0]);
     x = mts_import_emit_reshape(model->import, x, &four);
     mts_import_value *planar = x ? reorder(model, x, to_planar) : NULL;
-    /* the planar form of a lower rank has another shape, so it does not stand for the tensor */
+    /* the planar form of a lower rank has another shape, so it does not stand for the
+       tensor */
     if (tensor->shape.rank == 4) {
         tensor->planar = planar;
     }
@@ -237,7 +239,8 @@ const mts_shape *mts_tflite_out_shape(mts_tflite *model, uint32_t index)
     return tensor ? &tensor->shape : NULL;
 }
 
-/* Whether a computed shape is the stated one, apart from the dimensions that the file leaves open. */
+/* Whether a computed shape is the stated one, apart from the dimensions that the file
+   leaves open. */
 static bool holds(const mts_tflite_tensor *tensor, const mts_shape *shape)
 {
     bool same = shape->rank == tensor->shape.rank;

@@ -9,10 +9,10 @@
 #include "mts/mts.h"
 
 /*
- * Opens an asset as a bundle. One that lies in the APK as it is (noCompress in build.gradle) is mapped and
- * costs no memory; a compressed one is unpacked to memory that *held then owns: assets_close after the bundle
- * was destroyed. NOT_FOUND, IO, or what the bundle says; `why` receives a sentence for the first two, else
- * "".
+ * Opens an asset as a bundle. One that lies in the APK as it is (noCompress in
+ * build.gradle) is mapped and costs no memory; a compressed one is unpacked to memory
+ * that *held then owns: assets_close after the bundle was destroyed. NOT_FOUND, IO, or
+ * what the bundle says; `why` receives a sentence for the first two, else "".
  */
 mts_status assets_open(AAssetManager *assets, const char *name, mts_runtime *runtime, mts_bundle **out,
                        AAsset **held, const char **why);

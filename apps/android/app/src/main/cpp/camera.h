@@ -1,9 +1,10 @@
 /*
- * camera.h: one camera of the device, through the NDK: pictures for the networks, and the same ones on a
- * window.
+ * camera.h: one camera of the device, through the NDK: pictures for the networks, and the
+ * same ones on a window.
  *
- * Opened and closed by the Activity's thread; camera_take and camera_release are called by another one in
- * between. Every picture that was taken is released before camera_close.
+ * Opened and closed by the Activity's thread; camera_take and camera_release are called
+ * by another one in between. Every picture that was taken is released before
+ * camera_close.
  */
 #ifndef MTS_ANDROID_CAMERA_H
 #define MTS_ANDROID_CAMERA_H
@@ -25,7 +26,8 @@ typedef struct camera_options {
         preview; /* shows what the camera sees; NULL: nothing does. The caller keeps it valid until camera_close */
     void *context; /* of the following, which may be called from any thread until camera_close returns */
     void (*ready)(void *context); /* a picture has come */
-    /* A sentence: a picture cannot be used, and the next one may do; or the camera is gone, and none comes */
+    /* A sentence: a picture cannot be used, and the next one may do; or the camera is
+       gone, and none comes */
     void (*failed)(void *context, const char *reason);
 } camera_options;
 

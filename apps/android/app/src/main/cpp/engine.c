@@ -284,8 +284,8 @@ static step next_step(engine *self, engine_source *source)
     return next;
 }
 
-/* From the memory that the device reads by itself, if it does; else, and where that fails, from the
-   processor's view of it. */
+/* From the memory that the device reads by itself, if it does; else, and where that
+   fails, from the processor's view of it. */
 static mts_status submit_frame(engine *self, picture_slot *slot, const mts_frame *frame, mts_ticket *ticket)
 {
     const engine_source *source = &slot->source;

@@ -1,5 +1,6 @@
 /*
- * frames.c: see frames.h. Responsible for refusing whatever would make the library read beyond a plane.
+ * frames.c: see frames.h. Responsible for refusing whatever would make the library read
+ * beyond a plane.
  */
 #include "frames.h"
 
@@ -128,7 +129,8 @@ bool frame_to_buffer(const void *buffer, mts_frame *frame)
 
 mts_rotation frame_rotation(int32_t sensor, int32_t display, bool front)
 {
-    /* A screen that turns one way turns the other way for a camera that looks at its viewer. */
+    /* A screen that turns one way turns the other way for a camera that looks at its
+       viewer. */
     const int32_t turn = front ? quarter(sensor) + quarter(display) : quarter(sensor) - quarter(display);
     return (mts_rotation)quarter(turn);
 }

@@ -1,7 +1,8 @@
 /*
- * images.c: see images.h. The processor's view of the picture (AImage_getPlaneData holds it until the image
- * is deleted) is what the library reads: it copies the rows that it needs to a GPU, and reads them in place
- * where the device computes in host memory. A GPU that reads hardware buffers gets the buffer instead.
+ * images.c: see images.h. The processor's view of the picture (AImage_getPlaneData holds
+ * it until the image is deleted) is what the library reads: it copies the rows that it
+ * needs to a GPU, and reads them in place where the device computes in host memory. A GPU
+ * that reads hardware buffers gets the buffer instead.
  */
 #include "images.h"
 

@@ -1,6 +1,7 @@
 /*
- * jni.c: the functions of MainActivity.java. An app is one object, which Java holds as a number; everything
- * but the engine's thread and the camera's callbacks happens on the Activity's thread.
+ * jni.c: the functions of MainActivity.java. An app is one object, which Java holds as a
+ * number; everything but the engine's thread and the camera's callbacks happens on the
+ * Activity's thread.
  */
 #include <android/asset_manager_jni.h>
 #include <android/log.h>
@@ -145,7 +146,8 @@ JNIEXPORT jlong JNICALL Java_org_mts_camera_MainActivity_create(JNIEnv *env, jcl
     return (jlong)(intptr_t)made;
 }
 
-/* Opens the camera and shows it on the surface. What went wrong is to be seen in text(). */
+/* Opens the camera and shows it on the surface. What went wrong is to be seen in
+   text(). */
 JNIEXPORT void JNICALL Java_org_mts_camera_MainActivity_resume(JNIEnv *env, jclass type, jlong handle,
                                                                jobject surface, jboolean front, jint display)
 {
@@ -195,7 +197,8 @@ JNIEXPORT jbyteArray JNICALL Java_org_mts_camera_MainActivity_text(JNIEnv *env, 
     return made;
 }
 
-/* Five numbers for each box: left, top, right, bottom as parts of the upright picture, and its score. */
+/* Five numbers for each box: left, top, right, bottom as parts of the upright picture,
+   and its score. */
 JNIEXPORT jfloatArray JNICALL Java_org_mts_camera_MainActivity_boxes(JNIEnv *env, jclass type, jlong handle)
 {
     results_box boxes[RESULTS_BOXES];

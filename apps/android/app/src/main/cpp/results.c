@@ -44,8 +44,8 @@ static float overlap(const results_box *a, const results_box *b)
     return both - common > 0.0f ? common / (both - common) : 0.0f;
 }
 
-/* Keeps `box` unless a better one covers it; the ones that it covers go, and the worst one where all slots
- * are taken. */
+/* Keeps `box` unless a better one covers it; the ones that it covers go, and the worst
+ * one where all slots are taken. */
 static void add_box(results *out, const results_box *box)
 {
     uint32_t kept = 0, worst = 0;
@@ -92,7 +92,8 @@ static void read_boxes(const mts_task_desc *task, const mts_tensor *scores, cons
     add_line(out, "%s: %u\n", task->name, out->box_count > before ? out->box_count - before : 0);
 }
 
-/* The share of the largest value, if the values are scores: they may be probabilities already. */
+/* The share of the largest value, if the values are scores: they may be probabilities
+   already. */
 static double share_of(const float *values, size_t count, size_t best)
 {
     double sum = 0.0, powers = 0.0;

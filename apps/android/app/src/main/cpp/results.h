@@ -1,6 +1,6 @@
 /*
- * results.h: what tasks answered about one frame, in words and boxes, from the tensors of a session. No call
- * of Android.
+ * results.h: what tasks answered about one frame, in words and boxes, from the tensors of
+ * a session. No call of Android.
  */
 #ifndef MTS_ANDROID_RESULTS_H
 #define MTS_ANDROID_RESULTS_H
@@ -25,9 +25,10 @@ typedef struct results {
 } results;
 
 /*
- * Adds what a task says by its outputs, `count` of them. One with two, scores [1, n, 2 or more] and boxes [1,
- * n, 4] (left, top, right, bottom as parts of its input, as UltraFace has them), adds boxes, one for each
- * thing; any other one its largest class. A task without an output of float32 is named only.
+ * Adds what a task says by its outputs, `count` of them. One with two, scores [1, n, 2 or
+ * more] and boxes [1, n, 4] (left, top, right, bottom as parts of its input, as UltraFace
+ * has them), adds boxes, one for each thing; any other one its largest class. A task
+ * without an output of float32 is named only.
  */
 void results_add(results *out, const mts_task_desc *task, const mts_tensor *outputs, uint32_t count);
 /* Of every task of a session, as its last run left it. */

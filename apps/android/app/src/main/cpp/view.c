@@ -35,7 +35,8 @@ void view_destroy(view **self)
     }
 }
 
-/* A text that was cut may end within a character of several bytes, which Java would refuse. */
+/* A text that was cut may end within a character of several bytes, which Java would
+   refuse. */
 static void end_at_character(char *text)
 {
     size_t length = strlen(text), start = length;

@@ -182,8 +182,8 @@ typedef struct mts_depthwise_params {
  *   has no such pixel. Vectors may read up to 15 floats before a plane and 2 row + 32
  *   beyond its last pixel; what they read there counts for nothing, and at act[zeros] lie
  *   MTS_ROW_ZEROS zeros. `row` is that of output, residual and mask, what it has beyond w
- *   is set to 0; room: floats from pixel 0 of a plane on that its vectors may write, h *
- *   row rounded up. More than one part: row >= 16, part is a multiple of 16. A dilation
+ *   is set to 0; room: floats from pixel 0 of a plane on that its vectors may write, at
+ *   least h * row rounded up to a vector. More than one part: row >= 16, part is a multiple of 16. A dilation
  *   of more than 1: stride 1, w > 16.
  */
 #define MTS_ROW_ZEROS 80u

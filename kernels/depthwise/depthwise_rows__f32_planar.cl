@@ -29,7 +29,6 @@
  */
 #define COLUMNS_MOST 2
 #define LIVE_MOST 5 /* output rows that an input row is a tap of */
-
 #define LANES_MOST 448 /* vectors of VEC channels' input and sums, in the first level cache */
 #define LANES_WIDTH 8 /* columns of such a plane at most: wider ones are quicker by strips */
 
@@ -40,7 +39,6 @@
 #else
 #define DEPTHWISE_FORMS 3
 #endif
-
 #define EACH_COLUMN(M, k) M(k, 0) M(k, 1)
 #define EACH_TAP(M) M(0) M(1) M(2) M(3) M(4)
 #define EACH_LIVE(M, k) M(k, 0) M(k, 1) M(k, 2) M(k, 3) M(k, 4)
@@ -395,8 +393,7 @@ OUTLINE void depthwise_gather(const depthwise_channel *p, const depthwise_plane 
             if (x < p->in_w) *to = v[l];
             to++;
             if (++x == p->in_row) {
-                to += plane->row;
-                to -= x;
+                to += (int)plane->row - (int)x;
                 x = 0;
             }
         }
@@ -438,8 +435,7 @@ INLINE void depthwise_pixels(const depthwise_channel *p, const mts_vec *w, const
 }
 
 /* Weights of VEC channels, one vector for each tap; `left` floats of the pool are theirs. */
-INLINE void depthwise_weights(GLOBAL const mts_real *weight, mts_u32 left, mts_vec *w, const int size) {
-    const mts_u32 taps = (mts_u32)(size * size);
+INLINE void depthwise_weights(GLOBAL const mts_real *weight, mts_u32 left, mts_vec *w, mts_u32 taps) {
     for (mts_u32 k = 0; k < taps; k += VEC) {
         mts_vec v[VEC];
         for (mts_u32 l = 0; l < VEC; l++) {
@@ -488,10 +484,7 @@ INLINE void depthwise_group(depthwise_channel *p, const depthwise_plane *plane, 
     GLOBAL const mts_epilogue_params *e = &job->epilogue;
     const mts_u32 taps = job->size * job->size;
     mts_vec w[25];
-    if (job->size == 3)
-        depthwise_weights(pool + job->weight + c * taps, (job->channels - c) * taps, w, 3);
-    else
-        depthwise_weights(pool + job->weight + c * taps, (job->channels - c) * taps, w, 5);
+    depthwise_weights(pool + job->weight + c * taps, (job->channels - c) * taps, w, taps);
     const mts_vec scale = e->scale == MTS_PARAM_NONE ? mts_vec_splat(1.0f) : mts_vec_load(pool + (e->scale + c));
     p->bias = e->bias == MTS_PARAM_NONE ? mts_vec_splat(0.0f) : mts_vec_load(pool + (e->bias + c));
     depthwise_gather(p, plane, act + (job->in + c * job->in_pitch), job->in_pitch, t);
@@ -535,6 +528,34 @@ INLINE void depthwise_groups(depthwise_channel *p, const depthwise_plane *plane,
 }
 #endif
 
+/* What a member's channels have in common. */
+INLINE void depthwise_open(depthwise_channel *p, GLOBAL const mts_depthwise_rows_params *job, GLOBAL mts_real *act,
+                           GLOBAL const mts_real *pool) {
+    GLOBAL const mts_epilogue_params *e = &job->epilogue;
+    p->zeros = act + job->zeros;
+    p->in_h = job->in_h;
+    p->in_w = job->in_w;
+    p->in_row = job->in_row;
+    p->top = job->top;
+    p->left = job->left;
+    p->dilation = job->dilation;
+    p->h = job->h;
+    p->w = job->w;
+    p->row = job->row;
+    p->room = job->room;
+    p->has_mask = job->mask != MTS_PARAM_NONE;
+    p->mask = pool + (p->has_mask ? job->mask : 0);
+    p->has_res = e->res != MTS_PARAM_NONE;
+    p->is_plain = !p->has_res && !mts_fn_bends(e->fn);
+    p->is_usual = p->is_plain && p->dilation == 1 && p->top + job->stride <= job->size &&
+                  (p->h - 1) * job->stride < p->top + p->in_h &&
+                  (job->stride > 1 || (p->left == job->size / 2 && p->w <= p->in_w));
+    p->low = mts_vec_splat(mts_fn_low(e->fn, e->a, e->b));
+    p->high = mts_vec_splat(mts_fn_high(e->fn, e->b));
+    p->inside = mts_vec_between(0.0f, 1.0f, 0.0f, (float)p->w);
+    p->inside_last = mts_vec_between(p->row < VEC ? 0.0f : (float)(p->row - VEC), 1.0f, 0.0f, (float)p->w);
+}
+
 KERNEL void depthwise_rows__f32_planar(MTS_ARGS) {
     GLOBAL const mts_depthwise_rows_params *job =
         (GLOBAL const mts_depthwise_rows_params *)(params + first) + mts_global_id(2);
@@ -544,27 +565,7 @@ KERNEL void depthwise_rows__f32_planar(MTS_ARGS) {
     const mts_u32 stop = mts_least(job->channels, c + job->each);
     depthwise_channel p;
     if (begin >= job->h) return;
-    p.zeros = act + job->zeros;
-    p.in_h = job->in_h;
-    p.in_w = job->in_w;
-    p.in_row = job->in_row;
-    p.top = job->top;
-    p.left = job->left;
-    p.dilation = job->dilation;
-    p.h = job->h;
-    p.w = job->w;
-    p.row = job->row;
-    p.room = job->room;
-    p.has_mask = job->mask != MTS_PARAM_NONE;
-    p.mask = pool + (p.has_mask ? job->mask : 0);
-    p.has_res = e->res != MTS_PARAM_NONE;
-    p.is_plain = !p.has_res && !mts_fn_bends(e->fn);
-    p.is_usual = p.is_plain && p.dilation == 1 && p.top + job->stride <= job->size && (p.h - 1) * job->stride < p.top + p.in_h &&
-                 (job->stride > 1 || (p.left == job->size / 2 && p.w <= p.in_w));
-    p.low = mts_vec_splat(mts_fn_low(e->fn, e->a, e->b));
-    p.high = mts_vec_splat(mts_fn_high(e->fn, e->b));
-    p.inside = mts_vec_between(0.0f, 1.0f, 0.0f, (float)p.w);
-    p.inside_last = mts_vec_between(p.row < VEC ? 0.0f : (float)(p.row - VEC), 1.0f, 0.0f, (float)p.w);
+    depthwise_open(&p, job, act, pool);
 
 #if defined(MTS_SHUFFLE) && VEC >= 8
     const depthwise_plane plane = depthwise_plane_of(&p, job->size, job->stride);

@@ -38,10 +38,10 @@ uint32_t mts_os_processors(void);
    say. */
 uint32_t mts_os_processor(void);
 /*
- * From now on the thread, which was started and not joined, runs on all processors that
- * it may use but this one; on all if it may use no other, or for UINT32_MAX. A set that
- * somebody else gives the thread becomes what it may use. One thread at a time calls this
- * for a thread.
+ * From now on the thread, which was started and not joined, runs on all processors that it
+ * may use but this one; on all if it may use no other, or for UINT32_MAX. A set with
+ * another processor than those, which it was given elsewhere, becomes what it may use. One
+ * thread at a time calls this for a thread.
  */
 void mts_os_thread_avoid(mts_os_thread *thread, uint32_t processor);
 

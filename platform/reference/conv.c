@@ -458,7 +458,7 @@ static const char *check_depthwise_rows(const mts_reference_call *call, const mt
         return "the shape is not one of depthwise_rows";
     }
     const uint64_t inputs = ((uint64_t)r->channels + r->multiplier - 1) / r->multiplier;
-    if (r->h == 0 || r->w == 0 || r->in_h == 0 || r->in_w == 0 || inputs == 0 ||
+    if (r->h == 0 || r->w == 0 || r->in_h == 0 || r->in_w == 0 || inputs == 0 || r->in < ROWS_BEFORE ||
         !mts_reference_in_act(call, r->zeros, MTS_ROW_ZEROS) ||
         !mts_reference_in_act(call, r->in,
                               (inputs - 1) * r->in_pitch + (uint64_t)(r->in_h - 1) * r->in_row + r->in_w)) {

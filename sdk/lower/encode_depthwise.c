@@ -130,7 +130,7 @@ static mts_status add_rows(grid *g, uint32_t member, uint32_t pixels)
                                         .in_row = site.in_row,
                                         .in_h = (uint32_t)image->dims[2],
                                         .in_w = (uint32_t)image->dims[3],
-                                        .zeros = (uint32_t)l->plan->zeros,
+                                        .zeros = 0, /* the arena begins with them */
                                         .size = site.conv->kernel[0],
                                         .stride = site.conv->stride[0],
                                         .dilation = site.conv->dilation[0],

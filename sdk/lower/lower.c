@@ -192,8 +192,7 @@ static mts_access *find_accesses(const mts_encoding *encoding, const mts_step *s
     }
     *count = step->uses;
     if (accesses && reads_zeros(encoding, step)) {
-        accesses[(*count)++] = (mts_access){.begin = (size_t)plan->zeros * size,
-                                            .end = (size_t)(plan->zeros + MTS_PLAN_ZEROS) * size};
+        accesses[(*count)++] = (mts_access){.end = MTS_PLAN_ZEROS * size};
     }
     return accesses;
 }

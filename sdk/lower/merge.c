@@ -389,19 +389,25 @@ static bool mixes_with(const merger *m, const slot *a, const slot *b)
             stages = stages && (part->stage == first->stage || (tells_tasks(part) && tells_tasks(first)));
         }
     }
-    const uint64_t local = first->local[0] > second->local[0] ? first->local[0] : second->local[0];
+    uint64_t local = 1; /* of all, as the launch has it */
+    for (int k = 0; k < 2; k++) {
+        for (uint32_t i = k == 0 ? a->first : b->first; i != MTS_NONE; i = m->next[i]) {
+            local = l->launches[i].local[0] > local ? l->launches[i].local[0] : local;
+        }
+    }
     const bool fits = (a->groups + b->groups) * local <= INT32_MAX;
     return stages && fits && first->section == second->section;
 }
 
 /*
  * Makes one slot of those of the wave that the combined program can compute. The others
- * are empty afterwards.
+ * are empty afterwards. Devices whose launches cost nothing have no such program.
  */
 static void mix_slots(merger *m)
 {
     slot *to = NULL;
-    for (uint32_t i = 0; i < m->slot_count; i++) {
+    const uint32_t slots = m->encoding->device->launch_ns > 0 ? m->slot_count : 0;
+    for (uint32_t i = 0; i < slots; i++) {
         slot *s = &m->slots[i];
         if (!may_mix(m, s)) {
             continue;

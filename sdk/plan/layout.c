@@ -15,7 +15,7 @@ typedef struct cell {
     uint32_t row;                                      /* of a root: row length of the class */
     bool tied;                                         /* is an operand of a convolution by tiles */
     uint32_t pad_top, pad_bottom, pad_left, pad_right; /* border that its convolutions reach into */
-    uint32_t beyond; /* floats behind it that rows by 2 may read, see mts_depthwise_rows_params */
+    uint32_t beyond; /* floats behind it that rows may read, see mts_depthwise_rows_params */
 } cell;
 
 typedef struct layouter {
@@ -23,9 +23,10 @@ typedef struct layouter {
     const mts_stitched *stitched;
     cell *cells;
     bool *forced; /* per svalue: must be dense */
+    bool *dense;  /* per svalue: is read dense, so that anything between its planes costs a copy */
     mts_place *places;
     const uint8_t *inputs;
-    bool depthwise_rows, byte_products;
+    bool depthwise_rows, byte_products, spread_planes;
     mts_error *error;
 } layouter;
 
@@ -71,29 +72,6 @@ static const mts_shape *value_shape(const layouter *l, uint32_t value)
     return &l->stitched->values[value].shape;
 }
 
-static mts_variant choose_variant(const mts_stitched *stitched, const mts_member *member)
-{
-    const mts_node *node = mts_member_node(stitched, member);
-    if (node->op != MTS_OP_CONV) {
-        return MTS_VARIANT_NONE;
-    }
-    const mts_attrs_conv *conv = &node->attrs.conv;
-    const int64_t *in = stitched->values[member->inputs[0]].shape.dims;
-    const int64_t *out = stitched->values[member->output].shape.dims;
-    if (conv->group == 1 && in[2] == 1 && in[3] == 1 && out[2] == 1 && out[3] == 1 && conv->kernel[0] == 1 &&
-        conv->kernel[1] == 1 && conv->pad[0] == 0 && conv->pad[1] == 0) {
-        return MTS_VARIANT_FC; /* with padding the one output pixel may lie outside the image */
-    }
-    return conv->group > 1 && conv->group == (uint64_t)in[1] ? MTS_VARIANT_DEPTHWISE : MTS_VARIANT_TILE;
-}
-
-/* Last input coordinate that output coordinate out - 1 reaches, from the image's start; may be < 0. */
-static int64_t reach(const mts_attrs_conv *conv, int axis, int64_t out)
-{
-    return (out - 1) * conv->stride[axis] + (int64_t)(conv->kernel[axis] - 1) * conv->dilation[axis] -
-           conv->pad[axis];
-}
-
 static uint32_t excess(int64_t reached, int64_t size)
 {
     return reached >= size ? (uint32_t)(reached - size + 1) : 0;
@@ -115,8 +93,8 @@ static bool reads_beyond(const layouter *l, const mts_member *member, const mts_
 {
     const mts_shape *in = value_shape(l, member->inputs[0]);
     const mts_shape *out = value_shape(l, member->output);
-    return excess(reach(conv, 0, out->dims[2]), in->dims[2]) > 0 ||
-           excess(reach(conv, 1, out->dims[3]), in->dims[3]) > 0;
+    return excess(mts_plan_reach(conv, 0, out->dims[2]), in->dims[2]) > 0 ||
+           excess(mts_plan_reach(conv, 1, out->dims[3]), in->dims[3]) > 0;
 }
 
 static bool reads_codes_by_rows(const layouter *l, const mts_member *member)
@@ -148,8 +126,8 @@ static void need_split_size(layouter *l, const mts_member *member, uint32_t conv
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
     const mts_shape *out = value_shape(l, member->output);
     mts_conversion *c = &l->plan->conversions[conversion];
-    const int64_t y = reach(conv, 0, out->dims[2]) + c->top;
-    const int64_t x = reach(conv, 1, out->dims[3]) + c->left;
+    const int64_t y = mts_plan_reach(conv, 0, out->dims[2]) + c->top;
+    const int64_t x = mts_plan_reach(conv, 1, out->dims[3]) + c->left;
     c->rows = larger(c->rows, (uint32_t)(y / c->stride[0] + 1));
     c->columns = larger(c->columns, (uint32_t)(x / c->stride[1] + 1));
 }
@@ -162,8 +140,8 @@ static void need_native_border(layouter *l, const mts_member *member)
     cell *c = &l->cells[member->inputs[0]];
     c->pad_top = larger(c->pad_top, (uint32_t)conv->pad[0]);
     c->pad_left = larger(c->pad_left, (uint32_t)conv->pad[1]);
-    c->pad_bottom = larger(c->pad_bottom, excess(reach(conv, 0, out->dims[2]), in->dims[2]));
-    c->pad_right = larger(c->pad_right, excess(reach(conv, 1, out->dims[3]), in->dims[3]));
+    c->pad_bottom = larger(c->pad_bottom, excess(mts_plan_reach(conv, 0, out->dims[2]), in->dims[2]));
+    c->pad_right = larger(c->pad_right, excess(mts_plan_reach(conv, 1, out->dims[3]), in->dims[3]));
     need_row(l, member->inputs[0], (uint32_t)in->dims[3] + larger(c->pad_left, c->pad_right));
 }
 
@@ -213,13 +191,6 @@ static bool reads_native(const layouter *l, const mts_member *member)
            reads_rows(l, member);
 }
 
-/* Operators whose launch states the output in other dimensions than the value has: it is dense. */
-static bool changes_rank(const mts_node *node)
-{
-    return node->op == MTS_OP_RESHAPE || node->op == MTS_OP_GATHER ||
-           (node->op == MTS_OP_REDUCE && node->attrs.reduce.keep == 0);
-}
-
 static void classify_members(layouter *l)
 {
     const mts_stitched *s = l->stitched;
@@ -228,7 +199,7 @@ static void classify_members(layouter *l)
     }
     for (uint32_t m = 0; m < s->member_count; m++) {
         mts_member_plan *how = &l->plan->members[m];
-        *how = (mts_member_plan){.variant = choose_variant(s, &s->members[m]),
+        *how = (mts_member_plan){.variant = mts_plan_variant(s, &s->members[m]),
                                  .input_conversion = MTS_NONE,
                                  .residual_conversion = MTS_NONE,
                                  .codes_conversion = MTS_NONE};
@@ -236,8 +207,8 @@ static void classify_members(layouter *l)
             how->variant = MTS_VARIANT_BYTES;
         }
         const mts_node *node = mts_member_node(s, &s->members[m]);
-        l->forced[s->members[m].output] =
-            how->variant == MTS_VARIANT_FC || changes_rank(node) || mts_place_scales_dense(s, &s->members[m]);
+        l->forced[s->members[m].output] = how->variant == MTS_VARIANT_FC || mts_plan_changes_rank(node) ||
+                                          mts_place_scales_dense(s, &s->members[m]);
     }
 }
 
@@ -318,6 +289,26 @@ static void join_places(layouter *l)
     }
 }
 
+/* Outputs of graphs, and what RESHAPE and GATHER read, with what they lie in. */
+static void find_dense(layouter *l)
+{
+    const mts_stitched *s = l->stitched;
+    uint32_t plane = 0;
+    for (uint32_t g = 0; g < s->graph_count; g++) {
+        for (uint32_t o = 0; o < s->graphs[g]->output_count; o++) {
+            const uint32_t value = s->value_of[g][s->graphs[g]->outputs[o].value];
+            if (value != MTS_NONE) {
+                l->dense[mts_place_root(l->places, value, &plane)] = true;
+            }
+        }
+    }
+    for (uint32_t m = 0; m < s->member_count; m++) {
+        if (mts_plan_reads_dense(mts_member_node(s, &s->members[m])->op)) {
+            l->dense[mts_place_root(l->places, s->members[m].inputs[0], &plane)] = true;
+        }
+    }
+}
+
 /* When the rows of all classes are known. */
 static void reach_beyond(layouter *l)
 {
@@ -371,13 +362,14 @@ static uint64_t overrun(uint32_t row)
 }
 
 /*
- * Floats from one plane to the next. On CPUs, planes a multiple of 512 bytes apart, as those of 16x16 or 64x64 pixels are,
- * would share few sets of the first level cache when a pixel of all channels is read.
+ * Floats from one plane to the next. Many planes of a CPU lie apart by no multiple of 128
+ * floats, as those of 16x16 or 64x64 pixels would: they would share few sets of the first
+ * level cache when a pixel of all channels is read.
  */
-static uint64_t spread(const layouter *l, uint64_t plane)
+static uint64_t spread(const layouter *l, const mts_storage *s, uint64_t plane)
 {
-    const bool shares = plane > 0 && plane % (8 * (uint64_t)MTS_PLAN_ALIGN) == 0;
-    return l->depthwise_rows && shares ? plane + MTS_PLAN_ALIGN : plane;
+    const bool shares = plane % (8 * (uint64_t)MTS_PLAN_ALIGN) == 0 && s->dims[3] >= MTS_PLAN_ALIGN;
+    return l->spread_planes && shares ? plane + MTS_PLAN_ALIGN : plane;
 }
 
 static mts_status add_padded(layouter *l, uint32_t value, uint32_t *index)
@@ -398,7 +390,8 @@ static mts_status add_padded(layouter *l, uint32_t value, uint32_t *index)
     const uint64_t pixels = round_up((uint64_t)s.dims[4] * s.row);
     const uint64_t vectors = round_up(rows * s.row + MTS_PLAN_ALIGN);
     const uint64_t plane = gap + (l->depthwise_rows && vectors > pixels ? vectors : pixels);
-    return add_storage(l, &s, spread(l, plane), overrun(s.row) + c->beyond, index);
+    return add_storage(l, &s, l->dense[value] ? plane : spread(l, &s, plane), overrun(s.row) + c->beyond,
+                       index);
 }
 
 static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
@@ -418,7 +411,7 @@ static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
         const uint64_t stored = round_up((uint64_t)c->top * s.row + c->left + round_up(image));
         plane = stored > plane ? stored : plane;
     }
-    return add_storage(l, &s, spread(l, plane), overrun(s.row), &c->storage);
+    return add_storage(l, &s, spread(l, &s, plane), overrun(s.row), &c->storage);
 }
 
 uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value)
@@ -570,6 +563,7 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
                   .inputs = request->inputs,
                   .depthwise_rows = request->depthwise_rows,
                   .byte_products = request->byte_products,
+                  .spread_planes = request->spread_planes,
                   .error = error};
     const size_t conversions = mts_layout_conversions_most(s);
     plan->conversions = mts_arena_zero(arena, conversions, sizeof *plan->conversions);
@@ -577,7 +571,9 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
     plan->import_value = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->import_value);
     plan->value_storage = mts_arena_zero(arena, s->value_count, sizeof *plan->value_storage);
     l.cells = mts_arena_zero(arena, conversions + s->value_count, sizeof *l.cells);
-    if (!plan->conversions || !plan->storages || !plan->import_value || !plan->value_storage || !l.cells) {
+    l.dense = mts_arena_zero(arena, s->value_count, sizeof *l.dense);
+    if (!plan->conversions || !plan->storages || !plan->import_value || !plan->value_storage || !l.cells ||
+        !l.dense) {
         return mts_fail_memory(error);
     }
     for (size_t i = 0; i < conversions + s->value_count; i++) {
@@ -588,6 +584,7 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
         form_classes(&l);
         join_places(&l);
         reach_beyond(&l);
+        find_dense(&l);
         status = store_values(&l);
     }
     if (status == MTS_STATUS_OK) {

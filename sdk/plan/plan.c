@@ -233,10 +233,11 @@ static uint64_t place_region(mts_plan *plan, mts_storage_region region, uint64_t
 static mts_status place(planner *p)
 {
     mts_plan *plan = p->plan;
-    plan->input_floats = place_region(plan, MTS_REGION_INPUT, 0);
-    plan->zeros = place_region(plan, MTS_REGION_OUTPUT, plan->input_floats);
-    plan->output_floats = plan->zeros - plan->input_floats;
-    const uint64_t begin = plan->zeros + (p->request->depthwise_rows ? MTS_PLAN_ZEROS : 0);
+    /* the zeros come first: vectors read a few floats before any plane */
+    const uint64_t zeros = p->request->depthwise_rows ? MTS_PLAN_ZEROS : 0;
+    plan->input_floats = place_region(plan, MTS_REGION_INPUT, zeros);
+    const uint64_t begin = place_region(plan, MTS_REGION_OUTPUT, plan->input_floats);
+    plan->output_floats = begin - plan->input_floats;
     mts_span *spans = mts_arena_zero(p->arena, plan->storage_count, sizeof *spans);
     if (!spans) {
         return mts_fail_memory(p->error);

@@ -147,11 +147,12 @@ typedef struct mts_plan {
        the result of the TRANSPOSE that does so, which an INPUT step brings in its place;
        or MTS_NONE. */
     uint32_t *turned;
-    mts_grid *grids;                                    /* per svalue: the 8-bit numbers that it holds */
-    mts_member_plan *members;                           /* per member */
-    uint32_t **output_storage;                          /* [graph][output], MTS_NONE for constants */
-    uint64_t input_floats, output_floats, arena_floats; /* inputs first, then outputs, zeros, transients */
-    uint64_t zeros; /* offset of MTS_PLAN_ZEROS floats that stay 0, with `depthwise_rows` */
+    mts_grid *grids;           /* per svalue: the 8-bit numbers that it holds */
+    mts_member_plan *members;  /* per member */
+    uint32_t **output_storage; /* [graph][output], MTS_NONE for constants */
+    /* With `depthwise_rows` MTS_PLAN_ZEROS floats that stay 0 come first; then inputs, outputs
+       and transients, up to these. */
+    uint64_t input_floats, output_floats, arena_floats;
 } mts_plan;
 
 /* Waves (plan/waves.h), on a device whose launches cost time. */
@@ -171,6 +172,7 @@ typedef struct mts_plan_request {
     const uint8_t *inputs; /* mts_input_kind of each svalue that is an input; NULL: all are in the arena */
     bool byte_products;  /* the device multiplies bytes: convolutions of 8-bit numbers read planes of codes */
     bool depthwise_rows; /* the device runs mts_plan_by_rows convolutions without phases and borders */
+    bool spread_planes;  /* planes are spread over the sets of a cache (layout.c) */
     uint32_t lanes;      /* groups that run at the same time at most (plan/lanes.h); 0: one */
     const mts_plan_waves *waves; /* instead of lanes; NULL: each step is a wave */
     uint64_t lane_floats;        /* what lanes or waves may add to the arena, beside a tenth of it */
@@ -188,6 +190,14 @@ mts_status mts_plan_create(const mts_plan_request *request, mts_arena *arena, mt
  * width: of its output.
  */
 bool mts_plan_by_rows(const mts_attrs_conv *conv, uint64_t width);
+/* Last input coordinate that output coordinate out - 1 reaches, counted from the image's start;
+   may be < 0. */
+int64_t mts_plan_reach(const mts_attrs_conv *conv, int axis, int64_t out);
+/* What computes a member, as far as shapes tell; NONE: no convolution. */
+mts_variant mts_plan_variant(const mts_stitched *stitched, const mts_member *member);
+/* Operators whose launch states the output in other dimensions than the value has, so that it
+   must be dense. */
+bool mts_plan_changes_rank(const mts_node *node);
 /* Whether an operator reads its input dense, by a copy if need be (RESHAPE, GATHER). */
 bool mts_plan_reads_dense(mts_op op);
 /* The conversion that is a value's dense copy, or MTS_NONE. */

@@ -22,3 +22,33 @@ bool mts_plan_reads_dense(mts_op op)
 {
     return op == MTS_OP_RESHAPE || op == MTS_OP_GATHER;
 }
+
+mts_variant mts_plan_variant(const mts_stitched *stitched, const mts_member *member)
+{
+    const mts_node *node = mts_member_node(stitched, member);
+    if (node->op != MTS_OP_CONV) {
+        return MTS_VARIANT_NONE;
+    }
+    const mts_attrs_conv *conv = &node->attrs.conv;
+    const int64_t *in = stitched->values[member->inputs[0]].shape.dims;
+    const int64_t *out = stitched->values[member->output].shape.dims;
+    if (conv->group == 1 && in[2] == 1 && in[3] == 1 && out[2] == 1 && out[3] == 1 && conv->kernel[0] == 1 &&
+        conv->kernel[1] == 1 && conv->pad[0] == 0 && conv->pad[1] == 0) {
+        return MTS_VARIANT_FC; /* with padding the one output pixel may lie outside the image */
+    }
+    return conv->group > 1 && conv->group == (uint64_t)in[1] ? MTS_VARIANT_DEPTHWISE : MTS_VARIANT_TILE;
+}
+
+/* Operators whose launch states the output in other dimensions than the value has: it is dense. */
+bool mts_plan_changes_rank(const mts_node *node)
+{
+    return node->op == MTS_OP_RESHAPE || node->op == MTS_OP_GATHER ||
+           (node->op == MTS_OP_REDUCE && node->attrs.reduce.keep == 0);
+}
+
+/* Last input coordinate that output coordinate out - 1 reaches, from the image's start; may be < 0. */
+int64_t mts_plan_reach(const mts_attrs_conv *conv, int axis, int64_t out)
+{
+    return (out - 1) * conv->stride[axis] + (int64_t)(conv->kernel[axis] - 1) * conv->dilation[axis] -
+           conv->pad[axis];
+}

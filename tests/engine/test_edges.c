@@ -144,6 +144,114 @@ static void a_graph_without_nodes_runs(void **state)
     mts_arena_release(&arena);
 }
 
+/* ---- depthwise convolutions that read images in place ---- */
+
+enum { CHANNELS = 8, SIDE = 20, OTHER_SIDE = 12 };
+
+/* A 1x1 convolution, which may be an output too, and a depthwise one of 3x3 taps behind it. */
+static mts_graph *depthwise_graph(mts_arena *arena, const char *name, int64_t side, uint32_t dilation,
+                                  bool between)
+{
+    static float pointwise[CHANNELS * CHANNELS], depthwise[CHANNELS * 9];
+    const int32_t pad = (int32_t)dilation;
+    mts_error error = {0};
+    uint32_t v = MTS_NONE, y = MTS_NONE;
+    for (int i = 0; i < CHANNELS * CHANNELS; i++) {
+        pointwise[i] = 0.01f * (float)(i % 13 - 6);
+    }
+    for (int i = 0; i < CHANNELS * 9; i++) {
+        depthwise[i] = 0.02f * (float)(i % 7 - 3);
+    }
+    mts_graph *graph = mts_graph_create(arena, name);
+    assert_non_null(graph);
+    const mts_shape image = mts_shape_make(4, (const int64_t[]){1, CHANNELS, side, side});
+    const mts_shape w = mts_shape_make(4, (const int64_t[]){CHANNELS, CHANNELS, 1, 1});
+    const mts_shape d = mts_shape_make(4, (const int64_t[]){CHANNELS, 1, 3, 3});
+    const mts_attrs one = {.conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    const mts_attrs taps = {.conv = {.kernel = {3, 3},
+                                     .stride = {1, 1},
+                                     .dilation = {dilation, dilation},
+                                     .pad = {pad, pad, pad, pad},
+                                     .group = CHANNELS}};
+    const uint32_t first[2] = {mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &image),
+                               mts_graph_add_const(graph, "w", MTS_TYPE_FLOAT32, &w, pointwise)};
+    must(mts_graph_add_node(graph, MTS_OP_CONV, "one", first, 2, &one, &v, &error), &error, "node");
+    const uint32_t second[2] = {v, mts_graph_add_const(graph, "d", MTS_TYPE_FLOAT32, &d, depthwise)};
+    must(mts_graph_add_node(graph, MTS_OP_CONV, "taps", second, 2, &taps, &y, &error), &error, "node");
+    if (between) {
+        output(graph, "v", v, MTS_TYPE_FLOAT32);
+    }
+    output(graph, "y", y, MTS_TYPE_FLOAT32);
+    return graph;
+}
+
+static void compare_depthwise(const test_net *net, uint32_t task, uint32_t index, int64_t side,
+                              bool zero_copy)
+{
+    const mts_engine_options options = {
+        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true, .zero_copy_inputs = zero_copy};
+    static float image[CHANNELS * SIDE * SIDE], expected[CHANNELS * SIDE * SIDE];
+    const size_t count = (size_t)(CHANNELS * side * side);
+    mts_error error = {0};
+    for (size_t i = 0; i < sizeof image / sizeof *image; i++) {
+        image[i] = (float)(i % 11) - 5.0f;
+    }
+    for (int d = 0; d < 2 && devices[d]; d++) {
+        mts_engine *engine = NULL;
+        const void *data = NULL;
+        size_t bytes = 0;
+        must(mts_planned_engine_create(devices[d], net->archive, &options, NULL, &engine, NULL, &error),
+             &error, device_names[d]);
+        for (uint32_t t = 0; t < net->archive->task_count; t++) {
+            const int64_t *dims = net->archive->tasks[t].graph->values[0].shape.dims;
+            const size_t floats = (size_t)(dims[1] * dims[2] * dims[3]);
+            must(mts_engine_set_input(engine, t, 0, image, floats * sizeof *image, &error), &error, "input");
+        }
+        submit(engine);
+        must(mts_engine_output(engine, task, index, &data, &bytes, &error), &error, "output");
+        assert_int_equal(bytes, count * sizeof(float));
+        for (size_t i = 0; i < count; i++) {
+            expected[i] = d == 0 ? ((const float *)data)[i] : expected[i];
+            assert_float_equal(((const float *)data)[i], expected[i], 1e-4);
+        }
+        mts_engine_destroy(&engine);
+    }
+}
+
+/* The image lies where the arena begins: vectors that begin left of it may not leave the arena. */
+static void a_depthwise_convolution_reads_an_output_of_the_graph(void **state)
+{
+    (void)state;
+    mts_arena arena;
+    test_net net;
+    mts_error error = {0};
+    mts_arena_init(&arena, mts_allocator_default());
+    const mts_graph *graph = depthwise_graph(&arena, "output", SIDE, 1, true);
+    must(net_make(&graph, 1, 0.0f, &net, &error), &error, "bundle");
+    for (uint32_t index = 0; index < 2; index++) {
+        compare_depthwise(&net, 0, index, SIDE, true);
+    }
+    net_release(&net);
+    mts_arena_release(&arena);
+}
+
+/* Dilated taps in images of two sizes take two kernels: two launches of one step. */
+static void a_layer_of_two_depthwise_kernels_runs(void **state)
+{
+    (void)state;
+    mts_arena arena;
+    test_net net;
+    mts_error error = {0};
+    mts_arena_init(&arena, mts_allocator_default());
+    const mts_graph *graphs[2] = {depthwise_graph(&arena, "wide", SIDE, 2, false),
+                                  depthwise_graph(&arena, "narrow", OTHER_SIDE, 2, false)};
+    must(net_make(graphs, 2, 0.0f, &net, &error), &error, "bundle");
+    compare_depthwise(&net, 0, 0, SIDE, false);
+    compare_depthwise(&net, 1, 0, OTHER_SIDE, false);
+    net_release(&net);
+    mts_arena_release(&arena);
+}
+
 /* ---- element types ---- */
 
 typedef struct typed {
@@ -326,6 +434,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outputs_may_be_inputs_constants_reshapes_and_named_twice),
         cmocka_unit_test(a_graph_without_nodes_runs),
+        cmocka_unit_test(a_depthwise_convolution_reads_an_output_of_the_graph),
+        cmocka_unit_test(a_layer_of_two_depthwise_kernels_runs),
         cmocka_unit_test(element_types_are_converted_at_the_border),
         cmocka_unit_test(some_tasks_in_any_order_give_what_all_give),
         cmocka_unit_test(mistakes_are_named_and_change_nothing),

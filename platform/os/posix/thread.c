@@ -96,7 +96,11 @@ void mts_os_thread_avoid(mts_os_thread *thread, uint32_t processor)
     if (set_of(thread->handle, &all) != 0) {
         return; /* more processors than a set holds */
     }
-    if (memcmp(thread->left, &all, sizeof all) == 0) {
+    /* processors that went offline, or that a group lost for a while, are none that others took */
+    cpu_set_t before, both;
+    memcpy(&before, thread->left, sizeof before);
+    CPU_AND(&both, &all, &before);
+    if (CPU_EQUAL(&both, &all)) {
         memcpy(&all, thread->all, sizeof all);
     }
     left = all;

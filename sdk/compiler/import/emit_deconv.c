@@ -11,10 +11,11 @@
  */
 #include "compiler/import/lower.h"
 
-#include <string.h>
+#include <math.h>
 
-/* Positions that a kernel of all f has for each of the weights, at most: the others
- * multiply by 0. */
+/* WASTE_MOST: the convolution's kernels of all phases have fewer than this many numbers
+ * for each weight of the model. Those without a weight are 0 and are multiplied all the
+ * same. STRIDE_MOST: the largest stride. */
 enum { WASTE_MOST = 2, STRIDE_MOST = 4 };
 
 /* Along rows, along columns. */
@@ -30,6 +31,17 @@ static int64_t floor_div(int64_t n, int64_t d)
     return n >= 0 ? n / d : -((d - 1 - n) / d);
 }
 
+/* A position without a weight has the zero point as its code: the type has to hold it. */
+static bool zeros_are_codes(const mts_import_codes *codes)
+{
+    double low, high;
+    bool fits = mts_import_code_range(codes->codes->dtype, &low, &high);
+    for (uint32_t i = 0; fits && i < codes->count; i++) {
+        fits = codes->zero[i] >= low && codes->zero[i] <= high;
+    }
+    return fits;
+}
+
 /* Whether these weights are worth it, and the convolution that computes all positions
  * at once. */
 static bool phases_of(const mts_attrs_conv *deconv, const mts_import_value *x, const mts_import_value *weight,
@@ -38,7 +50,7 @@ static bool phases_of(const mts_attrs_conv *deconv, const mts_import_value *x, c
     const mts_import_codes *codes = weight->codes;
     int64_t made = 1, given = 1;
     if (!codes || (codes->count > 1 && codes->axis != 1) || weight->shape.rank != 4 || x->shape.rank != 4 ||
-        mts_import_is_const(x) || deconv->group != 1) {
+        mts_import_is_const(x) || deconv->group != 1 || !zeros_are_codes(codes)) {
         return false;
     }
     *p = (phases){.in = weight->shape.dims[0], .out = weight->shape.dims[1]};
@@ -67,7 +79,7 @@ static bool phases_of(const mts_attrs_conv *deconv, const mts_import_value *x, c
 }
 
 /* Weight of kernel position (y, x), counted from the least d on, of phase (fy, fx);
- * -1: none, which counts 0. */
+ * -1: no weight, which counts as 0. */
 static int64_t position_of(const phases *p, const int64_t *phase, const int64_t *at)
 {
     int64_t index = 0;
@@ -160,6 +172,16 @@ static mts_import_value *emit_shuffle(mts_import *import, const phases *p, mts_i
     return weight ? mts_import_emit_conv(import, MTS_OP_DECONV, &attrs, x, weight, NULL) : NULL;
 }
 
+static bool all_finite(const float *numbers, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(numbers[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 mts_import_value *mts_import_emit_deconv(mts_import *import, const mts_attrs *attrs, mts_import_value *x,
                                          mts_import_value *weight, mts_import_value *bias)
 {
@@ -173,11 +195,13 @@ mts_import_value *mts_import_emit_deconv(mts_import *import, const mts_attrs *at
     }
     mts_import_value *rows = NULL;
     if (bias) {
-        /* the operator itself is refused then */
-        if (mts_shape_count(&bias->shape) != (size_t)p.out) {
+        const float *numbers = mts_import_read_f32(import, bias, "the bias");
+        /* The operator itself refuses another count. An infinite number would become NaN
+         * where results are put side by side, which multiplies it by 0. */
+        if (numbers && (mts_shape_count(&bias->shape) != (size_t)p.out || !all_finite(numbers, p.out))) {
             return mts_import_emit_conv(import, MTS_OP_DECONV, attrs, x, weight, bias);
         }
-        rows = by_phase(import, &p, mts_import_read_f32(import, bias, "the bias"), false);
+        rows = by_phase(import, &p, numbers, false);
     }
     weight = weight_of(import, &p, weight->codes);
     return weight && (rows || !bias)

@@ -4,10 +4,13 @@
  * A 1x1 convolution is the same sum at every pixel, and nearest and linear interpolation are
  * weighted means whose weights sum to 1. So the two commute, bias included. The convolution then
  * has as many times fewer pixels as the image was enlarged by. An element function commutes with
- * the nearest pixel only; behind linear interpolation it stays a node.
+ * the nearest pixel only; behind linear interpolation it stays a node. Before linear interpolation
+ * only convolutions of finite numbers move: interpolation multiplies pixels by 0 too, which makes NaN
+ * of an infinite sum, such as one with an infinite bias.
  */
 #include "compiler/passes/fold_work.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -51,17 +54,41 @@ static bool is_gain(const mts_fold_work *work, const mts_node *resize, const mts
                (double)pixels * (double)(RESIZE_COST * (out[1] - in[1]) + PASS_COST * passes * out[1]);
 }
 
+/* Whether all constants of the convolution are finite; no, if memory is short. */
+static bool is_finite(mts_fold_work *work, const mts_node *conv)
+{
+    bool all = true;
+    for (uint32_t i = 1; all && i < conv->input_count; i++) {
+        const uint32_t value = mts_fold_input(work, conv, i);
+        const mts_value *constant = value == MTS_NONE ? NULL : mts_fold_value(work, value);
+        const size_t count = constant ? mts_shape_count(&constant->shape) : 0;
+        float *numbers = constant ? mts_arena_zero(work->graph->arena, count, sizeof *numbers) : NULL;
+        if (numbers) {
+            mts_value_read_f32(constant, numbers);
+        } else if (constant) {
+            work->failed = true;
+            return false;
+        }
+        for (size_t n = 0; all && n < count; n++) {
+            all = isfinite(numbers[n]);
+        }
+    }
+    return all;
+}
+
 /* The resize that a convolution reads alone and may move before; NULL: none. */
 static mts_node *resize_before(mts_fold_work *work, const mts_node *conv, int64_t passes)
 {
     mts_node *resize = is_pointwise(work, conv) ? mts_fold_producer(work, conv, 0) : NULL;
     const bool fits = resize && resize->op == MTS_OP_RESIZE && is_mean(&resize->attrs.resize) &&
-                      mts_fold_single_use(work, resize) && is_gain(work, resize, conv, passes);
+                      mts_fold_single_use(work, resize) && is_gain(work, resize, conv, passes) &&
+                      (resize->attrs.resize.mode == MTS_RESIZE_NEAREST || is_finite(work, conv));
     return fits ? resize : NULL;
 }
 
 /* The nodes change places. The value between them has the channels of the convolution and the size
-   before the resize. */
+   before the resize. It loses its name, since it is no value of the model; the last value keeps its
+   name and its numbers. */
 static bool move_before(mts_fold_work *work, mts_node *resize, mts_node *conv)
 {
     const mts_node earlier = *resize, later = *conv;
@@ -71,12 +98,13 @@ static bool move_before(mts_fold_work *work, mts_node *resize, mts_node *conv)
         work->failed = true;
         return false;
     }
-    mts_shape *between = &work->graph->values[earlier.output].shape;
+    mts_value *between = &work->graph->values[earlier.output];
     memcpy(inputs, later.inputs, later.input_count * sizeof *inputs);
     inputs[0] = earlier.inputs[0];
     image[0] = earlier.output;
-    *between = mts_fold_value(work, mts_fold_input(work, &earlier, 0))->shape;
-    between->dims[1] = mts_fold_value(work, later.output)->shape.dims[1];
+    between->shape = mts_fold_value(work, mts_fold_input(work, &earlier, 0))->shape;
+    between->shape.dims[1] = mts_fold_value(work, later.output)->shape.dims[1];
+    between->name = "";
     *resize = later;
     resize->inputs = inputs;
     resize->output = earlier.output;

@@ -362,6 +362,46 @@ static void a_shuffle_of_channels_keeps_rows_and_columns_apart(void **state)
     assert_memory_equal(after->nodes[1].attrs.transpose.perm, perm, sizeof perm);
 }
 
+/* Each with the reason why rows and columns stay joined. */
+static void a_reshape_around_a_transpose_stays_where_rows_and_columns_do_not(void **state)
+{
+    static const struct {
+        int64_t rows, perm[4], last[4]; /* of 36 pixels; of the second reshape */
+        bool again;
+    } cases[] = {
+        /* the last dimension moves */
+        {6, {0, 1, 3, 2}, {2, 4, 6, 6}, false},
+        {6, {0, 3, 2, 1}, {2, 4, 6, 6}, false},
+        /* what is joined has a second reader */
+        {6, {0, 2, 1, 3}, {2, 4, 6, 6}, true},
+        /* other rows and columns afterwards */
+        {6, {0, 2, 1, 3}, {2, 4, 4, 9}, false},
+        /* nothing to part */
+        {1, {0, 2, 1, 3}, {2, 4, 1, 36}, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        (void)close_model(state);
+        (void)open_model(state);
+        begin_fold(cases[i].rows, 36 / cases[i].rows);
+        onnx_model_ints(&model, "pairs", INTS(2, 2, 2, 36));
+        onnx_model_ints(&model, "image", 4, cases[i].last);
+        onnx_model_node(&model, "Reshape", "x,pairs", "a");
+        onnx_model_node(&model, "Transpose", "a", "t");
+        onnx_model_attr_ints(&model, "perm", 4, cases[i].perm);
+        onnx_model_node(&model, "Reshape", "t,image", "y");
+        if (cases[i].again) {
+            onnx_model_node(&model, "Relu", "a", "z");
+            onnx_model_output(&model, "z");
+        }
+        onnx_model_output(&model, "y");
+        fold();
+        const mts_shape *joined = &after->values[after->nodes[0].output].shape;
+        if (joined->rank != 4 || joined->dims[3] != 36) {
+            fail_msg("case %zu: rows and columns came apart", i);
+        }
+    }
+}
+
 static void transposes_that_cancel_or_move_nothing_go(void **state)
 {
     (void)state;
@@ -415,6 +455,7 @@ int main(void)
         TEST(an_average_over_padding_counts_it),
         TEST(layers_of_a_classifier_keep_the_form_of_convolutions),
         TEST(a_shuffle_of_channels_keeps_rows_and_columns_apart),
+        TEST(a_reshape_around_a_transpose_stays_where_rows_and_columns_do_not),
         TEST(transposes_that_cancel_or_move_nothing_go),
         TEST(folding_without_memory_fails_cleanly),
     };

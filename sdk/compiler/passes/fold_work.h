@@ -1,9 +1,10 @@
 /*
  * fold_work.h: internals of the fold pass: a graph being rewritten.
  *
- * Rules never reorder nodes: what a node takes up was computed before it, and a merged node stands where the
- * later one stood or, when only constants join, where the earlier one stood. Removed values are aliases of
- * others. Only fold_resize.c exchanges two nodes, the first of which has no other reader than the second.
+ * Nodes keep their order, so that each stands behind what computes its operands: a merged node stands where
+ * the later one stood or, when only constants join, where the earlier one stood. The one exception is
+ * fold_resize.c, which exchanges two nodes; it may because the first has no other reader than the second.
+ * Removed values are aliases of others.
  */
 #ifndef MTS_COMPILER_PASSES_FOLD_WORK_H
 #define MTS_COMPILER_PASSES_FOLD_WORK_H

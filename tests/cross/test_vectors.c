@@ -109,6 +109,7 @@ static void vectors_match_on_device_cpu(void **state)
     size_t size = 0;
     int length = 0;
     uint32_t count = 0;
+    unsigned expected = 0;
     mts_runtime_options_default(&options);
     options.device = "cpu";
     options.error_text = error_text;
@@ -117,6 +118,8 @@ static void vectors_match_on_device_cpu(void **state)
     char *list = file_of("list", "txt", &size);
     const char *at = list;
     vector v;
+    assert_int_equal(sscanf(at, "%u%n", &expected, &length), 1);
+    at += length;
     while (sscanf(at, "%63s %d %u %u %u%n", v.name, &v.format, &v.width, &v.height, &v.outputs, &length) ==
            5) {
         run_vector(runtime, &v);
@@ -126,6 +129,7 @@ static void vectors_match_on_device_cpu(void **state)
     mts_alloc_free(mts_allocator_default(), list);
     mts_runtime_destroy(&runtime);
     assert_true(count > 0);
+    assert_int_equal(count, expected);
 }
 
 int main(void)

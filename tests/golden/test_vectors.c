@@ -247,12 +247,16 @@ static void export_data(const char *folder, const char *name, const char *ending
     }
 }
 
-/* A line of list.txt: the name, the pixel format, width, height and how many outputs there are. */
+/*
+ * list.txt: how many vectors there are, and a line for each: the name, the pixel format,
+ * width, height and how many outputs there are.
+ */
 static void each_vector_is_written(void **state)
 {
     const char *folder = *state;
-    char *list = calloc(vectors.count, 128), path[DATA_PATH];
+    char *list = calloc(vectors.count + 1, 128), path[DATA_PATH];
     assert_non_null(list);
+    (void)snprintf(list, 128, "%u\n", vectors.count);
     for (uint32_t i = 0; i < vectors.count; i++) {
         ref_vector *one = &vectors.at[i];
         char ending[16];

@@ -30,7 +30,8 @@ import time
 
 NOT_RUN = {"device/kernel_texts"}  # a script that runs nothing on a device
 BEGIN, END = "<!-- begin: toolchains/host drivers -->", "<!-- end -->"
-STUCK_S = 300 # a busy machine may give a program nothing for a minute
+ANSWER_S = 120  # of `mts devices`
+STUCK_S = 300  # a busy machine may give a program nothing for a minute
 KINDS = ("passed", "skipped", "failed", "stuck", "ended", "not reached", "left out")
 
 
@@ -76,10 +77,18 @@ def used_s(pid):
 running = set()
 
 
+def end_group(pid):
+    """Ends a program with all that it started; it may be gone already."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
 def end_all(*_):
     """The command was ended: so are its programs."""
     for pid in list(running):
-        os.killpg(pid, signal.SIGKILL)
+        end_group(pid)
     os._exit(1)
 
 
@@ -98,7 +107,7 @@ def watch(process, limit):
             seen, moved = used, now
         if why is None and (now - moved > STUCK_S or used > limit):
             why = "stuck" if now - moved > STUCK_S else "ended"
-            os.killpg(process.pid, signal.SIGKILL)
+            end_group(process.pid)
         time.sleep(0.1)
 
 
@@ -112,19 +121,13 @@ def reason_of(log):
     return lines[-1][:160] if lines else "no output"
 
 
-def own_group():
-    """A process group, so that a program can be ended with all that it started; and no core files."""
-    os.setpgid(0, 0)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def run_program(name, program, environment, limit, folder):
     command, own, directory = program
     log = os.path.join(folder, name.replace("/", "_") + ".txt")
     with open(log, "wb") as out:
         process = subprocess.Popen(
             command, cwd=directory, env={**os.environ, **own, **environment}, stdin=subprocess.DEVNULL, stdout=out,
-            stderr=subprocess.STDOUT, preexec_fn=own_group)
+            stderr=subprocess.STDOUT, start_new_session=True)  # a group of its own, ended with all that it started
         status, used, why = watch(process, limit)
     if why:
         return why, used, f"after {used:.0f} s of processor time" if why == "ended" else "no progress for five minutes"
@@ -135,13 +138,17 @@ def run_program(name, program, environment, limit, folder):
 
 
 def device_of(build, environment):
-    """The driver's first device as `mts devices` prints it, or None."""
-    done = subprocess.run([os.path.join(build, "bin/mts"), "devices"], env={**os.environ, **environment},
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=120, check=False)
+    """The driver's first device as `mts devices` prints it and None, or None and why there is none."""
+    try:
+        done = subprocess.run([os.path.join(build, "bin/mts"), "devices"], env={**os.environ, **environment},
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=ANSWER_S,
+                              check=False)
+    except subprocess.TimeoutExpired:
+        return None, f"none: no answer in {ANSWER_S} s"
     for line in done.stdout.splitlines():
         if " opencl:0 " in line:
-            return re.split(r" [kMG]B +", line, maxsplit=1)[-1].strip()
-    return None
+            return re.split(r" [kMG]B +", line, maxsplit=1)[-1].strip(), None
+    return None, "none: the driver finds no device here"
 
 
 def run_driver(driver, programs, order, left_out, share, limit, build, jobs):
@@ -179,12 +186,19 @@ def listed(results, kind):
     return "; ".join(", ".join(names) + (f" ({text})" if text else "") for text, names in by_text.items())
 
 
-def page_text(rows, share, limit, jobs, seconds):
-    rule = (f"On {datetime.date.today()}, {jobs} programs at a time, in {seconds / 60:.0f} minutes together, at a load of "
-            f"{os.getloadavg()[2]:.0f}. PoCL 3.1 runs every program; the others run them in the order of the processor "
-            f"time that PoCL took, shortest first, and start none once theirs have used {share} s of it (not reached). "
-            f"A program is ended after {limit} s, on PoCL after four times as many.")
-    lines = [wrapped(rule).replace("\n  ", "\n"), "",
+def page_text(rows, options, seconds):
+    """The table and what belongs to it. The first driver that ran is the one by which programs are ordered."""
+    first = next((title for title, _, results, _ in rows if results), "none")
+    command = shlex.join([
+        "tests/opencl/drivers.py", "--build", os.path.relpath(options.build), "--programs", options.programs, "--rules",
+        os.path.relpath(options.rules), "--share", str(options.share), "--limit", str(options.limit), "--jobs",
+        str(options.jobs), os.path.relpath(options.list)])
+    rule = (f"On {datetime.date.today()}, {options.jobs} programs at a time, in {seconds / 60:.0f} minutes together, at "
+            f"a load of {os.getloadavg()[2]:.0f}. {first} runs first, with six times the share of the others; these run "
+            f"the programs in the order of the processor time that it took, shortest first, and start none once theirs "
+            f"have used {options.share} s of it (not reached). A program is ended after {options.limit} s, on {first} "
+            f"after four times as many. The command:")
+    lines = [wrapped(rule).replace("\n  ", "\n"), "", "    " + command, "",
              "| driver | device | passed | skipped | failed | ended | not reached | left out | s |",
              "|---|---|---|---|---|---|---|---|---|"]
     for title, device, results, took in rows:
@@ -221,6 +235,7 @@ def main():
     programs, rules = read_programs(options.build, options.programs), read_rules(options.rules)
     drivers, rows, times = read_drivers(options.list), [], {}
     start = time.monotonic()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # programs that crash write no core files
     signal.signal(signal.SIGTERM, end_all)
     signal.signal(signal.SIGINT, end_all)
     for driver in drivers:
@@ -228,9 +243,9 @@ def main():
         if driver[2].startswith("!"):
             rows.append((driver[1], driver[2][1:].strip(), {}, 0.0))
             continue
-        device = device_of(options.build, dict(pair.split("=", 1) for pair in shlex.split(driver[2])))
+        device, why = device_of(options.build, dict(pair.split("=", 1) for pair in shlex.split(driver[2])))
         if not device:
-            rows.append((driver[1], "none: the driver finds no device here", {}, 0.0))
+            rows.append((driver[1], why, {}, 0.0))
             continue
         print(f"== {driver[1]}: {device}", flush=True)
         left_out = {p: why for p in programs for name, pattern, why in rules
@@ -241,10 +256,9 @@ def main():
         times = times or {p: r[1] for p, r in results.items()}
         rows.append((driver[1], device, results, took))
         if options.page:  # also what an interrupted command found
-            write_page(options.page, page_text(rows, options.share, options.limit, options.jobs,
-                                               time.monotonic() - start))
+            write_page(options.page, page_text(rows, options, time.monotonic() - start))
     if options.page:
-        write_page(options.page, page_text(rows, options.share, options.limit, options.jobs, time.monotonic() - start))
+        write_page(options.page, page_text(rows, options, time.monotonic() - start))
     total = {kind: sum(r[0] == kind for row in rows for r in row[2].values()) for kind in KINDS}
     first = next((row[2] for row in rows if row[2]), {})
     bad = total["failed"] + total["stuck"] + sum(r[0] == "ended" for r in first.values())

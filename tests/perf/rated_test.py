@@ -119,6 +119,13 @@ class Rated(unittest.TestCase):
         network.latencies, network.dropped = [9.0] * 90, 10
         self.assertFalse(rated.is_sustained(rated.result_of([network]), 95))
 
+    def test_a_load_is_not_sustained_where_a_network_keeps_no_frame(self):
+        network, starved = rated.Network("a", 100), rated.Network("b", 100)
+        network.latencies = [9.0] * 100
+        self.assertTrue(rated.is_sustained(rated.result_of([network, starved]), 40))  # nothing was due
+        starved.dropped = 5
+        self.assertFalse(rated.is_sustained(rated.result_of([network, starved]), 40))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether frames with waves (docs/design/waves.md) are ever slower than without: both in turns, over bundles.
 
-    tests/perf/waves_paired.py --mts build/release/bin/mts --device 1 app.mtsb other.mtsb
+    tests/perf/waves_paired.py --mts build/release/bin/mts --device opencl:0 app.mtsb other.mtsb
 
 Tasks of different priorities have no waves, so the side without gives the first task a higher one: the same kernels, a
 launch for each layer. Prints launches, memory and the least of the turns' 5th percentiles of each side. Fails where
@@ -29,7 +29,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bundles", nargs="+")
     parser.add_argument("--mts", default="build/release/bin/mts")
-    parser.add_argument("--device", default="1")
+    parser.add_argument("--device", default="opencl:0")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--most", type=float, default=1.03, help="with / without (default: %(default)s)")
@@ -43,9 +43,9 @@ def main():
             continue
         sides = {True: [], False: ["--priority", f"{tasks[0]['name']}=1"]}
         rows = {True: [], False: []}
-        for _ in range(arguments.turns):
-            for waves, more in sides.items():
-                rows[waves].append(bench(arguments, bundle, more))
+        for turn in range(arguments.turns):
+            for waves in (True, False) if turn % 2 == 0 else (False, True):  # neither side is always the later one
+                rows[waves].append(bench(arguments, bundle, sides[waves]))
         least = {waves: min(row["latency_ms"]["p5"] for row in of) for waves, of in rows.items()}
         launches = [rows[waves][0]["launches"] for waves in (True, False)]
         peaks = [rows[waves][0]["bytes"]["peak"] / 1e6 for waves in (True, False)]

@@ -11,6 +11,7 @@ run two threads as one for some seconds, which would hit the turn of one runtime
 network is the one with the least of these; the table has its time as a multiple of ours, so that more than 1 is our win.
 "of the peak" is the share that ours has of the multiply-add peak, measured at the beginning: its inverse bounds what any
 kernel that does all products could still gain (convolutions by Winograd's method do fewer, and may show more than 100 %).
+It is the peak of floats, so that --kind int8 has no such column. --page writes between the markers of a page.
 """
 
 import argparse
@@ -33,6 +34,7 @@ import real_models  # noqa: E402
 MODES = {"onnxruntime": ["sequential, spinning", "sequential, 1 thread"],
          "openvino": ["latency, 1 stream"], "ncnn": ["sequential"], "mnn": ["sequential"],
          "litert": ["sequential", "sequential, 1 thread"]}
+BEGIN, END = "<!-- begin: tests/perf/peers_real.py -->", "<!-- end -->"
 TURN_MS = 250.0  # what a turn of a runtime takes, so that small networks get more runs than large ones
 
 
@@ -175,17 +177,18 @@ def mean_of(found, device):
 
 
 def lines_of(answer):
-    """The table, as Markdown."""
-    devices, found = answer["devices"], answer["networks"]
+    """The table, as Markdown. The peak is that of floats, so that networks of bytes have no share of it."""
+    devices, found, is_float = answer["devices"], answer["networks"], answer["kind"] == "float"
     lines = ["| network | M multiply-adds | " + " | ".join(f"{device}, ms" for device in devices)
-             + " | of the peak | best peer | its ms | " + " | ".join(f"peer / {device}" for device in devices) + " |",
-             "|---" * (5 + 2 * len(devices)) + "|"]
+             + (" | of the peak" if is_float else "") + " | best peer | its ms | "
+             + " | ".join(f"peer / {device}" for device in devices) + " |",
+             "|---" * (4 + is_float + 2 * len(devices)) + "|"]
     for entry in sorted(found, key=lambda e: ratio_of(e, devices[0]) or 0):
         best = best_of(entry)
         ours = [next(r for r in entry["rows"] if (r["name"], r["mode"]) == ("mts", d))["latency_ms"]["median"]
                 for d in devices]
         words = [entry["network"], f"{entry['mul_adds'] / 1e6:.0f}"] + [f"{ms:.3f}" for ms in ours]
-        words.append(f"{entry['mul_adds'] / 1e4 / ours[0] / answer['peak']:.0f} %")
+        words += [f"{entry['mul_adds'] / 1e4 / ours[0] / answer['peak']:.0f} %"] if is_float else []
         words += [f"{best['name']}, {best['mode']}" if best else "none", f"{best['latency_ms']['median']:.3f}" if best else ""]
         words += [f"{ratio_of(entry, d):.2f}" if best else "" for d in devices]
         lines.append("| " + " | ".join(words) + " |")
@@ -194,10 +197,20 @@ def lines_of(answer):
         lines.append(f"\n`{device}`: geometric mean {mean:.2f} over {count} networks, least {min(ratios, default=0):.2f}, "
                      f"{sum(r < 0.8 for r in ratios)} below 0.8, {sum(r < 1 for r in ratios)} below 1.")
     whole = [best_of(e)["latency_ms"]["median"] / (e["mul_adds"] / 1e6 / answer["peak"]) for e in found if best_of(e)]
-    if whole:
+    if whole and is_float:
         lines.append(f"The peak was {answer['peak']:.0f} G multiply-adds a second; networks that ran at it would have a "
                      f"geometric mean of {math.exp(sum(map(math.log, whole)) / len(whole)):.2f}.")
     return lines
+
+
+def around_table(page):
+    """What a page has before and behind its table; a page without markers is refused."""
+    old = page.read_text() if page.exists() else f"{BEGIN}\n{END}\n"
+    before, _, rest = old.partition(BEGIN)
+    _, found, behind = rest.partition(END)
+    if not found:
+        raise SystemExit(f"{page}: has no lines '{BEGIN}' and '{END}' for the table to stand between")
+    return before, behind
 
 
 def parse():
@@ -229,8 +242,10 @@ def parse():
 
 def main():
     arguments = parse()
+    before, behind = around_table(pathlib.Path(arguments.page)) if arguments.page else ("", "")
     wanted = arguments.networks.split(",") if arguments.networks else None
-    answer = {"devices": arguments.devices, "load": [os.getloadavg()[0]], "peak": None, "networks": []}
+    answer = {"kind": arguments.kind, "devices": arguments.devices,
+              "load": [os.getloadavg()[0]], "peak": None, "networks": []}
     for entry in real_models.read_list(arguments.list):
         path = real_models.path_of(entry, arguments.folder)
         steps = bool(entry.options["steps"] or entry.options["labels"] or "int8" in entry.name or entry.name.endswith("_int"))
@@ -251,7 +266,7 @@ def main():
                 pathlib.Path(arguments.output).write_text(json.dumps(answer, indent=1) + "\n")
     text = "\n".join(lines_of(answer)) + "\n"
     if arguments.page:
-        pathlib.Path(arguments.page).write_text(text)
+        pathlib.Path(arguments.page).write_text(f"{before}{BEGIN}\n\n{text}\n{END}{behind}")
     print(text)
 
 

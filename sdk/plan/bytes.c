@@ -71,7 +71,7 @@ static mts_grid passed_on(const mts_stitched *stitched, const mts_member *member
 }
 
 /* The least integer that callers can give for an input of 8 bits; false: the value is
- * no such input. */
+ * no such input, or takes frames, which are not rounded. */
 static bool is_byte_input(const mts_stitched *stitched, uint32_t value, float *low)
 {
     bool is = false;
@@ -88,7 +88,7 @@ static bool is_byte_input(const mts_stitched *stitched, uint32_t value, float *l
             }
         }
     }
-    return is;
+    return is && !stitched->values[value].fractions;
 }
 
 /* The number that all elements of a vector are; `without` for an absent one. */

@@ -1,0 +1,152 @@
+/*
+ * test_bytes_frames.c: a frame in an input of 8 bits: device cpu, which multiplies bytes elsewhere, computes
+ * with its fractions and what lies beyond the type as the reference does.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/net.h"
+
+enum { SIDE = 12, CHANNELS = 3, ROWS = 8, WIDTH = 24, HEIGHT = 16, RESULTS = ROWS * SIDE * SIDE };
+
+/* Half a step of the input is worth far more than what sums of floats differ by. */
+#define STEP 0.0625f
+#define APART_MOST 1e-3f
+
+static mts_device *devices[2]; /* the reference, cpu */
+
+static uint32_t filled(mts_arena *arena, mts_graph *graph, const char *name, float number)
+{
+    float *data = mts_arena_zero(arena, CHANNELS, sizeof *data);
+    const mts_shape shape = {.rank = 1, .dims = {CHANNELS}};
+    assert_non_null(data);
+    for (uint32_t i = 0; i < CHANNELS; i++) {
+        data[i] = number;
+    }
+    return mts_graph_add_const(graph, name, MTS_TYPE_FLOAT32, &shape, data);
+}
+
+/* y = conv(STEP (x - zero)) */
+static mts_graph *network(mts_arena *arena, mts_type dtype, float zero)
+{
+    static int8_t weights[ROWS * CHANNELS * 9];
+    const mts_shape in = {.rank = 4, .dims = {1, CHANNELS, SIDE, SIDE}},
+                    weight = {.rank = 4, .dims = {ROWS, CHANNELS, 3, 3}},
+                    out = {.rank = 4, .dims = {1, ROWS, SIDE, SIDE}};
+    const mts_attrs none = {0}, conv = {.conv = {.kernel = {3, 3},
+                                                 .stride = {1, 1},
+                                                 .dilation = {1, 1},
+                                                 .pad = {1, 1, 1, 1},
+                                                 .group = 1}};
+    mts_graph *graph = mts_graph_create(arena, "g");
+    mts_error error = {0};
+    uint32_t scaled = MTS_NONE, y = MTS_NONE;
+    assert_non_null(graph);
+    for (size_t i = 0; i < sizeof weights; i++) {
+        weights[i] = (int8_t)((int)(i * 37 % 255) - 127);
+    }
+    const uint32_t x = mts_graph_add_input(graph, "x", dtype, &in);
+    const uint32_t scale[3] = {x, filled(arena, graph, "s", STEP), filled(arena, graph, "b", -zero * STEP)};
+    assert_int_equal(mts_graph_add_node(graph, MTS_OP_SCALE, "scale", scale, 3, &none, &scaled, &error), 0);
+    const uint32_t operands[2] = {scaled, mts_graph_add_const(graph, "w", MTS_TYPE_INT8, &weight, weights)};
+    assert_int_equal(mts_graph_add_node(graph, MTS_OP_CONV, "conv", operands, 2, &conv, &y, &error), 0);
+    assert_int_equal(mts_graph_add_output(graph, "y", y, MTS_TYPE_FLOAT32, &out, &error), 0);
+    return graph;
+}
+
+/* Twice as large as the part of the image that shows it, above and below which there are
+ * bars. Bars and pixels are beyond int8. */
+static void give_frame(mts_engine *engine)
+{
+    static uint8_t pixels[HEIGHT * WIDTH];
+    const mts_frame frame = {.size = sizeof frame,
+                             .data = pixels,
+                             .width = WIDTH,
+                             .height = HEIGHT,
+                             .format = MTS_PIXEL_FORMAT_GREY,
+                             .region = {.fit = MTS_FIT_LETTERBOX, .fill = {200, 3, 255}}};
+    mts_frame_view view;
+    mts_error error = {0};
+    for (size_t i = 0; i < sizeof pixels; i++) {
+        pixels[i] = (uint8_t)(i * 89 % 251 / (i % 3 + 1));
+    }
+    assert_int_equal(mts_frame_view_make(&frame, &view, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_engine_set_frame(engine, MTS_NONE, &view, &error), MTS_STATUS_OK);
+}
+
+/* What a device computes of the frame. */
+static void run(mts_device *device, const test_net *net, float *results)
+{
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT};
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    size_t count = 0;
+    assert_int_equal(mts_planned_engine_create(device, net->archive, &options, NULL, &engine, NULL, &error),
+                     0);
+    give_frame(engine);
+    assert_int_equal(mts_engine_submit(engine, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_engine_wait(engine, &error), MTS_STATUS_OK);
+    const float *found = net_output(engine, net, 0, 0, &count);
+    assert_non_null(found);
+    assert_int_equal(count, RESULTS);
+    memcpy(results, found, RESULTS * sizeof *results);
+    mts_engine_destroy(&engine);
+}
+
+static void expect_equal(mts_type dtype, float zero, float mean)
+{
+    static float wanted[RESULTS], found[RESULTS];
+    mts_arena arena;
+    test_net net;
+    mts_error error = {0};
+    mts_arena_init(&arena, mts_allocator_default());
+    const mts_graph *graph = network(&arena, dtype, zero);
+    assert_int_equal(net_make(&graph, 1, 0.0f, &net, &error), MTS_STATUS_OK);
+    net.archive->tasks[0].preprocess.color = MTS_COLOR_RGB;
+    for (int c = 0; c < CHANNELS; c++) {
+        net.archive->tasks[0].preprocess.mean[c] = mean;
+    }
+    run(devices[0], &net, wanted);
+    run(devices[1], &net, found);
+    for (size_t i = 0; i < RESULTS; i++) {
+        if (!(fabsf(wanted[i] - found[i]) <= APART_MOST)) {
+            fail_msg("type %d, mean %g: [%zu] is %g instead of %g", (int)dtype, (double)mean, i,
+                     (double)found[i], (double)wanted[i]);
+        }
+    }
+    net_release(&net);
+    mts_arena_release(&arena);
+}
+
+static void a_frame_keeps_its_fractions_on_every_device(void **state)
+{
+    (void)state;
+    expect_equal(MTS_TYPE_INT8, -5.0f, 0.0f);
+    expect_equal(MTS_TYPE_INT8, 0.0f, 150.0f);
+    expect_equal(MTS_TYPE_UINT8, 130.0f, 0.0f);
+    expect_equal(MTS_TYPE_UINT8, 0.0f, 40.25f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_frame_keeps_its_fractions_on_every_device)};
+    mts_error error = {0};
+    int failed = 77;
+    const mts_status reference = net_device_open("reference", NULL, &devices[0], &error);
+    const mts_status cpu = net_device_open("cpu", NULL, &devices[1], &error);
+    if (reference == MTS_STATUS_OK && cpu == MTS_STATUS_OK && devices[1]->info.byte_products) {
+        failed = cmocka_run_group_tests(tests, NULL, NULL);
+    } else {
+        printf("no device that multiplies bytes\n");
+    }
+    mts_device_destroy(&devices[0]);
+    mts_device_destroy(&devices[1]);
+    return failed;
+}

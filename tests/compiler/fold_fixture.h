@@ -17,13 +17,18 @@ static float noise[4096]; /* -1 to 1 */
 
 /* A model with the image x and constants: weights w and one, a number a channel (b, s, m, v; c of
    the image's rank), two. */
-static inline void begin_fold(int64_t height, int64_t width)
+static inline void draw_noise(void)
 {
     uint32_t random = 1;
     for (size_t i = 0; i < 4096; i++) {
         random = random * 1664525u + 1013904223u;
         noise[i] = (float)(random >> 8) / 8388608.0f - 1.0f;
     }
+}
+
+static inline void begin_fold(int64_t height, int64_t width)
+{
+    draw_noise();
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2, 4, height, width));
     onnx_model_floats(&model, "w", INTS(4, 4, 3, 3), noise);

@@ -11,7 +11,8 @@ enum { CHANNELS = 24 };
 /* `images` images x of 24 channels, weights and vectors for as many. */
 static int open_images(int64_t images)
 {
-    (void)open_fold(NULL);
+    (void)open_model(NULL);
+    draw_noise();
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(images, CHANNELS, 5, 4));
     onnx_model_floats(&model, "w", INTS(CHANNELS, CHANNELS, 1, 1), noise);

@@ -15,7 +15,7 @@ available="__errno __sched_cpucount abort acos acosf acosh acoshf asin asinf asi
  lseek lstat madvise malloc memchr memcmp memcpy memmove memset mkdir mkstemp mmap modf mprotect msync munmap nanosleep
  nearbyint nearbyintf open openat opendir pipe poll posix_fallocate posix_memalign pow powf pread pthread_cond_broadcast
  pthread_cond_destroy pthread_cond_init pthread_cond_signal pthread_cond_timedwait pthread_cond_wait
- pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock pthread_create pthread_join pthread_mutex_destroy
+ pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock pthread_create pthread_gettid_np pthread_join pthread_mutex_destroy
  pthread_mutex_init pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock pthread_once pthread_self pthread_sigmask pwrite qsort
  read readdir readlink realloc realpath remainder rename rint rintf rmdir round roundf sched_getaffinity sched_getcpu sched_setaffinity sched_yield sigfillset sin sincos sincosf sinf sinh
  sinhf snprintf sqrt sqrtf sscanf stat strchr strcmp strcpy strcspn strdup strerror strerror_r strlen strncasecmp strncmp

@@ -13,6 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifdef __ANDROID__
+pid_t pthread_gettid_np(pthread_t thread); /* of its C library alone */
+#endif
+
 _Static_assert(sizeof(pthread_t) == sizeof(uintptr_t), "a thread is a number or an address");
 _Static_assert(sizeof(cpu_set_t) <= MTS_OS_SET_BYTES, "a set of processors fits into a thread");
 

@@ -362,13 +362,12 @@ static uint64_t overrun(uint32_t row)
 }
 
 /*
- * Floats from one plane to the next. Many planes of a CPU lie apart by no multiple of 128
- * floats, as those of 16x16 or 64x64 pixels would: they would share few sets of the first
+ * Floats from one plane to the next. Planes of a CPU lie apart by no multiple of 128 floats, as those of 16x16 or 64x64 pixels would: they would share few sets of the first
  * level cache when a pixel of all channels is read.
  */
-static uint64_t spread(const layouter *l, const mts_storage *s, uint64_t plane)
+static uint64_t spread(const layouter *l, uint64_t plane)
 {
-    const bool shares = plane % (8 * (uint64_t)MTS_PLAN_ALIGN) == 0 && s->dims[3] >= MTS_PLAN_ALIGN;
+    const bool shares = plane % (8 * (uint64_t)MTS_PLAN_ALIGN) == 0;
     return l->spread_planes && shares ? plane + MTS_PLAN_ALIGN : plane;
 }
 
@@ -390,8 +389,10 @@ static mts_status add_padded(layouter *l, uint32_t value, uint32_t *index)
     const uint64_t pixels = round_up((uint64_t)s.dims[4] * s.row);
     const uint64_t vectors = round_up(rows * s.row + MTS_PLAN_ALIGN);
     const uint64_t plane = gap + (l->depthwise_rows && vectors > pixels ? vectors : pixels);
-    return add_storage(l, &s, l->dense[value] ? plane : spread(l, &s, plane), overrun(s.row) + c->beyond,
-                       index);
+    /* what lies in one storage has planes equally far apart */
+    uint32_t place = 0;
+    const bool dense = l->dense[mts_place_root(l->places, value, &place)];
+    return add_storage(l, &s, dense ? plane : spread(l, plane), overrun(s.row) + c->beyond, index);
 }
 
 static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
@@ -411,7 +412,7 @@ static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
         const uint64_t stored = round_up((uint64_t)c->top * s.row + c->left + round_up(image));
         plane = stored > plane ? stored : plane;
     }
-    return add_storage(l, &s, spread(l, &s, plane), overrun(s.row), &c->storage);
+    return add_storage(l, &s, spread(l, plane), overrun(s.row), &c->storage);
 }
 
 uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value)

@@ -185,8 +185,42 @@ static mts_graph *depthwise_graph(mts_arena *arena, const char *name, int64_t si
     return graph;
 }
 
-static void compare_depthwise(const test_net *net, uint32_t task, uint32_t index, int64_t side,
-                              bool zero_copy)
+enum { PART = 16, PIXELS = 256 };
+
+static float part_weight(int part, int row, int channel)
+{
+    return 0.01f * (float)((part * 31 + row * 7 + channel * 3) % 17 - 8);
+}
+
+/* Two 1x1 convolutions of 16 channels side by side, which are the output. */
+static mts_graph *joined_graph(mts_arena *arena)
+{
+    static float weights[2][PART * CHANNELS];
+    mts_error error = {0};
+    uint32_t parts[2], all = MTS_NONE;
+    mts_graph *graph = mts_graph_create(arena, "joined");
+    assert_non_null(graph);
+    const mts_shape image = mts_shape_make(4, (const int64_t[]){1, CHANNELS, 16, 16});
+    const mts_shape w = mts_shape_make(4, (const int64_t[]){PART, CHANNELS, 1, 1});
+    const mts_attrs one = {.conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    const mts_attrs join = {.concat = {.axis = 1}};
+    const uint32_t x = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &image);
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < PART * CHANNELS; k++) {
+            weights[i][k] = part_weight(i, k / CHANNELS, k % CHANNELS);
+        }
+        const uint32_t in[2] = {
+            x, mts_graph_add_const(graph, i == 0 ? "a" : "b", MTS_TYPE_FLOAT32, &w, weights[i])};
+        must(
+            mts_graph_add_node(graph, MTS_OP_CONV, i == 0 ? "left" : "right", in, 2, &one, &parts[i], &error),
+            &error, "node");
+    }
+    must(mts_graph_add_node(graph, MTS_OP_CONCAT, "all", parts, 2, &join, &all, &error), &error, "node");
+    output(graph, "y", all, MTS_TYPE_FLOAT32);
+    return graph;
+}
+
+static void compare_devices(const test_net *net, uint32_t task, uint32_t index, int64_t side, bool zero_copy)
 {
     const mts_engine_options options = {
         .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true, .zero_copy_inputs = zero_copy};
@@ -229,7 +263,40 @@ static void a_depthwise_convolution_reads_an_output_of_the_graph(void **state)
     const mts_graph *graph = depthwise_graph(&arena, "output", SIDE, 1, true);
     must(net_make(&graph, 1, 0.0f, &net, &error), &error, "bundle");
     for (uint32_t index = 0; index < 2; index++) {
-        compare_depthwise(&net, 0, index, SIDE, true);
+        compare_devices(&net, 0, index, SIDE, true);
+    }
+    net_release(&net);
+    mts_arena_release(&arena);
+}
+
+/* Planes of 16x16 are spread over a cache's sets, but not those of an output, nor those of its parts. */
+static void parts_of_a_concatenation_lie_as_the_whole_does(void **state)
+{
+    (void)state;
+    static float image[CHANNELS * PIXELS];
+    mts_arena arena;
+    test_net net;
+    mts_error error = {0};
+    mts_arena_init(&arena, mts_allocator_default());
+    const mts_graph *graph = joined_graph(&arena);
+    must(net_make(&graph, 1, 0.0f, &net, &error), &error, "bundle");
+    for (int i = 0; i < CHANNELS * PIXELS; i++) {
+        image[i] = (float)(i % 23) - 11.0f;
+    }
+    for (int d = 0; d < 2 && devices[d]; d++) {
+        mts_engine *engine = engine_of(d, &net, false);
+        must(mts_engine_set_input(engine, 0, 0, image, sizeof image, &error), &error, "input");
+        submit(engine);
+        const float *got = read_output(engine, 0, 2 * PART * PIXELS * sizeof *got);
+        for (int i = 0; i < 2 * PART * PIXELS; i++) {
+            float sum = 0.0f;
+            for (int c = 0; c < CHANNELS; c++) {
+                sum +=
+                    part_weight(i / (PART * PIXELS), i / PIXELS % PART, c) * image[c * PIXELS + i % PIXELS];
+            }
+            assert_float_equal(got[i], sum, 1e-3);
+        }
+        mts_engine_destroy(&engine);
     }
     net_release(&net);
     mts_arena_release(&arena);
@@ -246,8 +313,8 @@ static void a_layer_of_two_depthwise_kernels_runs(void **state)
     const mts_graph *graphs[2] = {depthwise_graph(&arena, "wide", SIDE, 2, false),
                                   depthwise_graph(&arena, "narrow", OTHER_SIDE, 2, false)};
     must(net_make(graphs, 2, 0.0f, &net, &error), &error, "bundle");
-    compare_depthwise(&net, 0, 0, SIDE, false);
-    compare_depthwise(&net, 1, 0, OTHER_SIDE, false);
+    compare_devices(&net, 0, 0, SIDE, false);
+    compare_devices(&net, 1, 0, OTHER_SIDE, false);
     net_release(&net);
     mts_arena_release(&arena);
 }
@@ -436,6 +503,7 @@ int main(void)
         cmocka_unit_test(a_graph_without_nodes_runs),
         cmocka_unit_test(a_depthwise_convolution_reads_an_output_of_the_graph),
         cmocka_unit_test(a_layer_of_two_depthwise_kernels_runs),
+        cmocka_unit_test(parts_of_a_concatenation_lie_as_the_whole_does),
         cmocka_unit_test(element_types_are_converted_at_the_border),
         cmocka_unit_test(some_tasks_in_any_order_give_what_all_give),
         cmocka_unit_test(mistakes_are_named_and_change_nothing),

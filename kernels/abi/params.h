@@ -187,6 +187,7 @@ typedef struct mts_depthwise_params {
  *   of more than 1: stride 1, w > 16.
  */
 #define MTS_ROW_ZEROS 80u
+#define MTS_ROWS_NARROW 8u /* columns of a plane that fills vectors with channels, at most */
 typedef struct mts_depthwise_rows_params {
     mts_u32 channels, multiplier, each;
     mts_u32 in, in_pitch, in_row, in_h, in_w, zeros;
@@ -396,10 +397,10 @@ typedef struct mts_sample_params {
  */
 typedef struct mts_recur_params {
     mts_dest_params dest;
-    mts_view_params src, h, c;     /* h, c: [sequences, hidden] before the first step */
-    mts_u32 h_pool, c_pool;        /* 1: base is a pool offset */
-    mts_u32 states;                /* bit 0: h is given, bit 1: c; else zeros */
-    mts_u32 weight, bias;          /* pool offsets; bias of GRU_AFTER's last gate, or NONE */
+    mts_view_params src, h, c; /* h, c: [sequences, hidden] before the first step */
+    mts_u32 h_pool, c_pool;    /* 1: base is a pool offset */
+    mts_u32 states;            /* bit 0: h is given, bit 1: c; else zeros */
+    mts_u32 weight, bias;      /* pool offsets; bias of GRU_AFTER's last gate, or NONE */
     mts_u32 kind, reverse, length, hidden;
 } mts_recur_params;
 

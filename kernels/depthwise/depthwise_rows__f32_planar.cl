@@ -1,39 +1,44 @@
 /*
- * depthwise_rows: depthwise convolution of 3 x 3 or 5 x 5 taps and stride 1 or 2 by blocks of rows.
+ * depthwise_rows: depthwise convolution of 3 x 3 or 5 x 5 taps and stride 1 or 2 by
+ * blocks of rows.
  *
- * Responsible for convolutions with one input channel per output channel whose input lies as an image, whatever its row
- * length: neither a border of zeros nor phases of a stride are needed. Grid: (parts, ceil(channels / each), members): a
- * work-item owns `part` rows of `each` channels. Not responsible for other kernel sizes (depthwise_tile).
+ * Responsible for convolutions with one input channel per output channel whose input lies
+ * as an image, whatever its row length: neither a border of zeros nor phases of a stride
+ * are needed. Grid: (parts, ceil(channels / each), members): a work-item owns `part` rows
+ * of `each` channels. Not responsible for other kernel sizes (depthwise_tile).
  *
- * A strip is one or two vectors of VEC columns, from its first row to its last one. An input row's vector is loaded once
- * for all the output rows that it is a tap of, whose sums stay in registers and move up by one with each row: a vector of
- * 3 x 3 taps takes 3 loads where taps one by one take 9.
+ * A strip is one or two vectors of VEC columns, from its first row to its last one. An
+ * input row's vector is loaded once for all the output rows that it is a tap of, whose
+ * sums stay in registers and move up by one with each row: a vector of 3 x 3 taps takes 3
+ * loads where taps one by one take 9.
  *
  *     input row y      tap row 2 of output row y - 1, which is then stored
  *                      tap row 1 of y
  *                      tap row 0 of y + 1, whose sum begins
  *
- * Rows above and below the image are read from zeros. In the strips at its sides, columns beyond the image are dropped
- * from what was loaded.
+ * Rows above and below the image are read from zeros. In the strips at its sides, columns
+ * beyond the image are dropped from what was loaded.
  *
- * The last vector of a row ends where the row or the image ends: it computes some pixels again rather than one by one. In
- * rows shorter than a vector a vector reaches into the next row, whose own vector is stored after it; such planes have
- * one part. Dilated taps of stride 1 are those of every dilation-th row, strip by strip; their rows are longer than a
- * vector.
+ * The last vector of a row ends where the row or the image ends: it computes some pixels
+ * again rather than one by one. In rows shorter than a vector a vector reaches into the
+ * next row, whose own vector is stored after it; such planes have one part. Dilated taps
+ * of stride 1 are those of every dilation-th row, strip by strip; their rows are longer
+ * than a vector.
  *
- * Planes of at most LANES_WIDTH columns fill vectors with channels: VEC planes are transposed in registers into private
- * memory, one vector for each pixel and zeros around them, and the sums back. Nothing is then computed in vain, and scale,
- * bias and weights are found once for VEC channels.
+ * Planes of at most MTS_ROWS_NARROW columns fill vectors with channels: VEC planes are
+ * transposed in registers into private memory, one vector for each pixel and zeros around
+ * them, and the sums back. Nothing is then computed in vain, and scale, bias and weights
+ * are found once for VEC channels.
  *
- * The weights carry the scale and sums begin with the bias, so that nothing but bounds follows the products.
+ * The weights carry the scale and sums begin with the bias, so that nothing but bounds
+ * follows the products.
  */
 #define COLUMNS_MOST 2
 #define LIVE_MOST 5 /* output rows that an input row is a tap of */
 #define LANES_MOST 448 /* vectors of VEC channels' input and sums, in the first level cache */
-#define LANES_WIDTH 8 /* columns of such a plane at most: wider ones are quicker by strips */
 
-/* Strips there are code for. 3: all; 2: none that is away from the image's sides; 1: the general one. The smallest
-   library has 2, and 1 in float16 storage. */
+/* Strips there are code for. 3: all; 2: none that is away from the image's sides; 1: the
+   general one. The smallest library has 2, and 1 in float16 storage. */
 #ifdef MTS_CPU_FN_SHARED
 #define DEPTHWISE_FORMS (HALF ? 1 : 2)
 #else
@@ -67,7 +72,8 @@ typedef struct depthwise_channel {
 } depthwise_channel;
 
 /* clang-format off */
-/* Column k of the taps: with stride 2 the even or the odd ones of two vectors, which column k - 1 has loaded. */
+/* Column k of the taps: with stride 2 the even or the odd ones of two vectors, which
+   column k - 1 has loaded. */
 #define LINE_LOAD(k, c)                                                                                      \
     if (c < columns) {                                                                                       \
         if (stride == 1) {                                                                                   \
@@ -85,7 +91,8 @@ typedef struct depthwise_channel {
         }                                                                                                    \
         if (edges && stride > 1) v[c] = mts_vec_keep(edge[k][c], v[c]);                                      \
     }
-/* Of two columns; a single one has sums of the even and of the odd taps instead, so that fewer products wait in a row. */
+/* Of two columns; a single one has sums of the even and of the odd taps instead, so that
+   fewer products wait in a row. */
 #define LINE_SUM(turn, c) (columns > 1 ? acc[turn][c] : mts_vec_add(acc[turn][0], acc[turn][1]))
 /* The sum of row d is acc[(d + turn) % ring]. */
 #define LINE_FMA(k, d)                                                                                       \
@@ -160,8 +167,9 @@ typedef struct depthwise_channel {
         *out++ = mts_vec_min(p->high, mts_vec_max(p->low, acc[(turn) % live]));                                                                                          \
     }
 /*
- * The steps of a strip or of a row of pixels: `left` of them that all of their successors follow, then, where `whole`
- * is set, the `last` ones. Sums take turns on registers with 3 taps, else they move up.
+ * The steps of a strip or of a row of pixels: `left` of them that all of their successors
+ * follow, then, where `whole` is set, the `last` ones. Sums take turns on registers with
+ * 3 taps, else they move up.
  */
 #define DEPTHWISE_SLIDE(STEP, NEXT, whole)                                                                   \
     if ((whole) && size == 3)                                                                                \
@@ -195,7 +203,8 @@ INLINE void depthwise_store(const depthwise_channel *p, mts_vec v, mts_vec insid
     }
 }
 
-/* For each column of taps, 1 where what it reads for a vector at `column`, and for one `step` columns on, is in the image. */
+/* For each column of taps, 1 where what it reads for a vector at `column`, and for one
+   `step` columns on, is in the image. */
 INLINE void depthwise_edges(const depthwise_channel *p, mts_u32 column, mts_u32 step, mts_vec (*edge)[COLUMNS_MOST],
                             const int size, const int stride) {
     for (int k = 0; k < size; k++)
@@ -205,7 +214,8 @@ INLINE void depthwise_edges(const depthwise_channel *p, mts_u32 column, mts_u32 
         }
 }
 
-/* The taps of an input row: row `tap` of the kernel for the first of `live` output rows. */
+/* The taps of an input row: row `tap` of the kernel for the first of `live` output
+   rows. */
 INLINE void depthwise_line(GLOBAL const mts_real *at, mts_u32 step, mts_u32 spread, const mts_vec *w, mts_vec bias,
                            const mts_vec (*edge)[COLUMNS_MOST], mts_vec (*acc)[COLUMNS_MOST], const int turn, const int tap,
                            const int live, const int size, const int stride, const int columns, const int edges) {
@@ -215,11 +225,13 @@ INLINE void depthwise_line(GLOBAL const mts_real *at, mts_u32 step, mts_u32 spre
 }
 
 /*
- * `count` rows from y on, as far apart as the taps are, of `columns` vectors, the second one `step` columns after the one at `column`. inside: of the
- * last vector. An input row is loaded once for all the rows that it is a tap of, whose sums stay in registers.
+ * `count` rows from y on, as far apart as the taps are, of `columns` vectors, the second
+ * one `step` columns after the one at `column`. inside: of the last vector. An input row
+ * is loaded once for all the rows that it is a tap of, whose sums stay in registers.
  *
- * usual: sums end with bounds, taps lie side by side, rows beside the image are read by the first and the last steps only, and the columns of a
- * kernel's middle are all in the image where the stride is 1. edges: the strip reads columns beside the image, which
+ * usual: sums end with bounds, taps lie side by side, rows beside the image are read by
+ * the first and the last steps only, and the columns of a kernel's middle are all in the
+ * image where the stride is 1. edges: the strip reads columns beside the image, which
  * depthwise_edges tells: 2, or 1 if that is so for those beside the kernel's middle.
  */
 INLINE void depthwise_strip(const depthwise_channel *p, const mts_vec *w, mts_u32 y, mts_u32 count, mts_u32 column,
@@ -238,7 +250,8 @@ INLINE void depthwise_strip(const depthwise_channel *p, const mts_vec *w, mts_u3
     DEPTHWISE_SLIDE(STRIP_ROW, STRIP_NEXT, usual)
 }
 
-/* The floats of rows y to end - 1 beyond the image, in rows of a vector at least; pixels beside them follow. */
+/* The floats of rows y to end - 1 beyond the image, in rows of a vector at least; pixels
+   beside them follow. */
 INLINE void depthwise_beside(const depthwise_channel *p, mts_u32 y, mts_u32 end) {
     for (; y < end; y++)
         for (mts_u32 x = p->w; x < p->row; x += VEC)
@@ -251,8 +264,9 @@ INLINE int depthwise_is_usual(const depthwise_channel *p, mts_u32 count, const i
 }
 
 /*
- * A column of single vectors, from row y on: usual ones, of a narrow plane as far as they end in it, then the others. A
- * vector of a row shorter than it reaches into the next row, stored later.
+ * A column of single vectors, from row y on: usual ones, of a narrow plane as far as they
+ * end in it, then the others. A vector of a row shorter than it reaches into the next
+ * row, stored later.
  */
 INLINE void depthwise_single(const depthwise_channel *p, const mts_vec *w, mts_u32 y, mts_u32 end, mts_u32 column,
                              mts_vec inside, const mts_vec (*edge)[COLUMNS_MOST], const int size, const int stride) {
@@ -267,7 +281,8 @@ INLINE void depthwise_single(const depthwise_channel *p, const mts_vec *w, mts_u
                         0, 2);
 }
 
-/* All columns of rows y to end - 1. The last vector ends with the row, or else with the image. first: edges of column 0. */
+/* All columns of rows y to end - 1. The last vector ends with the row, or else with the
+   image. first: edges of column 0. */
 INLINE void depthwise_across(const depthwise_channel *p, const mts_vec *w, const mts_vec (*first)[COLUMNS_MOST],
                              mts_u32 y, mts_u32 end, const int size, const int stride) {
     const int narrow = p->w <= VEC;
@@ -307,8 +322,8 @@ INLINE void depthwise_down(const depthwise_channel *p, GLOBAL const mts_real *we
 }
 
 /*
- * One function a shape, with its own copy of what no store may change: its values stay in registers. edge: of the first
- * vector of a row.
+ * One function a shape, with its own copy of what no store may change: its values stay in
+ * registers. edge: of the first vector of a row.
  */
 #define DOWN_OF(name, size, stride)                                                                          \
     OUTLINE void depthwise_down_##name(const depthwise_channel *p, GLOBAL const mts_real *weight,            \
@@ -329,7 +344,8 @@ INLINE void depthwise_behind(const depthwise_channel *p, GLOBAL const mts_epilog
     if (p->room < end) mts_zero(p->out + p->room, end - p->room);
 }
 
-/* The zeros around the plane, but those between its rows; each is written by the part beside it. */
+/* The zeros around the plane, but those between its rows; each is written by the part
+   beside it. */
 INLINE void depthwise_border(const depthwise_channel *p, GLOBAL const mts_epilogue_params *e, mts_u32 channel,
                              int is_first, int is_last) {
     const mts_u32 pixels = p->h * p->row;
@@ -347,7 +363,8 @@ INLINE void depthwise_border(const depthwise_channel *p, GLOBAL const mts_epilog
     depthwise_behind(p, e, channel);
 }
 
-/* Applies a function that is not simple, in place: to what was stored, which HALF has rounded. */
+/* Applies a function that is not simple, in place: to what was stored, which HALF has
+   rounded. */
 INLINE void depthwise_finish(const depthwise_channel *p, GLOBAL const mts_epilogue_params *e, mts_u32 from, mts_u32 end) {
     const mts_u32 pixels = p->h * p->row;
     if (mts_fn_is_simple(e->fn)) return;
@@ -378,7 +395,8 @@ INLINE depthwise_plane depthwise_plane_of(const depthwise_channel *p, mts_u32 si
     return plane;
 }
 
-/* VEC channels' images, `pitch` apart, as one vector for each pixel, among the zeros of `to`. */
+/* VEC channels' images, `pitch` apart, as one vector for each pixel, among the zeros of
+   `to`. */
 OUTLINE void depthwise_gather(const depthwise_channel *p, const depthwise_plane *plane, GLOBAL const mts_real *at,
                               mts_u32 pitch, mts_vec *to) {
     const mts_u32 count = plane->h > 0 ? (plane->h - 1) * p->in_row + p->in_w : 0;
@@ -416,7 +434,8 @@ OUTLINE void depthwise_scatter(const mts_vec *from, mts_u32 count, GLOBAL mts_re
     }
 }
 
-/* The products of a column of taps, column `tap` of the kernel for the first of `live` pixels. */
+/* The products of a column of taps, column `tap` of the kernel for the first of `live`
+   pixels. */
 INLINE void depthwise_pixel(const mts_vec *at, mts_u32 row, const mts_vec *w, mts_vec bias, mts_vec *acc,
                             const int turn, const int tap, const int live, const int size, const int stride) {
     const int ring = (size - 1) / stride + 1;
@@ -434,7 +453,8 @@ INLINE void depthwise_pixels(const depthwise_channel *p, const mts_vec *w, const
     DEPTHWISE_SLIDE(PIXEL, PIXEL_NEXT, 1)
 }
 
-/* Weights of VEC channels, one vector for each tap; `left` floats of the pool are theirs. */
+/* Weights of VEC channels, one vector for each tap; `left` floats of the pool are
+   theirs. */
 INLINE void depthwise_weights(GLOBAL const mts_real *weight, mts_u32 left, mts_vec *w, mts_u32 taps) {
     for (mts_u32 k = 0; k < taps; k += VEC) {
         mts_vec v[VEC];
@@ -477,7 +497,8 @@ LANES_OF(3_by_2, 3, 2)
 LANES_OF(5, 5, 1)
 LANES_OF(5_by_2, 5, 2)
 
-/* VEC channels from c on, but for functions that are not simple. t: zeros around the image, and space for it and sums. */
+/* VEC channels from c on, but for functions that are not simple. t: zeros around the
+   image, and space for it and sums. */
 INLINE void depthwise_group(depthwise_channel *p, const depthwise_plane *plane, GLOBAL const mts_depthwise_rows_params *job,
                             GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params, mts_u32 c,
                             mts_vec *t) {
@@ -503,7 +524,7 @@ INLINE void depthwise_group(depthwise_channel *p, const depthwise_plane *plane, 
 /* Whether a work-item computes channels c to stop - 1 of whole planes by groups. */
 INLINE int depthwise_by_groups(const depthwise_channel *p, const depthwise_plane *plane,
                                GLOBAL const mts_depthwise_rows_params *job, mts_u32 c, mts_u32 stop) {
-    return p->w <= LANES_WIDTH && p->dilation == 1 && p->is_plain && job->multiplier == 1 && job->part >= job->h && c + VEC <= stop &&
+    return p->w <= MTS_ROWS_NARROW && p->dilation == 1 && p->is_plain && job->multiplier == 1 && job->part >= job->h && c + VEC <= stop &&
            p->room <= LANES_MOST && plane->rows <= LANES_MOST && plane->row <= LANES_MOST &&
            plane->rows * plane->row + p->room + VEC <= LANES_MOST;
 }

@@ -358,6 +358,38 @@ static float stored_number(const mts_reference_call *call, const void *params, c
     return ((float)(word >> 8 * (at[3] % 4) & 255u) + d->least) * r->step;
 }
 
+/* A word of a tensor of codes: plane `q` counts images and words of channels. */
+typedef uint32_t (*code_word)(const mts_reference_call *call, const void *params, uint32_t q, uint32_t y,
+                              uint32_t x);
+
+static void store_planes(const mts_reference_call *call, const mts_codes_dest *d, code_word word,
+                         const void *params)
+{
+    for (uint32_t q = 0; q < d->images * MTS_CODE_WORDS(d->channels); q++) {
+        const uint64_t plane = d->out + (uint64_t)q * d->pitch;
+        fill(call->act, plane, d->pitch, zero_word(d->least));
+        for (uint32_t y = 0; y < d->height; y++) {
+            for (uint32_t x = 0; x < d->width; x++) {
+                store_word(call->act, plane + (uint64_t)(d->top + y) * d->row + d->left + x,
+                           word(call, params, q, y, x));
+            }
+        }
+    }
+}
+
+static uint32_t map_word(const mts_reference_call *call, const void *params, uint32_t q, uint32_t y,
+                         uint32_t x)
+{
+    const mts_map_params *r = params;
+    const uint32_t words = MTS_CODE_WORDS(r->dest.channels);
+    uint32_t word = 0;
+    for (uint32_t c = 0; c < 4; c++) {
+        const float number = map_number(call, r, q / words, q % words * 4 + c, y, x);
+        word |= code_of(number / r->step, r->dest.least) << 8 * c;
+    }
+    return word;
+}
+
 static const char *map_member(const mts_reference_call *call, const void *params)
 {
     const mts_map_params *r = params;
@@ -372,19 +404,8 @@ static const char *map_member(const mts_reference_call *call, const void *params
                   ? NULL
                   : "a vector leaves the pool";
     }
-    const uint32_t words = MTS_CODE_WORDS(d->channels);
-    for (uint32_t q = 0; !why && q < d->images * words; q++) {
-        const uint64_t plane = d->out + (uint64_t)q * d->pitch;
-        fill(call->act, plane, d->pitch, zero_word(d->least));
-        for (uint32_t p = 0; p < d->height * d->width; p++) {
-            const uint32_t y = p / d->width, x = p % d->width;
-            uint32_t word = 0;
-            for (uint32_t c = 0; c < 4; c++) {
-                word |= code_of(map_number(call, r, q / words, q % words * 4 + c, y, x) / r->step, d->least)
-                        << 8 * c;
-            }
-            store_word(call->act, plane + (uint64_t)(d->top + y) * d->row + d->left + x, word);
-        }
+    if (!why) {
+        store_planes(call, d, map_word, r);
     }
     if (why || r->floats.base == MTS_PARAM_NONE) {
         return why;
@@ -418,21 +439,22 @@ static uint32_t largest(const mts_reference_call *call, const mts_pool_codes_par
     return most;
 }
 
+static uint32_t pool_word(const mts_reference_call *call, const void *params, uint32_t q, uint32_t y,
+                          uint32_t x)
+{
+    const mts_pool_codes_params *r = params;
+    return largest(call, r, r->in.src + (uint64_t)q * r->in.pitch, (int64_t)y * r->stride[0] - r->pad[0],
+                   (int64_t)x * r->stride[1] - r->pad[1]);
+}
+
 static const char *pool_member(const mts_reference_call *call, const void *params)
 {
     const mts_pool_codes_params *r = params;
     const mts_codes_dest *d = &r->dest;
     const char *why = check_dest(call, d);
     why = why ? why : check_source(call, &r->in, d->images, r->in_h, r->in_w);
-    for (uint32_t q = 0; !why && q < d->images * MTS_CODE_WORDS(d->channels); q++) {
-        const uint64_t plane = d->out + (uint64_t)q * d->pitch, from = r->in.src + (uint64_t)q * r->in.pitch;
-        fill(call->act, plane, d->pitch, zero_word(d->least));
-        for (uint32_t p = 0; p < d->height * d->width; p++) {
-            const uint32_t y = p / d->width, x = p % d->width;
-            store_word(call->act, plane + (uint64_t)(d->top + y) * d->row + d->left + x,
-                       largest(call, r, from, (int64_t)y * r->stride[0] - r->pad[0],
-                               (int64_t)x * r->stride[1] - r->pad[1]));
-        }
+    if (!why) {
+        store_planes(call, d, pool_word, r);
     }
     return why;
 }
@@ -444,29 +466,31 @@ const char *mts_reference_pool_bytes__i32_words(const mts_reference_call *call)
 
 /* ---- spread_bytes ---- */
 
+static uint32_t spread_word(const mts_reference_call *call, const void *params, uint32_t q, uint32_t y,
+                            uint32_t x)
+{
+    const mts_spread_params *r = params;
+    const uint32_t channels = r->dest.channels, words = MTS_CODE_WORDS(channels);
+    uint32_t word = 0;
+    for (uint32_t c = q % words * 4; c < q % words * 4 + 4 && c < channels; c++) {
+        const uint64_t from = r->in.src + ((uint64_t)(q / words) * channels + c) * r->in.pitch;
+        const uint32_t source = word_at(call->act, from + (uint64_t)(y / 2) * r->in.row + x / 2);
+        word |= (source >> 8 * (y % 2 * 2 + x % 2) & 255u) << 8 * (c % 4);
+    }
+    return word;
+}
+
 static const char *spread_member(const mts_reference_call *call, const void *params)
 {
     const mts_spread_params *r = params;
     const mts_codes_dest *d = &r->dest;
-    const uint32_t words = MTS_CODE_WORDS(d->channels);
     const char *why = check_dest(call, d);
     if (!why && (r->in.words != d->channels || d->height % 2 != 0 || d->width % 2 != 0)) {
         why = "a source of depth to space does not fit";
     }
     why = why ? why : check_source(call, &r->in, d->images, d->height / 2, d->width / 2);
-    for (uint32_t q = 0; !why && q < d->images * words; q++) {
-        const uint64_t plane = d->out + (uint64_t)q * d->pitch;
-        fill(call->act, plane, d->pitch, zero_word(d->least));
-        for (uint32_t p = 0; p < d->height * d->width; p++) {
-            const uint32_t y = p / d->width, x = p % d->width;
-            uint32_t word = 0;
-            for (uint32_t c = q % words * 4; c < q % words * 4 + 4 && c < d->channels; c++) {
-                const uint64_t from = r->in.src + ((uint64_t)(q / words) * d->channels + c) * r->in.pitch;
-                const uint32_t source = word_at(call->act, from + (uint64_t)(y / 2) * r->in.row + x / 2);
-                word |= (source >> 8 * (y % 2 * 2 + x % 2) & 255u) << 8 * (c % 4);
-            }
-            store_word(call->act, plane + (uint64_t)(d->top + y) * d->row + d->left + x, word);
-        }
+    if (!why) {
+        store_planes(call, d, spread_word, r);
     }
     return why;
 }

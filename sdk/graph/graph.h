@@ -306,5 +306,10 @@ bool mts_deconv_is_shuffle(const mts_node *node, const mts_value *weight);
 /* Gathers a constant's blocks into a dense array of its dtype converted to float32:
    f32[count]. */
 void mts_value_read_f32(const mts_value *value, float *out);
+/* The shape of a GATHER's result along `axis`, one of x; false: its rank is above what a tensor
+   may have. */
+bool mts_gathered_shape(const mts_shape *x, uint32_t axis, const mts_shape *index, mts_shape *out);
+/* Whether none is infinite or NaN. */
+bool mts_all_finite(const float *numbers, size_t count);
 
 #endif

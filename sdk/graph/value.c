@@ -4,6 +4,7 @@
  */
 #include "graph/graph.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -98,4 +99,14 @@ void mts_graph_count_uses(const mts_graph *graph, uint32_t *counts)
     for (uint32_t i = 0; i < graph->output_count; i++) {
         counts[graph->outputs[i].value]++;
     }
+}
+
+bool mts_all_finite(const float *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(numbers[i])) {
+            return false;
+        }
+    }
+    return true;
 }

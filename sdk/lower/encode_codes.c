@@ -5,6 +5,7 @@
  */
 #include "lower/encoders.h"
 #include "lower/launch_shape.h"
+#include "plan/codes.h"
 
 static mts_codes_dest dest_of(const mts_encoding *encoding, uint32_t member)
 {
@@ -131,7 +132,7 @@ static const codes_kernel spread = {"spread_bytes__i32_words", MTS_PARAM_WORDS(m
 mts_status mts_encode_codes(mts_encoding *encoding, const mts_layer *layer, const char *label)
 {
     const mts_node *node = mts_member_node(encoding->stitched, &encoding->stitched->members[layer->first]);
-    if (layer->op == MTS_OP_REDUCE || (layer->op == MTS_OP_POOL && node->attrs.pool.kind == MTS_POOL_AVG)) {
+    if (mts_codes_is_mean(node)) {
         return encode_means(encoding, layer, label);
     }
     const codes_kernel *kernel = layer->op == MTS_OP_POOL     ? &pool

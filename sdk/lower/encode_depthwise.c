@@ -13,11 +13,7 @@ enum {
     ROWS_MOST = 8192, /* less than a work-group costs; a stretch of a plane stays in the first level cache */
     ROWS_OF_PART = 4, /* of depthwise_rows, at least: fewer are not worth their first and last input rows */
     ITEMS_PER_UNIT = 4, /* work-items that each compute unit should get at least */
-    NARROW = 8,         /* columns of planes that depthwise_rows computes by groups of a vector's channels */
 };
-
-_Static_assert(MTS_PLAN_ZEROS >= MTS_ROW_ZEROS && MTS_PLAN_ZEROS % MTS_PLAN_ALIGN == 0,
-               "what a plan keeps for depthwise_rows");
 
 /* Kernel parameters of all images, and the extent of the grid. */
 typedef struct grid {
@@ -104,7 +100,7 @@ static void share_out(mts_depthwise_rows_params *r, uint32_t pixels, uint32_t ve
     const uint32_t parts = (plane + ROWS_MOST - 1) / ROWS_MOST;
     const uint32_t even = (r->h + parts - 1) / parts;
     r->each = pixels / plane > 0 ? pixels / plane : 1;
-    if (r->w <= NARROW && vector > 0) {
+    if (r->w <= MTS_ROWS_NARROW && vector > 0) {
         r->each = (r->each + vector - 1) / vector * vector;
     }
     r->part = (even + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;

@@ -192,7 +192,7 @@ static mts_access *find_accesses(const mts_encoding *encoding, const mts_step *s
     }
     *count = step->uses;
     if (accesses && reads_zeros(encoding, step)) {
-        accesses[(*count)++] = (mts_access){.end = MTS_PLAN_ZEROS * size};
+        accesses[(*count)++] = (mts_access){.end = MTS_ROW_ZEROS * size};
     }
     return accesses;
 }

@@ -17,22 +17,22 @@
 #define IDLE_NS 100u
 
 /* A launch that others are joined to. Its parts are a list, first to last. */
-typedef struct slot {
+typedef struct merged_launch {
     uint32_t first, last, count;
     /* Of different kernels: a launch of the combined program (mix.h). */
     bool mixed;
     /* Work-groups of its parts, without those that the others' grids add. */
     uint64_t groups;
     uint32_t global[3];
-} slot;
+} merged_launch;
 
 typedef struct merger {
     mts_encoding *encoding;
-    /* Per launch: the next part of its slot, or MTS_NONE; its wave's slots, in the order
+    /* Per launch: the next part of its merged launch, or MTS_NONE; its wave's, in the order
        of execution. */
     uint32_t *next;
-    slot *slots;
-    uint32_t slot_count;
+    merged_launch *merged;
+    uint32_t merged_count;
 } merger;
 
 /* What an entry is; WHOLE if the launch is not known to be a list. */
@@ -57,7 +57,7 @@ static bool same_text(const char *a, const char *b)
 
 /* A run that takes the groups one after another tells entries apart by their tasks
    (lower/filter.h). */
-static bool tells_tasks(const mts_encoded_launch *launch)
+static bool is_told_by_tasks(const mts_encoded_launch *launch)
 {
     const mts_entries *e = &launch->entries;
     bool tells = e->masks != NULL;
@@ -70,7 +70,8 @@ static bool tells_tasks(const mts_encoded_launch *launch)
 /* Launches of one program that read one pool. */
 static bool are_alike(const mts_encoding *encoding, const mts_encoded_launch *a, const mts_encoded_launch *b)
 {
-    const bool stages = a->stage == b->stage || !encoding->masks || (tells_tasks(a) && tells_tasks(b));
+    const bool stages =
+        a->stage == b->stage || !encoding->masks || (is_told_by_tasks(a) && is_told_by_tasks(b));
     return a->wave == b->wave && a->kind == b->kind && a->kind != MTS_LAUNCH_GEMM &&
            kind_of(a) != MTS_ENTRY_WHOLE && kind_of(a) == kind_of(b) &&
            a->entries.words == b->entries.words && a->entries.parts == b->entries.parts &&
@@ -88,8 +89,9 @@ static uint64_t groups_of(const mts_encoded_launch *launch, const uint32_t globa
     return groups;
 }
 
-/* The grid of a slot with one more launch; false: a dimension is too large. */
-static bool add_grid(const merger *m, const slot *s, const mts_encoded_launch *launch, uint32_t global[3])
+/* The grid of a merged launch with one more launch; false: a dimension is too large. */
+static bool add_grid(const merger *m, const merged_launch *s, const mts_encoded_launch *launch,
+                     uint32_t global[3])
 {
     const uint32_t most = m->encoding->device->groups_most;
     const int along = is_tiled(launch) ? 0 : 2;
@@ -104,8 +106,8 @@ static bool add_grid(const merger *m, const slot *s, const mts_encoded_launch *l
     return true;
 }
 
-/* Adds a launch to a slot if that takes less time than a launch of its own. */
-static bool join(merger *m, slot *s, uint32_t index)
+/* Adds a launch to a merged one if that takes less time than a launch of its own. */
+static bool join(merger *m, merged_launch *s, uint32_t index)
 {
     const mts_device_info *device = m->encoding->device;
     const mts_encoded_launch *launch = &m->encoding->launches[index];
@@ -128,24 +130,24 @@ static bool join(merger *m, slot *s, uint32_t index)
     return true;
 }
 
-/* Finds a slot for a launch among those behind slot `from`, where launches of its step
-   are; the slot's number. */
-static uint32_t place(merger *m, uint32_t from, uint32_t index)
+/* Finds a place for a launch among those from number `from` on, where launches of its step
+   are; its number. */
+static uint32_t add_launch(merger *m, uint32_t from, uint32_t index)
 {
     const mts_encoded_launch *launches = m->encoding->launches;
-    for (uint32_t i = from; i < m->slot_count; i++) {
-        if (are_alike(m->encoding, &launches[m->slots[i].first], &launches[index]) &&
-            join(m, &m->slots[i], index)) {
+    for (uint32_t i = from; i < m->merged_count; i++) {
+        if (are_alike(m->encoding, &launches[m->merged[i].first], &launches[index]) &&
+            join(m, &m->merged[i], index)) {
             return i;
         }
     }
-    slot *s = &m->slots[m->slot_count];
-    *s = (slot){.first = index,
-                .last = index,
-                .count = 1,
-                .groups = groups_of(&launches[index], launches[index].global)};
+    merged_launch *s = &m->merged[m->merged_count];
+    *s = (merged_launch){.first = index,
+                         .last = index,
+                         .count = 1,
+                         .groups = groups_of(&launches[index], launches[index].global)};
     memcpy(s->global, launches[index].global, sizeof s->global);
-    return m->slot_count++;
+    return m->merged_count++;
 }
 
 /* ---- a joined launch ---- */
@@ -157,7 +159,7 @@ static uint64_t entry_cost(const mts_encoded_launch *launch)
     return launch->mul_adds / launch->entries.count;
 }
 
-static uint32_t *sort_parts(const merger *m, const slot *s, uint32_t *parts)
+static uint32_t *sort_parts(const merger *m, const merged_launch *s, uint32_t *parts)
 {
     const mts_encoded_launch *launches = m->encoding->launches;
     uint32_t count = 0;
@@ -179,7 +181,7 @@ typedef struct joined {
     uint32_t count, job_count, block_count, run_count;
 } joined;
 
-static mts_status allocate(const merger *m, const slot *s, const uint32_t *parts, joined *j)
+static mts_status allocate(const merger *m, const merged_launch *s, const uint32_t *parts, joined *j)
 {
     mts_encoding *l = m->encoding;
     bool masks = false;
@@ -255,7 +257,7 @@ static int by_place(const void *left, const void *right)
 
 /* What reports say about the parts together. Kernel configurations are measured one layer
    at a time. */
-static mts_status describe(const merger *m, const slot *s, mts_encoded_launch *to)
+static mts_status describe(const merger *m, const merged_launch *s, mts_encoded_launch *to)
 {
     mts_encoding *l = m->encoding;
     char text[256];
@@ -277,7 +279,8 @@ static mts_status describe(const merger *m, const slot *s, mts_encoded_launch *t
     return to->label ? MTS_STATUS_OK : mts_encode_memory(l);
 }
 
-static mts_status make_list(const merger *m, const slot *s, const uint32_t *parts, mts_encoded_launch *out)
+static mts_status make_list(const merger *m, const merged_launch *s, const uint32_t *parts,
+                            mts_encoded_launch *out)
 {
     mts_encoding *l = m->encoding;
     joined j = {0};
@@ -310,7 +313,7 @@ static mts_status make_list(const merger *m, const slot *s, const uint32_t *part
     return l->params.failed ? mts_encode_memory(l) : MTS_STATUS_OK;
 }
 
-static mts_status add_accesses(const merger *m, const slot *s, mts_encoded_launch *out)
+static mts_status add_accesses(const merger *m, const merged_launch *s, mts_encoded_launch *out)
 {
     mts_encoding *l = m->encoding;
     uint32_t count = 0;
@@ -331,7 +334,7 @@ static mts_status add_accesses(const merger *m, const slot *s, mts_encoded_launc
     return MTS_STATUS_OK;
 }
 
-static mts_status make(const merger *m, const slot *s, mts_encoded_launch *out)
+static mts_status make_launch(const merger *m, const merged_launch *s, mts_encoded_launch *out)
 {
     mts_encoding *l = m->encoding;
     *out = l->launches[s->first];
@@ -368,7 +371,7 @@ static bool step_mixes(const mts_encoding *encoding, uint32_t index)
     return mixes;
 }
 
-static bool may_mix(const merger *m, const slot *s)
+static bool may_mix(const merger *m, const merged_launch *s)
 {
     bool may = true;
     for (uint32_t i = s->first; may && i != MTS_NONE; i = m->next[i]) {
@@ -378,7 +381,7 @@ static bool may_mix(const merger *m, const slot *s)
 }
 
 /* Whether both can be one launch, but for their kernels and grids. */
-static bool mixes_with(const merger *m, const slot *a, const slot *b)
+static bool mixes_with(const merger *m, const merged_launch *a, const merged_launch *b)
 {
     const mts_encoding *l = m->encoding;
     const mts_encoded_launch *first = &l->launches[a->first], *second = &l->launches[b->first];
@@ -386,7 +389,8 @@ static bool mixes_with(const merger *m, const slot *a, const slot *b)
     for (int k = 0; stages && l->masks && k < 2; k++) {
         for (uint32_t i = k == 0 ? a->first : b->first; i != MTS_NONE; i = m->next[i]) {
             const mts_encoded_launch *part = &l->launches[i];
-            stages = stages && (part->stage == first->stage || (tells_tasks(part) && tells_tasks(first)));
+            stages = stages &&
+                     (part->stage == first->stage || (is_told_by_tasks(part) && is_told_by_tasks(first)));
         }
     }
     uint64_t local = 1; /* of all, as the launch has it */
@@ -400,15 +404,15 @@ static bool mixes_with(const merger *m, const slot *a, const slot *b)
 }
 
 /*
- * Makes one slot of those of the wave that the combined program can compute. The others
+ * Makes one launch of those of the wave that the combined program can compute. The others
  * are empty afterwards. Devices whose launches cost nothing have no such program.
  */
-static void mix_slots(merger *m)
+static void mix_launches(merger *m)
 {
-    slot *to = NULL;
-    const uint32_t slots = m->encoding->device->launch_ns > 0 ? m->slot_count : 0;
-    for (uint32_t i = 0; i < slots; i++) {
-        slot *s = &m->slots[i];
+    merged_launch *to = NULL;
+    const uint32_t merged = m->encoding->device->launch_ns > 0 ? m->merged_count : 0;
+    for (uint32_t i = 0; i < merged; i++) {
+        merged_launch *s = &m->merged[i];
         if (!may_mix(m, s)) {
             continue;
         }
@@ -425,16 +429,16 @@ static void mix_slots(merger *m)
     }
 }
 
-/* Gives launches [first, end), a wave, their slots. */
-static void place_wave(merger *m, uint32_t first, uint32_t end)
+/* Gives launches [first, end), a wave, their merged. */
+static void merge_wave(merger *m, uint32_t first, uint32_t end)
 {
     uint32_t from = 0;
-    m->slot_count = 0;
+    m->merged_count = 0;
     for (uint32_t i = first; i < end; i++) {
         const bool follows = i > first && m->encoding->launches[i].step == m->encoding->launches[i - 1].step;
-        from = place(m, follows ? from : 0, i) + 1;
+        from = add_launch(m, follows ? from : 0, i) + 1;
     }
-    mix_slots(m);
+    mix_launches(m);
 }
 
 mts_status mts_encode_merge(mts_encoding *encoding)
@@ -442,9 +446,9 @@ mts_status mts_encode_merge(mts_encoding *encoding)
     const uint32_t count = (uint32_t)encoding->launch_count;
     merger m = {.encoding = encoding};
     m.next = mts_arena_zero(encoding->arena, count, sizeof *m.next);
-    m.slots = mts_arena_zero(encoding->arena, count, sizeof *m.slots);
+    m.merged = mts_arena_zero(encoding->arena, count, sizeof *m.merged);
     mts_encoded_launch *made = mts_arena_zero(encoding->arena, count, sizeof *made);
-    if (!m.next || !m.slots || !made) {
+    if (!m.next || !m.merged || !made) {
         return mts_encode_memory(encoding);
     }
     memset(m.next, 0xff, count * sizeof *m.next);
@@ -454,10 +458,10 @@ mts_status mts_encode_merge(mts_encoding *encoding)
         while (end < count && encoding->launches[end].wave == encoding->launches[first].wave) {
             end++;
         }
-        place_wave(&m, first, end);
-        for (uint32_t i = 0; status == MTS_STATUS_OK && i < m.slot_count; i++) {
-            if (m.slots[i].count > 0) {
-                status = make(&m, &m.slots[i], &made[done++]);
+        merge_wave(&m, first, end);
+        for (uint32_t i = 0; status == MTS_STATUS_OK && i < m.merged_count; i++) {
+            if (m.merged[i].count > 0) {
+                status = make_launch(&m, &m.merged[i], &made[done++]);
             }
         }
     }

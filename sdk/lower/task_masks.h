@@ -44,8 +44,9 @@ typedef struct mts_entries {
     mts_entry_kind kind;
     uint32_t first, words, count; /* index in the kernel parameters of the first, words of one, number */
     uint32_t *masks;              /* per entry */
-    uint32_t *
-        heights; /* PARAMS, per entry: what it needs of the second dimension; NULL: all of it. MIXED: groups */
+    /* Per entry. PARAMS: what it needs of the second dimension; NULL: all of it. MIXED: its
+       work-groups. */
+    uint32_t *heights;
     uint32_t *runs;      /* BLOCK, per entry: those of equal number may stand in one block */
     uint32_t parts;      /* BLOCK: most of a block */
     mts_entry_job *jobs; /* TILE and BLOCK; ascending `at` */

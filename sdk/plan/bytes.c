@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "device/kernel.h"
+
 /* Products of a sum: 65,000 times 255 * 128 stay below 2^31, and 33,000 times 255 *
    254. */
 enum { PRODUCTS_MOST = 65000, PRODUCTS_MOST_WIDE = 33000 };
@@ -292,7 +294,7 @@ static bool is_whole_window(const mts_attrs_pool *pool, const mts_shape *in)
 bool mts_bytes_averages(const mts_stitched *stitched, const mts_member *member, const mts_grid *grids)
 {
     /* a float holds sums of so many codes (mts_mean_params) */
-    enum { ROWS_AND_COLUMNS = 1 << 2 | 1 << 3, PIXELS_MOST = 65536 };
+    enum { ROWS_AND_COLUMNS = 1 << 2 | 1 << 3 };
     const mts_node *node = mts_member_node(stitched, member);
     const mts_attrs_reduce *reduce = &node->attrs.reduce;
     const mts_shape *out = &stitched->values[member->output].shape;
@@ -302,7 +304,7 @@ bool mts_bytes_averages(const mts_stitched *stitched, const mts_member *member, 
     }
     const mts_shape *in = &stitched->values[member->inputs[0]].shape;
     const bool image = in->rank == 4 && out->rank == 4 && out->dims[2] == 1 && out->dims[3] == 1 &&
-                       in->dims[2] * in->dims[3] <= PIXELS_MOST;
+                       in->dims[2] * in->dims[3] <= MTS_MEAN_PIXELS_MOST;
     return image &&
            (node->op == MTS_OP_POOL ? is_whole_window(&node->attrs.pool, in)
                                     : reduce->kind == MTS_REDUCE_MEAN && reduce->axes == ROWS_AND_COLUMNS);

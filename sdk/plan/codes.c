@@ -7,10 +7,8 @@
 
 /* ---- operators between convolutions ---- */
 
-/* Whether a member that reads codes stores floats alone. */
-static bool is_mean(const mts_plan *plan, const mts_member *member)
+bool mts_codes_is_mean(const mts_node *node)
 {
-    const mts_node *node = mts_member_node(plan->stitched, member);
     return node->op == MTS_OP_REDUCE || (node->op == MTS_OP_POOL && node->attrs.pool.kind == MTS_POOL_AVG);
 }
 
@@ -20,7 +18,7 @@ static bool is_stored(const mts_plan *plan, uint32_t value)
     const mts_stitched *s = plan->stitched;
     const uint32_t producer = value != MTS_NONE ? s->values[value].member : MTS_NONE;
     const mts_variant variant = producer != MTS_NONE ? plan->members[producer].variant : MTS_VARIANT_NONE;
-    return (variant == MTS_VARIANT_CODES && !is_mean(plan, &s->members[producer])) ||
+    return (variant == MTS_VARIANT_CODES && !mts_codes_is_mean(mts_member_node(s, &s->members[producer]))) ||
            (variant == MTS_VARIANT_BYTES && mts_bytes_stores(s, &s->members[producer]));
 }
 
@@ -70,7 +68,7 @@ static bool pays(const mts_plan *plan, const mts_member *member, bool floats, bo
         all = all && (stored || member->inputs[i] == MTS_NONE);
         any = any || stored;
     }
-    if (is_mean(plan, member)) {
+    if (mts_codes_is_mean(mts_member_node(plan->stitched, member))) {
         return any;
     }
     return moves ? any && codes && !floats : any && (all || codes);
@@ -135,7 +133,7 @@ static void add_planes(mts_plan *plan, uint32_t member)
     if (m->input_count > 1 && m->inputs[1] != MTS_NONE) {
         how->residual_conversion = planes_of(plan, m->inputs[1]);
     }
-    if (!is_mean(plan, m)) {
+    if (!mts_codes_is_mean(mts_member_node(plan->stitched, m))) {
         (void)planes_of(plan, m->output);
     }
 }

@@ -21,5 +21,7 @@ mts_status mts_codes_choose(mts_plan *plan, mts_arena *arena, mts_error *error);
  * members' variants, convolutions' input conversions and their borders are known.
  */
 void mts_codes_link(mts_plan *plan);
+/* Whether an operator that reads codes is a mean, which stores floats alone. */
+bool mts_codes_is_mean(const mts_node *node);
 
 #endif

@@ -289,23 +289,13 @@ static void join_places(layouter *l)
     }
 }
 
-/* Outputs of graphs, and what RESHAPE and GATHER read, with what they lie in. */
-static void find_dense(layouter *l)
+/* What is read dense and lies in another value asks that of the whole. */
+static void join_dense(layouter *l)
 {
-    const mts_stitched *s = l->stitched;
-    uint32_t plane = 0;
-    for (uint32_t g = 0; g < s->graph_count; g++) {
-        for (uint32_t o = 0; o < s->graphs[g]->output_count; o++) {
-            const uint32_t value = s->value_of[g][s->graphs[g]->outputs[o].value];
-            if (value != MTS_NONE) {
-                l->dense[mts_place_root(l->places, value, &plane)] = true;
-            }
-        }
-    }
-    for (uint32_t m = 0; m < s->member_count; m++) {
-        if (mts_plan_reads_dense(mts_member_node(s, &s->members[m])->op)) {
-            l->dense[mts_place_root(l->places, s->members[m].inputs[0], &plane)] = true;
-        }
+    for (uint32_t v = 0; v < l->stitched->value_count; v++) {
+        uint32_t plane = 0;
+        const uint32_t root = mts_place_root(l->places, v, &plane);
+        l->dense[root] = l->dense[root] || l->dense[v];
     }
 }
 
@@ -534,14 +524,16 @@ static mts_status decide_in_place(layouter *l, mts_arena *arena)
     l->forced = mts_arena_zero(arena, s->value_count, sizeof *l->forced);
     l->places = mts_arena_zero(arena, s->value_count, sizeof *l->places);
     l->plan->grids = mts_arena_zero(arena, s->value_count, sizeof *l->plan->grids);
-    if (!l->plan->members || !l->forced || !l->places || !l->plan->grids) {
+    l->dense = mts_arena_zero(arena, s->value_count, sizeof *l->dense);
+    if (!l->plan->members || !l->forced || !l->places || !l->plan->grids || !l->dense) {
         return mts_fail_memory(l->error);
     }
     mts_bytes_grids(s, l->plan->grids);
+    mts_plan_mark_dense(s, l->dense);
     classify_members(l);
     mts_status status = l->byte_products ? mts_codes_choose(l->plan, arena, l->error) : MTS_STATUS_OK;
     MTS_TRY(status, mts_places_find(l->plan, l->forced, l->places, arena, l->error));
-    MTS_TRY(status, mts_transposes_find(l->plan, l->inputs, l->forced, l->places, arena, l->error));
+    MTS_TRY(status, mts_transposes_find(l->plan, l->inputs, l->dense, l->forced, l->places, arena, l->error));
     return status;
 }
 
@@ -572,9 +564,7 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
     plan->import_value = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->import_value);
     plan->value_storage = mts_arena_zero(arena, s->value_count, sizeof *plan->value_storage);
     l.cells = mts_arena_zero(arena, conversions + s->value_count, sizeof *l.cells);
-    l.dense = mts_arena_zero(arena, s->value_count, sizeof *l.dense);
-    if (!plan->conversions || !plan->storages || !plan->import_value || !plan->value_storage || !l.cells ||
-        !l.dense) {
+    if (!plan->conversions || !plan->storages || !plan->import_value || !plan->value_storage || !l.cells) {
         return mts_fail_memory(error);
     }
     for (size_t i = 0; i < conversions + s->value_count; i++) {
@@ -585,7 +575,7 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
         form_classes(&l);
         join_places(&l);
         reach_beyond(&l);
-        find_dense(&l);
+        join_dense(&l);
         status = store_values(&l);
     }
     if (status == MTS_STATUS_OK) {

@@ -4,9 +4,12 @@
  */
 #include "plan/plan.h"
 
+#include "device/kernel.h"
 #include "plan/lanes.h"
 #include "plan/layout.h"
 #include "plan/wave_steps.h"
+
+_Static_assert(MTS_ROW_ZEROS % MTS_PLAN_ALIGN == 0, "what follows them is aligned");
 
 typedef struct planner {
     mts_plan *plan;
@@ -234,7 +237,7 @@ static mts_status place(planner *p)
 {
     mts_plan *plan = p->plan;
     /* the zeros come first: vectors read a few floats before any plane */
-    const uint64_t zeros = p->request->depthwise_rows ? MTS_PLAN_ZEROS : 0;
+    const uint64_t zeros = p->request->depthwise_rows ? MTS_ROW_ZEROS : 0;
     plan->input_floats = place_region(plan, MTS_REGION_INPUT, zeros);
     const uint64_t begin = place_region(plan, MTS_REGION_OUTPUT, plan->input_floats);
     plan->output_floats = begin - plan->input_floats;

@@ -21,7 +21,6 @@
 #include "stitch/stitch.h"
 
 #define MTS_PLAN_ALIGN 16u /* floats: planes of convolutions begin on a vector of the widest device */
-#define MTS_PLAN_ZEROS 80u /* of a plan: MTS_ROW_ZEROS of depthwise_rows */
 
 typedef enum mts_storage_region {
     MTS_REGION_INPUT = 0,
@@ -78,11 +77,12 @@ typedef struct mts_conversion {
     bool space_to_depth; /* else dense, or a part */
     bool part;           /* into the storage of a concatenation that `member` makes in place */
     uint32_t member;
-    bool
-        codes; /* of space_to_depth: the copy is planes of codes (bytes.h), whose words are the dims' channels */
-    uint32_t
-        producer;   /* of codes: the member that computes the value stores them, no step does; or MTS_NONE */
-    uint32_t from;  /* of codes: the conversion, to codes as well, of which the step makes it; or MTS_NONE */
+    /* Of space_to_depth: the copy is planes of codes (bytes.h), whose words are the dims'
+       channels. Of codes: the member that computes the value and stores them, so that no
+       step does, or MTS_NONE; and the conversion, to codes as well, of which the step makes
+       this one, or MTS_NONE. */
+    bool codes;
+    uint32_t producer, from;
     bool made;      /* a step for it exists */
     bool zero_copy; /* reads the caller's buffer, not the value's storage */
     uint32_t stride[2];
@@ -150,7 +150,7 @@ typedef struct mts_plan {
     mts_grid *grids;           /* per svalue: the 8-bit numbers that it holds */
     mts_member_plan *members;  /* per member */
     uint32_t **output_storage; /* [graph][output], MTS_NONE for constants */
-    /* With `depthwise_rows` MTS_PLAN_ZEROS floats that stay 0 come first; then inputs, outputs
+    /* With `depthwise_rows` MTS_ROW_ZEROS floats that stay 0 come first; then inputs, outputs
        and transients, up to these. */
     uint64_t input_floats, output_floats, arena_floats;
 } mts_plan;
@@ -198,6 +198,8 @@ mts_variant mts_plan_variant(const mts_stitched *stitched, const mts_member *mem
 /* Operators whose launch states the output in other dimensions than the value has, so that it
    must be dense. */
 bool mts_plan_changes_rank(const mts_node *node);
+/* Marks, per svalue, outputs of graphs and what operators read dense. */
+void mts_plan_mark_dense(const mts_stitched *stitched, bool *dense);
 /* Whether an operator reads its input dense, by a copy if need be (RESHAPE, GATHER). */
 bool mts_plan_reads_dense(mts_op op);
 /* The conversion that is a value's dense copy, or MTS_NONE. */

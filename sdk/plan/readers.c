@@ -52,3 +52,24 @@ int64_t mts_plan_reach(const mts_attrs_conv *conv, int axis, int64_t out)
     return (out - 1) * conv->stride[axis] + (int64_t)(conv->kernel[axis] - 1) * conv->dilation[axis] -
            conv->pad[axis];
 }
+
+void mts_plan_mark_dense(const mts_stitched *stitched, bool *dense)
+{
+    for (uint32_t g = 0; g < stitched->graph_count; g++) {
+        for (uint32_t o = 0; o < stitched->graphs[g]->output_count; o++) {
+            const uint32_t value = stitched->value_of[g][stitched->graphs[g]->outputs[o].value];
+            if (value != MTS_NONE) {
+                dense[value] = true;
+            }
+        }
+    }
+    for (uint32_t m = 0; m < stitched->member_count; m++) {
+        const mts_member *member = &stitched->members[m];
+        const bool reads = mts_plan_reads_dense(mts_member_node(stitched, member)->op);
+        for (uint32_t i = 0; reads && i < member->input_count; i++) {
+            if (member->inputs[i] != MTS_NONE) {
+                dense[member->inputs[i]] = true;
+            }
+        }
+    }
+}

@@ -27,33 +27,24 @@ static bool reads_copy(const mts_plan *plan, uint32_t member, uint32_t operand)
 static void note_member(const mts_plan *plan, uint32_t index, reading *readings)
 {
     const mts_member *member = &plan->stitched->members[index];
-    const bool dense = mts_plan_reads_dense(mts_member_node(plan->stitched, member)->op);
     for (uint32_t i = 0; i < member->input_count; i++) {
         if (member->inputs[i] != MTS_NONE) {
             reading *r = &readings[member->inputs[i]];
             r->readers++;
             r->by_strides = r->by_strides || reads_copy(plan, index, i);
             r->otherwise = r->otherwise || !reads_copy(plan, index, i);
-            r->fixed = r->fixed || dense;
         }
     }
 }
 
-static void find_readings(const mts_plan *plan, const mts_place *places, reading *readings)
+static void find_readings(const mts_plan *plan, const bool *dense, const mts_place *places, reading *readings)
 {
     const mts_stitched *s = plan->stitched;
     for (uint32_t m = 0; m < s->member_count; m++) {
         note_member(plan, m, readings);
     }
-    for (uint32_t g = 0; g < s->graph_count; g++) {
-        for (uint32_t o = 0; o < s->graphs[g]->output_count; o++) {
-            const uint32_t value = s->value_of[g][s->graphs[g]->outputs[o].value];
-            if (value != MTS_NONE) {
-                readings[value].fixed = true;
-            }
-        }
-    }
     for (uint32_t v = 0; v < s->value_count; v++) {
+        readings[v].fixed = readings[v].fixed || dense[v];
         if (places[v].host != MTS_NONE) {
             readings[v].fixed = true;
             readings[places[v].host].fixed = true;
@@ -84,8 +75,8 @@ static bool is_turned(const mts_plan *plan, const uint8_t *inputs, const mts_mem
            inputs[source] == MTS_INPUT_ZERO_COPY && readings[source].readers == 1 && !readings[source].fixed;
 }
 
-mts_status mts_transposes_find(mts_plan *plan, const uint8_t *inputs, bool *forced, const mts_place *places,
-                               mts_arena *arena, mts_error *error)
+mts_status mts_transposes_find(mts_plan *plan, const uint8_t *inputs, const bool *dense, bool *forced,
+                               const mts_place *places, mts_arena *arena, mts_error *error)
 {
     const mts_stitched *s = plan->stitched;
     reading *readings = mts_arena_zero(arena, s->value_count, sizeof *readings);
@@ -96,7 +87,7 @@ mts_status mts_transposes_find(mts_plan *plan, const uint8_t *inputs, bool *forc
     for (uint32_t v = 0; v < s->value_count; v++) {
         plan->turned[v] = MTS_NONE;
     }
-    find_readings(plan, places, readings);
+    find_readings(plan, dense, places, readings);
     for (uint32_t l = 0; l < s->layer_count; l++) {
         const mts_layer *layer = &s->layers[l];
         bool all = layer->op == MTS_OP_TRANSPOSE;

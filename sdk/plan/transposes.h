@@ -16,10 +16,10 @@
  * result (plan->turned).
  *
  * plan: members' variants and the in_place of places.h are known. inputs: see
- * mts_plan_request. Errors: OUT_OF_MEMORY.
+ * mts_plan_request. dense: of mts_plan_mark_dense. Errors: OUT_OF_MEMORY.
  */
-mts_status mts_transposes_find(mts_plan *plan, const uint8_t *inputs, bool *forced, const mts_place *places,
-                               mts_arena *arena, mts_error *error);
+mts_status mts_transposes_find(mts_plan *plan, const uint8_t *inputs, const bool *dense, bool *forced,
+                               const mts_place *places, mts_arena *arena, mts_error *error);
 /* The svalue that a space-to-depth copy of `value` reads: the operand of a TRANSPOSE of
    the first kind, or `value` itself. */
 uint32_t mts_transpose_source(const mts_plan *plan, uint32_t value);

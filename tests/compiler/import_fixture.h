@@ -56,18 +56,6 @@ static inline mts_status import_model(mts_graph **graph)
     return mts_import_memory(file->data, file->size, "hand.onnx", &options, &arena, graph, &error);
 }
 
-/* For mts_fault_each; data: onnx_bytes. */
-static inline mts_status import_with(const mts_allocator *allocator, void *data)
-{
-    const onnx_bytes *file = data;
-    mts_arena small;
-    mts_graph *graph = NULL;
-    mts_arena_init(&small, allocator);
-    const mts_status status = mts_import_memory(file->data, file->size, "m", NULL, &small, &graph, &error);
-    mts_arena_release(&small);
-    return status;
-}
-
 static inline mts_graph *imported(void)
 {
     mts_graph *graph = NULL;

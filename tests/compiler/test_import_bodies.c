@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "compiler/import_fixture.h"
-#include "support/fault_each.h"
+#include "import_fault.h"
 
 static void begin(void)
 {
@@ -457,7 +457,7 @@ static void each_failing_allocation_is_reported_and_leaks_nothing(void **state)
 {
     (void)state;
     onnx_bytes file = *sample();
-    mts_fault_each(import_with, &file);
+    fault_each_import(file.data, file.size);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -5,7 +5,7 @@
  */
 #include "compiler/import_fixture.h"
 #include "compiler/passes/fold.h"
-#include "support/fault_each.h"
+#include "import_fault.h"
 #include "support/net.h"
 
 #include <math.h>
@@ -239,7 +239,7 @@ static void memory_runs_out_anywhere(void **state)
     (void)state;
     write_model(&c, true);
     onnx_bytes file = *onnx_model_file(&model);
-    mts_fault_each(import_with, &file);
+    fault_each_import(file.data, file.size);
 }
 
 int main(void)

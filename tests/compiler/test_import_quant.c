@@ -5,7 +5,7 @@
 
 #include "compiler/import_fixture.h"
 #include "compiler/passes/fold.h"
-#include "support/fault_each.h"
+#include "import_fault.h"
 #include "support/net.h"
 
 #include <math.h>
@@ -402,7 +402,7 @@ static void each_failing_allocation_is_reported_and_leaks_nothing(void **state)
 {
     (void)state;
     onnx_bytes file = *sample();
-    mts_fault_each(import_with, &file);
+    fault_each_import(file.data, file.size);
 }
 
 /* An int8 constant is a weight only; a scale must have a number for each channel. */

@@ -12,7 +12,7 @@
 
 #include "compiler/import/import.h"
 #include "compiler/passes/fold.h"
-#include "support/fault_each.h"
+#include "import_fault.h"
 #include "support/tflite_model.h"
 
 #define DIMS(...)                                                                                            \
@@ -159,22 +159,11 @@ static void every_shorter_file_gives_a_sentence_or_a_graph(void **state)
     }
 }
 
-static mts_status import_with(const mts_allocator *allocator, void *data)
-{
-    const tflite_bytes *file = data;
-    mts_arena small;
-    mts_graph *graph = NULL;
-    mts_arena_init(&small, allocator);
-    const mts_status status = mts_import_memory(file->data, file->size, "m", NULL, &small, &graph, &error);
-    mts_arena_release(&small);
-    return status;
-}
-
 static void a_failed_allocation_is_reported_and_leaks_nothing(void **state)
 {
     (void)state;
     tflite_bytes file = *sample();
-    mts_fault_each(import_with, &file);
+    fault_each_import(file.data, file.size);
 }
 
 static void refused(mts_status code, const char *part)

@@ -11,8 +11,6 @@
  */
 #include "compiler/import/lower.h"
 
-#include <math.h>
-
 /* WASTE_MOST: the convolution's kernels of all phases have fewer than this many numbers
  * for each weight of the model. Those without a weight are 0 and are multiplied all the
  * same. STRIDE_MOST: the largest stride. */
@@ -172,16 +170,6 @@ static mts_import_value *emit_shuffle(mts_import *import, const phases *p, mts_i
     return weight ? mts_import_emit_conv(import, MTS_OP_DECONV, &attrs, x, weight, NULL) : NULL;
 }
 
-static bool all_finite(const float *numbers, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        if (!isfinite(numbers[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 mts_import_value *mts_import_emit_deconv(mts_import *import, const mts_attrs *attrs, mts_import_value *x,
                                          mts_import_value *weight, mts_import_value *bias)
 {
@@ -198,7 +186,8 @@ mts_import_value *mts_import_emit_deconv(mts_import *import, const mts_attrs *at
         const float *numbers = mts_import_read_f32(import, bias, "the bias");
         /* The operator itself refuses another count. An infinite number would become NaN
          * where results are put side by side, which multiplies it by 0. */
-        if (numbers && (mts_shape_count(&bias->shape) != (size_t)p.out || !all_finite(numbers, p.out))) {
+        if (numbers &&
+            (mts_shape_count(&bias->shape) != (size_t)p.out || !mts_all_finite(numbers, (size_t)p.out))) {
             return mts_import_emit_conv(import, MTS_OP_DECONV, attrs, x, weight, bias);
         }
         rows = by_phase(import, &p, numbers, false);

@@ -70,25 +70,6 @@ static value take(mts_import *import, value x, value index, const mts_shape *sha
     return y ? mts_import_emit_reshape(import, y, shape) : NULL;
 }
 
-/* The shape of a GATHER's result. False: its rank is above what a tensor may have. */
-static bool gathered_shape(const mts_shape *x, uint32_t axis, const mts_shape *index, mts_shape *out)
-{
-    *out = (mts_shape){0};
-    if (x->rank - 1 + index->rank > MTS_TENSOR_RANK_MAX) {
-        return false;
-    }
-    for (uint32_t i = 0; i < axis; i++) {
-        out->dims[out->rank++] = x->dims[i];
-    }
-    for (uint32_t i = 0; i < index->rank; i++) {
-        out->dims[out->rank++] = index->dims[i];
-    }
-    for (uint32_t i = axis + 1; i < x->rank; i++) {
-        out->dims[out->rank++] = x->dims[i];
-    }
-    return true;
-}
-
 /* The distance of positions that ascend in equal steps; 0: they do not. */
 static int64_t even_step(const mts_import_value *index)
 {
@@ -112,7 +93,7 @@ static value gather_constant(mts_import *import, value x, uint32_t axis, value i
     if (!both[1]) {
         return NULL;
     }
-    if (step == 0 || !gathered_shape(&x->shape, axis, &index->shape, &shape)) {
+    if (step == 0 || !mts_gathered_shape(&x->shape, axis, &index->shape, &shape)) {
         return mts_import_emit(import, MTS_OP_GATHER, &attrs, both, 2);
     }
     mts_attrs_slice part = mts_import_whole(&x->shape);
@@ -135,7 +116,7 @@ value mts_import_gather(mts_import *import, value x, uint32_t axis, value index)
     }
     const mts_shape *s = &x->shape;
     mts_shape shape;
-    if (!gathered_shape(s, axis, &index->shape, &shape)) {
+    if (!mts_gathered_shape(s, axis, &index->shape, &shape)) {
         mts_import_fail(import, MTS_STATUS_LIMIT, "the result's rank %u is above %d",
                         s->rank - 1 + index->shape.rank, MTS_TENSOR_RANK_MAX);
         return NULL;

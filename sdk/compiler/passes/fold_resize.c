@@ -10,7 +10,6 @@
  */
 #include "compiler/passes/fold_work.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
@@ -69,9 +68,7 @@ static bool is_finite(mts_fold_work *work, const mts_node *conv)
             work->failed = true;
             return false;
         }
-        for (size_t n = 0; all && n < count; n++) {
-            all = isfinite(numbers[n]);
-        }
+        all = !constant || mts_all_finite(numbers, count);
     }
     return all;
 }

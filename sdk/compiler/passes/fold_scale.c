@@ -28,16 +28,6 @@ static float *read_vector(mts_fold_work *work, uint32_t value, uint32_t count, f
     return out;
 }
 
-static bool all_finite(const float *numbers, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (!isfinite(numbers[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool all_ones(const float *numbers, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -209,7 +199,7 @@ static bool absorb_scale(mts_fold_work *work, mts_node *node)
         scale[i] = (float)((double)s[i] * (double)scale[i]);
         bias[i] = (float)((double)s[i] * (double)bias[i] + (double)b[i]);
     }
-    if (work->failed || !all_finite(scale, count) || !all_finite(bias, count) ||
+    if (work->failed || !mts_all_finite(scale, count) || !mts_all_finite(bias, count) ||
         !mts_fold_widen(work, before, slope != MTS_NONE ? slope_at + 1 : at + 2)) {
         return false;
     }

@@ -3,15 +3,12 @@
  */
 #include "graph/ops/common.h"
 
-static mts_status gather_infer(const mts_infer_call *call, mts_shape *out)
+bool mts_gathered_shape(const mts_shape *x, uint32_t axis, const mts_shape *index, mts_shape *out)
 {
-    uint32_t axis = call->attrs->gather.axis;
-    const mts_shape *x = call->inputs[0], *index = call->inputs[1];
-    if (axis >= x->rank || x->rank - 1 + index->rank > MTS_TENSOR_RANK_MAX) {
-        return mts_fail(call->error, MTS_STATUS_MALFORMED, "axis %u or index rank %u does not fit rank %u",
-                        axis, index->rank, x->rank);
+    *out = (mts_shape){0};
+    if (x->rank - 1 + index->rank > MTS_TENSOR_RANK_MAX) {
+        return false;
     }
-    out->rank = 0;
     for (uint32_t i = 0; i < axis; i++) {
         out->dims[out->rank++] = x->dims[i];
     }
@@ -20,6 +17,17 @@ static mts_status gather_infer(const mts_infer_call *call, mts_shape *out)
     }
     for (uint32_t i = axis + 1; i < x->rank; i++) {
         out->dims[out->rank++] = x->dims[i];
+    }
+    return true;
+}
+
+static mts_status gather_infer(const mts_infer_call *call, mts_shape *out)
+{
+    uint32_t axis = call->attrs->gather.axis;
+    const mts_shape *x = call->inputs[0], *index = call->inputs[1];
+    if (axis >= x->rank || !mts_gathered_shape(x, axis, index, out)) {
+        return mts_fail(call->error, MTS_STATUS_MALFORMED, "axis %u or index rank %u does not fit rank %u",
+                        axis, index->rank, x->rank);
     }
     return MTS_STATUS_OK;
 }

@@ -503,7 +503,9 @@ typedef struct mts_space_to_depth_params {
  * pixel[1]. They are red, green, blue, or with yuv 1 Y = gain a + bias, red = Y + rv (c -
  * 128), green = Y - gu (b - 128) - gv (c - 128), blue = Y + bu (b - 128), each clamped to
  * 0..255 before pixels are mixed. Channel c of the result is colour order[c] (0 red, 1
- * green, 2 blue, 3 luma BT.601), (colour - mean[c]) * scale[c].
+ * green, 2 blue, 3 luma BT.601), (colour - mean[c]) * scale[c]. With least < most it is
+ * rounded to the nearest integer, ties to even, and clamped to least..most; bar[c] is
+ * written as it is.
  *
  * Grid: (n, rows of the highest image, members): a work-item owns ceil(width / n) pixels
  * of a row.
@@ -523,6 +525,7 @@ typedef struct mts_frame_params {
     mts_f32 mean[4], scale[4], bar[4];
     mts_u32 turned_by, edge;
     mts_f32 m[6], fill[3];
+    mts_f32 least, most;
 } mts_frame_params;
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * frame_any: a region of a camera frame of bytes to one image of a model's input: colour
  * conversion, crop, rotation by any angle, mirror, resize (bilinear or the mean of an
- * area), letterbox bars, channel order, mean and scale. See mts_frame_params. The launch
- * passes the frame as `pool`: bytes, whatever HALF is. A work-item owns pixels of one row
- * of the image, all channels of them, so that a source pixel is converted once for all
- * channels:
+ * area), letterbox bars, channel order, mean and scale, integers for ports of 8 bits. See
+ * mts_frame_params. The launch passes the frame as `pool`: bytes, whatever HALF is. A
+ * work-item owns pixels of one row of the image, all channels of them, so that a source
+ * pixel is converted once for all channels:
  *
  *     row i   | bar bar | v v v v v v v v v v v | bar bar |    j = 0 .. width - 1
  *                       left                    left + columns
@@ -193,6 +193,12 @@ INLINE frame_rgb frame_turned(const frame_source *s, GLOBAL const mts_frame_para
     return sum;
 }
 
+/* A value as the port holds it: an integer of its type where least < most. */
+INLINE float frame_code(float value, float least, float most) {
+    if (!(least < most)) return value;
+    return value > least ? value < most ? mts_rint(value) : most : least;
+}
+
 /* Columns [from, end) of a row that are bars. */
 INLINE void frame_bar(GLOBAL mts_real *row, GLOBAL const mts_frame_params *r, mts_u32 from, mts_u32 end) {
     for (mts_u32 c = 0; c < r->channels; c++)
@@ -218,7 +224,7 @@ KERNEL void frame_any__f32_planar(MTS_ARGS) {
                                       : frame_find(i - r->top, h, (int)r->box[0], r->ratio[0], r->inverse[0]);
     const mts_u32 from = mts_least(mts_most(start, left), end), to = mts_most(mts_least(end, right), from);
     const int box = (int)r->box[1];
-    const float ratio = r->ratio[1], inverse = r->inverse[1];
+    const float ratio = r->ratio[1], inverse = r->inverse[1], least = r->least, most = r->most;
     frame_bar(row, r, start, from);
     for (mts_u32 j = from; j < to; j++) {
         frame_rgb v;
@@ -234,7 +240,8 @@ KERNEL void frame_any__f32_planar(MTS_ARGS) {
                                 : colour == 1 ? v.g
                                 : colour == 2 ? v.b
                                               : 0.299f * v.r + 0.587f * v.g + 0.114f * v.b;
-            mts_store(row + c * r->step[0] + j * r->step[2], (value - r->mean[c & 3]) * r->scale[c & 3]);
+            mts_store(row + c * r->step[0] + j * r->step[2],
+                      frame_code((value - r->mean[c & 3]) * r->scale[c & 3], least, most));
         }
     }
     frame_bar(row, r, to, end);

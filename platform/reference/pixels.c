@@ -177,6 +177,13 @@ static void mix_turned(const mts_reference_pixels *to, const mts_frame_params *r
     }
 }
 
+/* A value as the port holds it: an integer of its type where least < most. */
+static double code(const mts_frame_params *r, double value)
+{
+    const double least = (double)r->least, most = (double)r->most;
+    return !(least < most) ? value : value > least ? (value < most ? rint(value) : most) : least;
+}
+
 static void write_pixel(const mts_reference_pixels *to, const mts_frame_params *r, uint32_t i, uint32_t j)
 {
     const bool bar = i < r->top || i - r->top >= r->rows || j < r->left || j - r->left >= r->columns;
@@ -191,7 +198,7 @@ static void write_pixel(const mts_reference_pixels *to, const mts_frame_params *
     float *pixel = to->image + r->out + (uint64_t)i * r->step[1] + (uint64_t)j * r->step[2];
     for (uint32_t c = 0; c < r->channels; c++) {
         const double value = (sum[r->order[c] & 3] - (double)r->mean[c]) * (double)r->scale[c];
-        pixel[(uint64_t)c * r->step[0]] = bar ? r->bar[c] : (float)value;
+        pixel[(uint64_t)c * r->step[0]] = bar ? r->bar[c] : (float)code(r, value);
     }
 }
 

@@ -230,9 +230,6 @@ static mts_status stitch_and_plan(mts_builder *b)
                                         .share = b->engine->options.strategy == MTS_STRATEGY_COMPACT};
     mts_status status = mts_stitch(&request, &b->scratch, &b->stitched, b->error);
     MTS_TRY(status, mts_build_zero_copy(b));
-    if (status == MTS_STATUS_OK) {
-        mts_build_fractions(b);
-    }
     MTS_TRY(status, plan_to_fit(b));
     return status;
 }

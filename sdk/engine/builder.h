@@ -57,9 +57,6 @@ mts_status mts_build_slots(mts_builder *b);
 /* Which inputs stay in the caller's memory: input_kinds, parts, slots. The graphs are
    stitched. */
 mts_status mts_build_zero_copy(mts_builder *b);
-/* Marks the stitched values that take frames: mts_svalue.fractions. Zero-copy inputs are
-   known, and take none. */
-void mts_build_fractions(mts_builder *b);
 /* Fills the engine's ports, slots and frames; the plan exists and is encoded. */
 mts_status mts_build_ports(mts_builder *b);
 

@@ -90,23 +90,6 @@ static mts_input_kind zero_copy_kind(const mts_builder *b, uint32_t value)
     return whole ? MTS_INPUT_ZERO_COPY : covered == all ? MTS_INPUT_PARTS : MTS_INPUT_ARENA;
 }
 
-static bool takes_frames(const mts_builder *b, uint32_t index, uint32_t input)
-{
-    const mts_engine *e = b->engine;
-    return input == 0 && !e->inputs.slots.items[b->slot_of[index][input]].zero_copy &&
-           mts_preprocess_takes_frames(&e->archive->tasks[e->tasks.items[index].task].preprocess,
-                                       b->graphs[index]);
-}
-
-void mts_build_fractions(mts_builder *b)
-{
-    for (uint32_t i = 0; i < b->engine->tasks.count; i++) {
-        if (b->graphs[i]->input_count > 0 && takes_frames(b, i, 0)) {
-            b->stitched->values[input_value(b, i, 0)].fractions = true;
-        }
-    }
-}
-
 mts_status mts_build_zero_copy(mts_builder *b)
 {
     mts_engine *e = b->engine;
@@ -164,8 +147,8 @@ static mts_status make_inputs(mts_builder *b, uint32_t index)
             }
         } else if (!slot->zero_copy) {
             mts_frame_input *frames = &b->frame_inputs[b->slot_of[index][i]];
-            *frames = (mts_frame_input){.offset = offset};
-            if (takes_frames(b, index, i)) {
+            *frames = (mts_frame_input){.dtype = graph->inputs[i].dtype, .offset = offset};
+            if (i == 0 && mts_preprocess_takes_frames(p, graph)) {
                 frames->preprocess = p;
                 memcpy(frames->dims, graph->inputs[0].shape.dims, sizeof frames->dims);
             }

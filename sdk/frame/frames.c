@@ -45,7 +45,7 @@ mts_status mts_frames_create(mts_frames *frames, const mts_frames_desc *desc, mt
         for (uint32_t k = 0; k < count; k++) {
             frames->images[image].defaults = mts_frame_defaults(input->preprocess);
             frames->images[image++].params =
-                mts_frame_params_of(input->preprocess, input->dims, input->offset, k);
+                mts_frame_params_of(input->preprocess, input->dims, input->dtype, input->offset, k);
         }
     }
     frames->lists[desc->input_count] = (mts_frame_list){.first = 0, .count = image};

@@ -17,6 +17,7 @@
 typedef struct mts_frame_input {
     const mts_preprocess *preprocess;
     int64_t dims[4];
+    mts_type dtype;
     /* Elements from the start of the arena. */
     uint64_t offset;
 } mts_frame_input;

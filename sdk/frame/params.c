@@ -33,8 +33,8 @@ mts_region_defaults mts_frame_defaults(const mts_preprocess *preprocess)
     return defaults;
 }
 
-mts_frame_params mts_frame_params_of(const mts_preprocess *preprocess, const int64_t dims[4], uint64_t offset,
-                                     uint32_t index)
+mts_frame_params mts_frame_params_of(const mts_preprocess *preprocess, const int64_t dims[4], mts_type dtype,
+                                     uint64_t offset, uint32_t index)
 {
     const mts_preprocess *p = preprocess;
     const bool inner = p->interleaved != 0;
@@ -49,6 +49,10 @@ mts_frame_params mts_frame_params_of(const mts_preprocess *preprocess, const int
         r.order[c] = p->color == MTS_COLOR_GREY ? 3 : p->color == MTS_COLOR_BGR ? 2 - c : c;
         r.mean[c] = p->mean[c];
         r.scale[c] = 1.0f / p->std[c];
+    }
+    if (dtype == MTS_TYPE_INT8 || dtype == MTS_TYPE_UINT8) {
+        r.least = dtype == MTS_TYPE_INT8 ? -128.0f : 0.0f;
+        r.most = r.least + 255.0f;
     }
     return r;
 }
@@ -104,7 +108,9 @@ static void set_bars(mts_frame_params *r, const uint8_t fill[3])
 {
     const float luma = 0.299f * (float)fill[0] + 0.587f * (float)fill[1] + 0.114f * (float)fill[2];
     for (uint32_t c = 0; c < r->channels; c++) {
-        r->bar[c] = ((r->order[c] < 3 ? (float)fill[r->order[c]] : luma) - r->mean[c]) * r->scale[c];
+        const float colour = r->order[c] < 3 ? (float)fill[r->order[c]] : luma;
+        const float value = (colour - r->mean[c]) * r->scale[c];
+        r->bar[c] = r->least < r->most ? rintf(fminf(fmaxf(value, r->least), r->most)) : value;
     }
 }
 

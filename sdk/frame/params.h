@@ -31,9 +31,10 @@ typedef struct mts_frame_image {
 /* What a task says of its frames. */
 mts_region_defaults mts_frame_defaults(const mts_preprocess *preprocess);
 /* The constant part of the parameters of image `index` of an input with these dimensions,
- * which begins `offset` elements from the start of the arena. */
-mts_frame_params mts_frame_params_of(const mts_preprocess *preprocess, const int64_t dims[4], uint64_t offset,
-                                     uint32_t index);
+ * which begins `offset` elements from the start of the arena. An input of type int8 or
+ * uint8 holds integers of its type. */
+mts_frame_params mts_frame_params_of(const mts_preprocess *preprocess, const int64_t dims[4], mts_type dtype,
+                                     uint64_t offset, uint32_t index);
 /* Completes them: a resolved region of a frame whose planes begin `at` bytes from the
    start of the buffer. */
 void mts_frame_params_show(mts_frame_params *params, const mts_frame_view *view, const mts_region *region,

@@ -73,7 +73,7 @@ static mts_grid passed_on(const mts_stitched *stitched, const mts_member *member
 }
 
 /* The least integer that callers can give for an input of 8 bits; false: the value is
- * no such input, or takes frames, which are not rounded. */
+ * no such input. */
 static bool is_byte_input(const mts_stitched *stitched, uint32_t value, float *low)
 {
     bool is = false;
@@ -90,7 +90,7 @@ static bool is_byte_input(const mts_stitched *stitched, uint32_t value, float *l
             }
         }
     }
-    return is && !stitched->values[value].fractions;
+    return is;
 }
 
 /* The number that all elements of a vector are; `without` for an absent one. */

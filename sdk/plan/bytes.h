@@ -4,7 +4,7 @@
  *
  * Quantised activations are real numbers in a graph: multiples of a step, which the
  * function QUANT8 of the node that computes them states, or a SCALE of an input of 8
- * bits that takes no frames. Operators that only move elements pass them on. Pure.
+ * bits. Operators that only move elements pass them on. Pure.
  */
 #ifndef MTS_PLAN_BYTES_H
 #define MTS_PLAN_BYTES_H

@@ -20,9 +20,6 @@ typedef struct mts_svalue {
     mts_shape shape;
     uint32_t member; /* that writes it, or MTS_NONE: an input */
     uint32_t slot;   /* input: the caller's slot, else MTS_NONE */
-    /* Input: it takes frames, which become numbers of any fraction and size, whatever the
-       port's type is. */
-    bool fractions;
 } mts_svalue;
 
 /* One computation, done for `tasks` tasks; node `node` of graph `graph` stands for all of

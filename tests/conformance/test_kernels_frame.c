@@ -83,7 +83,7 @@ static mts_frame_params random_image(kernel_pair *pair)
         p.std[c] = kernel_pair_float(pair, 20.0f, 200.0f);
     }
     kernel_pair_may_write(pair, out, count);
-    return mts_frame_params_of(&p, p.interleaved ? inner : planar, out, 0);
+    return mts_frame_params_of(&p, p.interleaved ? inner : planar, MTS_TYPE_FLOAT32, out, 0);
 }
 
 /* Where the frame has rows enough they may pass for packed ones. */
@@ -136,6 +136,67 @@ static void frames_of_every_format_agree_with_the_reference(void **state)
     assert_true(packed_images > 2);
 }
 
+/* An image of a grey frame twice as wide and high: means of four pixels are exact on every
+ * device, also those half way between two integers. */
+static mts_frame_params halved_image(kernel_pair *pair, mts_type dtype)
+{
+    const uint32_t h = kernel_pair_pick(pair, 1, 20), w = kernel_pair_pick(pair, 1, 20), bytes = 4 * h * w;
+    const int64_t dims[4] = {1, 3, h, w};
+    const uint32_t at[MTS_FRAME_PLANES] = {kernel_pair_pool(pair, h * w) * 4};
+    const mts_frame_view view = {.frame = {.width = 2 * w, .height = 2 * h, .format = MTS_PIXEL_FORMAT_GREY},
+                                 .stride = {2 * w}};
+    const mts_region region = {.mirror = kernel_pair_pick(pair, 0, 1)};
+    mts_preprocess p = {.color = MTS_COLOR_RGB};
+    for (uint32_t i = 0; i < bytes; i++) {
+        ((unsigned char *)pair->pool)[at[0] + i] = (unsigned char)kernel_pair_pick(pair, 0, 255);
+    }
+    for (int c = 0; c < 4; c++) {
+        p.mean[c] = (float)kernel_pair_pick(pair, 0, 600) / 4.0f;
+        p.std[c] = kernel_pair_pick(pair, 0, 1) ? 1.0f : 0.5f;
+    }
+    const uint32_t out = kernel_pair_act(pair, 3 * h * w);
+    kernel_pair_may_write(pair, out, 3 * h * w);
+    mts_frame_params r = mts_frame_params_of(&p, dims, dtype, out, 0);
+    mts_frame_params_show(&r, &view, &region, at);
+    return r;
+}
+
+/* The image as the reference computes it; the caller frees the arena. */
+static float *reference_of(kernel_pair *pair, const mts_frame_params *r)
+{
+    const uint32_t one[3] = {1, 1, 1}, grid[3] = {1, r->height, 1};
+    const uint32_t first = kernel_pair_words(pair, r, MTS_PARAM_WORDS(mts_frame_params));
+    return kernel_pair_result(pair, pair->devices[0], KERNEL_NAME, "", first, grid, one);
+}
+
+static void inputs_of_8_bits_get_the_nearest_integers_of_their_type(void **state)
+{
+    kernel_pair *pair = *state;
+    uint32_t lowest = 0, highest = 0, ties = 0;
+    for (uint32_t n = 0; n < 12; n++) {
+        const float least = n % 2 ? -128.0f : 0.0f;
+        mts_frame_params params[MEMBERS];
+        kernel_pair_start(pair, n + 1);
+        pair->raw_pool = true;
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            params[m] = halved_image(pair, n % 2 ? MTS_TYPE_INT8 : MTS_TYPE_UINT8);
+        }
+        run_everywhere(pair, params, MEMBERS);
+        mts_frame_params plain = params[0];
+        plain.least = plain.most = 0.0f;
+        float *found = reference_of(pair, &params[0]), *numbers = reference_of(pair, &plain);
+        for (uint32_t i = plain.out; i < plain.out + 3 * plain.height * plain.width; i++) {
+            assert_true(found[i] == fminf(fmaxf(rintf(numbers[i]), least), least + 255.0f));
+            lowest += numbers[i] < least ? 1 : 0;
+            highest += numbers[i] > least + 255.0f ? 1 : 0;
+            ties += fabsf(numbers[i] - floorf(numbers[i]) - 0.5f) < 1e-6f ? 1 : 0;
+        }
+        free(found);
+        free(numbers);
+    }
+    assert_true(lowest > 9 && highest > 9 && ties > 9);
+}
+
 /* ---- by hand, on the reference ---- */
 
 /* A frame of 3 x 2 grey pixels, 0 10 20 over 30 40 50, shown by `region` in an image of h x w. */
@@ -153,7 +214,7 @@ static void expect_grey(kernel_pair *pair, const mts_region *region, uint32_t h,
     const uint32_t at[MTS_FRAME_PLANES] = {kernel_pair_pool(pair, 2) * 4};
     memcpy((char *)pair->pool + at[0], pixels, sizeof pixels);
     const uint32_t out = kernel_pair_act(pair, h * w);
-    mts_frame_params r = mts_frame_params_of(&p, dims, out, 0);
+    mts_frame_params r = mts_frame_params_of(&p, dims, MTS_TYPE_FLOAT32, out, 0);
     mts_frame_params_show(&r, &view, region, at);
     const uint32_t first = kernel_pair_words(pair, &r, MTS_PARAM_WORDS(mts_frame_params));
     float *result = kernel_pair_result(pair, pair->devices[0], KERNEL_NAME, "", first, one, one);
@@ -257,7 +318,7 @@ static void limited_range_has_its_black_at_16_and_its_white_at_235(void **state)
     const uint32_t at[MTS_FRAME_PLANES] = {kernel_pair_pool(pair, 2) * 4};
     memcpy((char *)pair->pool + at[0], pixels, sizeof pixels);
     const uint32_t out = kernel_pair_act(pair, 12);
-    mts_frame_params r = mts_frame_params_of(&p, dims, out, 0);
+    mts_frame_params r = mts_frame_params_of(&p, dims, MTS_TYPE_FLOAT32, out, 0);
     mts_frame_params_show(&r, &view, &view.frame.region, at);
     const uint32_t first = kernel_pair_words(pair, &r, MTS_PARAM_WORDS(mts_frame_params));
     float *result = kernel_pair_result(pair, pair->devices[0], KERNEL_NAME, "", first, one, one);
@@ -293,7 +354,7 @@ static void a_region_that_leaves_its_buffer_is_refused(void **state)
                                .label = "bad"};
     for (uint32_t too_far = 0; too_far < 3; too_far++) {
         const uint32_t at[MTS_FRAME_PLANES] = {too_far == 1};
-        mts_frame_params r = mts_frame_params_of(&p, dims, too_far == 2, 0);
+        mts_frame_params r = mts_frame_params_of(&p, dims, MTS_TYPE_FLOAT32, too_far == 2, 0);
         mts_command_list *list = NULL;
         mts_frame_params_show(&r, &view, &view.frame.region, at);
         assert_int_equal(mts_buffer_write(buffers[2], 0, &r, sizeof r, &error), MTS_STATUS_OK);
@@ -311,6 +372,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_of_every_format_agree_with_the_reference),
+        cmocka_unit_test(inputs_of_8_bits_get_the_nearest_integers_of_their_type),
         cmocka_unit_test(a_frame_is_turned_clockwise_and_then_mirrored),
         cmocka_unit_test(a_rectangle_is_turned_clockwise_by_its_angle),
         cmocka_unit_test(a_rectangle_may_reach_beyond_the_frame),

@@ -31,6 +31,7 @@ typedef struct shown_frame {
 typedef struct image_set {
     const mts_preprocess *preprocess;
     const int64_t *dims;     /* of the input */
+    mts_type dtype;          /* of the input */
     mts_frame_params params; /* what no frame changes; steps in the layout of net/net.h */
     size_t elements;         /* of an input */
     uint32_t kept;
@@ -72,16 +73,18 @@ static mts_status check_source(const mtsz_data *source, mts_error *error)
 static uint32_t find_set(mts_data *data, const mts_task *task)
 {
     const int64_t *dims = task->graph->inputs[0].shape.dims;
+    const mts_type dtype = task->graph->inputs[0].dtype;
     for (uint32_t i = 0; i < data->set_count; i++) {
         if (mts_preprocess_same(data->sets[i].preprocess, &task->preprocess) &&
-            memcmp(data->sets[i].dims, dims, 4 * sizeof *dims) == 0) {
+            data->sets[i].dtype == dtype && memcmp(data->sets[i].dims, dims, 4 * sizeof *dims) == 0) {
             return i;
         }
     }
     image_set *set = &data->sets[data->set_count];
     *set = (image_set){.preprocess = &task->preprocess,
                        .dims = dims,
-                       .params = mts_frame_params_of(&task->preprocess, dims, 0, 0),
+                       .dtype = dtype,
+                       .params = mts_frame_params_of(&task->preprocess, dims, dtype, 0, 0),
                        .elements = mts_shape_count(&task->graph->inputs[0].shape)};
     /* Dimension 1 of the graph lies innermost, whatever it means to the model. */
     const bool inner = task->preprocess.interleaved != 0;

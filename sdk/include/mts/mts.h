@@ -437,8 +437,8 @@ MTS_API mts_status mts_session_regions(mts_session *session, const char *task, c
 /*
  * Starts a run, or keeps the frame until the device is free. The call does not wait for this run.
  * @param session a session
- * @param frame becomes input 0 of every task that takes frames. NULL: starts a run on the inputs
- * that were set last
+ * @param frame becomes input 0 of every task that takes frames; an input of type int8 or uint8 gets
+ * the nearest integers, clamped to its type. NULL: starts a run on the inputs that were set last
  * @param ticket receives the number of the submission
  * @return BUSY: all slots are in use and when_full is BUSY; `frame` is NULL and the device cannot
  * start another run; or `done` is running. INVALID_ARGUMENT: fields of the frame contradict each other, no task

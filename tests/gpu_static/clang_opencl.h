@@ -1,0 +1,72 @@
+/*
+ * clang_opencl.h: what an OpenCL driver's library has and the kernels use, for clang
+ * without one, so that a kernel becomes one function as on a device. For compiling only
+ * (gpu_static.py): sizes and registers are near a driver's, results are not.
+ *
+ * Responsible for amdgcn (ids from registers, mathematics from the machine's own
+ * instructions). The target spir64 needs none of it: there these are names.
+ */
+#ifdef __AMDGCN__
+
+#define STATIC_INLINE static inline __attribute__((always_inline, overloadable))
+#define STATIC_PICK(d, name)                                                                                 \
+    ((d) == 0 ? __builtin_amdgcn_##name##_x() : (d) == 1 ? __builtin_amdgcn_##name##_y() : __builtin_amdgcn_##name##_z())
+
+#define get_local_id(d) STATIC_PICK(d, workitem_id)
+#define get_group_id(d) STATIC_PICK(d, workgroup_id)
+#define get_local_size(d) STATIC_PICK(d, workgroup_size)
+#define get_global_size(d) STATIC_PICK(d, grid_size)
+#define get_global_id(d) (get_group_id(d) * get_local_size(d) + get_local_id(d))
+#define barrier(flags) __builtin_amdgcn_s_barrier()
+
+/* One of these for a number, and lane by lane for the vectors. */
+#define STATIC_OF_LANES(type, count, name)                                                                   \
+    STATIC_INLINE type##count name(type##count v)                                                            \
+    {                                                                                                        \
+        type##count r;                                                                                       \
+        for (int i = 0; i < count; i++) {                                                                    \
+            r[i] = name(v[i]);                                                                               \
+        }                                                                                                    \
+        return r;                                                                                            \
+    }
+#define STATIC_MATH(name, expression)                                                                        \
+    STATIC_INLINE float static_##name(float x)                                                               \
+    {                                                                                                        \
+        return expression;                                                                                   \
+    }                                                                                                        \
+    STATIC_OF_LANES(float, 4, static_##name)
+STATIC_MATH(exp, __builtin_exp2f(x * 1.44269504f))
+STATIC_MATH(log, __builtin_log2f(x) * 0.693147181f)
+STATIC_MATH(sqrt, __builtin_sqrtf(x))
+STATIC_MATH(floor, __builtin_floorf(x))
+STATIC_MATH(ceil, __builtin_ceilf(x))
+STATIC_MATH(trunc, __builtin_truncf(x))
+STATIC_MATH(rint, __builtin_rintf(x))
+STATIC_MATH(fabs, __builtin_fabsf(x))
+STATIC_MATH(tanh, 1.0f - 2.0f / (1.0f + static_exp(2.0f * x)))
+#define exp static_exp
+#define log static_log
+#define sqrt static_sqrt
+#define floor static_floor
+#define ceil static_ceil
+#define trunc static_trunc
+#define rint static_rint
+#define fabs static_fabs
+#define tanh static_tanh
+STATIC_INLINE float static_pow(float x, float y)
+{
+    return static_exp(y * static_log(x));
+}
+#define pow static_pow
+
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+STATIC_INLINE half2 static_fma(half2 a, half2 b, half2 c)
+{
+    return a * b + c;
+}
+#define fma static_fma
+
+#define vload_half(i, p) __builtin_load_halff((p) + (i))
+#define vstore_half(x, i, p) __builtin_store_halff(x, (p) + (i))
+
+#endif

@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+"""Judges the kernels of GPUs by what a compiler makes of them; no GPU is needed.
+
+    gpu_static.py TABLE [--only TEXT] [--write] [--note TEXT]
+
+Compiles each row of ROWS with clang 14 for amdgcn (gfx1030, of the family of Samsung's Xclipse; for other GPUs a proxy)
+and, where llvm-spirv-14 is installed, to SPIR-V, which has to work. NVIDIA's compilers have their own test
+(cuda_compile). Reads off:
+
+  vector     registers of a work-item (VGPRs)
+  scalar     registers of a wave (SGPRs)
+  scratch    bytes of private memory that a work-item needs
+  spills     registers that the compiler had to move there
+  local      bytes of local memory of a work-group
+  code       bytes of machine code
+  products   multiply-adds of a work-item in one pass of the main loop
+  loads      loads from global and local memory in that loop, of one number or of one vector, before the compiler joins
+             neighbours: what a compiler that joins none has to do
+
+Compares with TABLE, docs/results/gpu_static.md. Fails where a row got worse or has no counterpart, and where a row
+breaks a limit (code of 24 KB, no spills) without a note. --write writes the table anew; a row that got worse
+needs a --note then, which the table keeps. Exit status 77: there is no clang 14, whose figures the table has.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CLANG, SPIRV = "clang-14", "llvm-spirv-14"
+LANGUAGE = ["-x", "cl", "-cl-std=CL1.2", "-Xclang", "-finclude-default-header", "-w"]
+AMDGCN = ["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx1030", "-nogpulib", "-O2"]
+CODE_MOST = 24 << 10
+CODE_SLACK = 1.02  # what counts as more code
+REGISTER_STEP = 8  # registers are handed out by as many
+
+GPU = "-DVEC=1 -DREGS=40"  # mts_launch_defines of a GPU
+BLOCK = f"{GPU} -DROWS=32 -DCOLUMNS=64 -DGROUP=128 -DDEPTH=8 -DPARTS=1"
+# Options besides GPU alone: those of the default configurations. All other kernels of the manifest get GPU.
+ROWS = {
+    "conv_tile__f32_planar": [f"{GPU} -DCASES=CASE(8,0)", GPU, f"{GPU} -DHALF=1"],
+    "conv_block__f32_planar": [BLOCK, f"{BLOCK} -DHALF=1", f"{BLOCK} -DHALF=2"],
+    "fc_lanes__f32_planar": [GPU, f"{GPU} -DHALF=1"],
+    "fc_block__f32_planar": [f"{GPU} -DGROUP=64", f"{GPU} -DHALF=1 -DGROUP=64"],
+    "depthwise_tile__f32_planar": [GPU, f"{GPU} -DHALF=1"],
+    "norm_any__f32_planar": [f"{GPU} -DGROUP=64"],
+    "mixed_any__f32_planar": [f"{GPU} -DMIXED=16383"],
+}
+# Whose main loops add products. In others only formulas of functions do.
+MULTIPLY = {"conv_tile__f32_planar", "conv_block__f32_planar", "fc_lanes__f32_planar", "fc_block__f32_planar",
+            "depthwise_tile__f32_planar", "matmul_any__f32_planar", "deconv_any__f32_planar", "recur_any__f32_planar"}
+FIGURES = ["vector", "scalar", "scratch", "spills", "local", "code", "products", "loads"]
+NONE = "-"
+
+
+# ---- texts ----
+
+def kernel_rows(of_cpus=False):
+    """(folder, name) of the kernels that GPUs run, or of all."""
+    manifest = (ROOT / "kernels/manifest.def").read_text()
+    found = re.findall(r"^KERNEL\((\w+), *(\w+), *\w+, *\w+, *(\w+)\)", manifest, re.MULTILINE)
+    return [(folder, name) for folder, name, made_for in found if of_cpus or made_for != "cpu"]
+
+
+def read_text(path):
+    return re.sub(r'\n#include "[^\n]*', "\n", (ROOT / path).read_text())
+
+
+def head_files():
+    """What all texts begin with, as the build lists it."""
+    build = (ROOT / "cmake/embed_kernels.cmake").read_text()
+    listed = re.search(r"read_text\(head ([^)]*)\)", build).group(1)
+    listed = listed.replace("${cuda}", "kernels/prelude_cuda.h").replace("${codes}", "kernels/abi/bytes.h kernels/codes.h")
+    return listed.split()
+
+
+def member_kernels():
+    """The kernels whose texts stand before that of the combined program."""
+    return re.findall(r"M\(\d+, (\w+)", (ROOT / "kernels/abi/mixed.h").read_text())
+
+
+def make_texts(folder):
+    head = "".join(read_text(path) for path in head_files())
+    bodies = {name: read_text(f"kernels/{of}/{name}.cl") for of, name in kernel_rows(of_cpus=True)}
+    for of, name in kernel_rows():
+        parts = [bodies[member] for member in member_kernels()] if of == "mixed" else []
+        (folder / f"{name}.cl").write_text(head + "".join(parts) + bodies[name])
+
+
+def list_jobs(only):
+    return [(name, options) for _, name in kernel_rows() for options in ROWS.get(name, [GPU]) if only in name]
+
+
+# ---- the innermost loop ----
+
+def blocks_of(function):
+    """{label: (lines, labels of the blocks that may follow)} of a function of LLVM's text."""
+    blocks, label = {}, "entry"
+    blocks[label] = ([], [])
+    for line in function:
+        begin = re.match(r"(\d+|[\w.$-]+):", line)
+        if begin:
+            label = begin.group(1)
+            blocks[label] = ([], [])
+        else:
+            blocks[label][0].append(line)
+            if re.match(r"\s+(br|switch|i\d+ -?\d+, label)", line):
+                blocks[label][1].extend(re.findall(r"label %([\w.$-]+)", line))
+    return blocks
+
+
+def loops_of(blocks):
+    """The natural loops: sets of labels."""
+    state, back, stack = {}, [], [("entry", iter(blocks["entry"][1]))]
+    state["entry"] = "open"
+    while stack:
+        label, rest = stack[-1]
+        follower = next(rest, None)
+        if follower is None:
+            state[label] = "done"
+            stack.pop()
+        elif state.get(follower) == "open":
+            back.append((label, follower))
+        elif follower not in state:
+            state[follower] = "open"
+            stack.append((follower, iter(blocks[follower][1])))
+    before = {label: [] for label in blocks}
+    for label, (_, followers) in blocks.items():
+        for follower in followers:
+            before[follower].append(label)
+    loops = {}
+    for latch, header in back:
+        body, wave = loops.setdefault(header, {header}), [latch]
+        while wave:
+            label = wave.pop()
+            if label not in body:
+                body.add(label)
+                wave.extend(before[label])
+    return loops
+
+
+def lanes_of(line, kind):
+    match = re.search(kind, line)
+    return int(match.group(1) or 1) if match else 0
+
+
+def count_loop(lines):
+    products = sum(lanes_of(line, r"call .*@llvm\.(?:fmuladd|fma)\.(?:v(\d+))?f") for line in lines)
+    loads = sum(bool(re.search(r"= load .*addrspace\([134]\)", line)) for line in lines)
+    return products, loads
+
+
+def main_loop(text):
+    """(products, loads) of the innermost loop with most products, of equal ones that with fewest loads. A loop with a
+    division or an exponential applies functions to what was summed."""
+    best = (0, 0)
+    for function in re.findall(r"^define [^\n]*\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL):
+        blocks = blocks_of(function.split("\n"))
+        loops = loops_of(blocks)
+        for header, body in loops.items():
+            lines = [line for label in body for line in blocks[label][0]]
+            inner = any(other in body for other in loops if other != header)
+            if not inner and not any(re.search(r" fdiv |@llvm\.(exp|log|sqrt)", line) for line in lines):
+                products, loads = count_loop(lines)
+                best = max(best, (products, -loads))
+    return best[0], -best[1]
+
+
+# ---- compiling ----
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr[:2000]}")
+
+
+def check_spirv(text, options, stem):
+    """The translator does not know what optimisation makes of some kernels, so that its modules say nothing of size."""
+    if shutil.which(SPIRV):
+        run([CLANG, *LANGUAGE, "-target", "spir64", "-Xclang", "-disable-llvm-passes", "-O1", "-c", "-emit-llvm",
+             "-o", f"{stem}.bc", *options, text])
+        run([SPIRV, f"{stem}.bc", "-o", f"{stem}.spv"])
+
+
+def judge_row(folder, number, name, options):
+    stem, text = folder / f"row{number}", folder / f"{name}.cl"
+    given = options.split()
+    run([CLANG, *LANGUAGE, *AMDGCN, "-S", "-emit-llvm", "-include", ROOT / "tests/gpu_static/clang_opencl.h",
+         "-o", f"{stem}.ll", *given, text])
+    run([CLANG, "-x", "ir", "-w", *AMDGCN, "-S", "-o", f"{stem}.s", f"{stem}.ll"])
+    code = pathlib.Path(f"{stem}.s").read_text()
+    called = sorted(set(re.findall(r"(\w+)@rel32", code)))
+    if called:
+        raise RuntimeError(f"{name} calls {', '.join(called)}, which clang_opencl.h lacks")
+    check_spirv(text, given, stem)
+    loop = main_loop(pathlib.Path(f"{stem}.ll").read_text()) if name in MULTIPLY else None
+
+    def figure(pattern):
+        return int(re.search(pattern, code).group(1))
+
+    return {"vector": figure(r"\.vgpr_count: +(\d+)"), "scalar": figure(r"\.sgpr_count: +(\d+)"),
+            "scratch": figure(r"ScratchSize: (\d+)"),
+            "spills": figure(r"\.vgpr_spill_count: +(\d+)") + figure(r"\.sgpr_spill_count: +(\d+)"),
+            "local": figure(r"LDSByteSize: (\d+)"), "code": figure(r"codeLenInByte = (\d+)"),
+            "products": loop[0] if loop else NONE, "loads": loop[1] if loop else NONE}
+
+
+def judge_all(jobs):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        make_texts(folder)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            futures = [pool.submit(judge_row, folder, number, *job) for number, job in enumerate(jobs)]
+            return {job: future.result() for job, future in zip(jobs, futures)}
+
+
+# ---- the table ----
+
+def read_table(path):
+    """{(kernel, options): figures and note}"""
+    table = {}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if len(cells) == len(FIGURES) + 4 and cells[0].startswith("`"):
+            figures = {name: cell if cell == NONE else int(cell) for name, cell in zip(FIGURES, cells[2:])}
+            table[(cells[0].strip("`"), cells[1].strip("`"))] = {**figures, "note": cells[-1]}
+    return table
+
+
+def per_load(row):
+    return NONE if NONE in (row["products"], row["loads"]) else f"{row['products'] / max(1, row['loads']):.1f}"
+
+
+def registers_of(row):
+    return -(-row["vector"] // REGISTER_STEP)
+
+
+def worse(old, new):
+    """What got worse, as sentences."""
+    found = [f"{name} {old[name]} -> {new[name]}" for name in ("scratch", "spills", "local") if new[name] > old[name]]
+    if registers_of(new) > registers_of(old):
+        found.append(f"vector registers {old['vector']} -> {new['vector']}")
+    if new["code"] > old["code"] * CODE_SLACK:
+        found.append(f"code {old['code']} -> {new['code']} bytes")
+    if per_load(old) != NONE and (per_load(new) == NONE or float(per_load(new)) < float(per_load(old))):
+        found.append(f"multiply-adds a load {per_load(old)} -> {per_load(new)}")
+    return found
+
+
+def beyond(row):
+    found = [f"{row['code']} bytes of code, {CODE_MOST} is the limit"] if row["code"] > CODE_MOST else []
+    return found + ([f"{row['spills']} registers are spilled"] if row["spills"] else [])
+
+
+def write_table(path, results, table):
+    """The rows of all jobs in the order of the manifest; those that were not compiled now stay as they are."""
+    rows = []
+    for name, options in list_jobs(""):
+        row = results.get((name, options), table.get((name, options)))
+        if not row or "code" not in row:
+            continue
+        cells = [f"`{name}`", f"`{options}`", *[str(row[figure]) for figure in FIGURES], per_load(row),
+                 table.get((name, options), {}).get("note", "")]
+        rows.append("| " + " | ".join(cells) + " |")
+    text = path.read_text() if path.exists() else ""
+    before = text.split("| kernel |")[0]
+    head = "| kernel | options | " + " | ".join(FIGURES) + " | products a load | note |"
+    line = "|---|---|" + "---:|" * (len(FIGURES) + 1) + "---|"
+    path.write_text(before + "\n".join([head, line, *rows]) + "\n")
+
+
+def compare(results, table, arguments):
+    """Sentences of what is wrong; notes go into the table."""
+    wrong = []
+    for job, row in results.items():
+        name = " ".join(job)
+        old = table.setdefault(job, {"note": ""})
+        found = worse(old, row) if "code" in old else []
+        missing = [] if "code" in old or arguments.write else ["is not in the table"]
+        if arguments.note and (found or beyond(row)):
+            old["note"] = arguments.note
+        if missing or (found and not (arguments.write and arguments.note)):
+            wrong.append(f"{name}: {'; '.join(missing + found)}")
+        if beyond(row) and not old["note"]:
+            wrong.append(f"{name}: {'; '.join(beyond(row))}, and the row has no note")
+    if not arguments.only:
+        wrong += [f"{' '.join(job)}: is in the table and no longer built" for job in table
+                  if job not in results and not arguments.write]
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", type=pathlib.Path)
+    parser.add_argument("--only", default="", help="kernels whose names have this")
+    parser.add_argument("--write", action="store_true", help="write the table anew")
+    parser.add_argument("--note", help="why the rows that got worse, or are beyond a limit, may be")
+    arguments = parser.parse_args()
+    if not shutil.which(CLANG):
+        print(f"no {CLANG}, whose figures the table has")
+        return SKIPPED
+    table = read_table(arguments.table)
+    results = judge_all(list_jobs(arguments.only))
+    wrong = compare(results, table, arguments)
+    for sentence in wrong:
+        print(sentence)
+    if arguments.write and not wrong:
+        write_table(arguments.table, results, table)
+    if wrong:
+        print("\nIf this is as it should be: tests/gpu_static/gpu_static.py docs/results/gpu_static.md --write --note WHY")
+    print(f"{len(results)} programs, {len(wrong)} findings")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

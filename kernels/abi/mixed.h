@@ -41,6 +41,10 @@
  */
 #define MTS_MIXED_USUAL 0x3fffu
 
+/* Buffers of the caller's float32 data that members may read in the pool's place:
+   arguments of the kernel behind the usual ones (MTS_LAUNCH_SOURCES of device.h). */
+#define MTS_MIXED_SOURCES 8
+
 /*
  * The grid of a launch has one dimension. Its parameters are a word, the number of
  * entries, and the entries. Work-groups [begin, begin of the next one) compute an entry:
@@ -51,6 +55,7 @@ typedef struct mts_mixed_params {
     mts_u32 number; /* of the kernel (the word itself is a keyword of OpenCL C) */
     mts_u32 member; /* word index of the member's parameters */
     mts_u32 begin, width;
+    mts_u32 source; /* 0: it reads the pool; else 1 + the index of the source that it reads */
 } mts_mixed_params;
 
 #endif

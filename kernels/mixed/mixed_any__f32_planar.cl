@@ -21,10 +21,14 @@ INLINE GLOBAL const mts_mixed_params *mixed_entry(GLOBAL const mts_u32 *params, 
 
 #define MIXED_CASE(number, name)                                                                             \
     case number:                                                                                             \
-        if (MIXED >> number & 1) name(act, pool, params, entry->member, place);                            \
+        if (MIXED >> number & 1) name(act, from, params, entry->member, place);                            \
         break;
 
-MTS_KERNEL void mixed_any__f32_planar(MTS_KERNEL_ARGS) {
+#define MIXED_SOURCE(i) GLOBAL const mts_real *RESTRICT source_##i
+#define MIXED_IS(i) entry->source == i + 1 ? source_##i:
+
+MTS_KERNEL void mixed_any__f32_planar(MTS_KERNEL_ARGS, MIXED_SOURCE(0), MIXED_SOURCE(1), MIXED_SOURCE(2), MIXED_SOURCE(3),
+                                      MIXED_SOURCE(4), MIXED_SOURCE(5), MIXED_SOURCE(6), MIXED_SOURCE(7)) {
     const mts_u32 group = mts_group_id(0);
     GLOBAL const mts_mixed_params *entry = mixed_entry(params, first, group);
     const mts_u32 at = group - entry->begin, lanes = mts_local_size(0), y = at / entry->width;
@@ -32,6 +36,8 @@ MTS_KERNEL void mixed_any__f32_planar(MTS_KERNEL_ARGS) {
     place.x = (at - y * entry->width) * lanes + mts_local_id(0);
     place.y = y;
     place.width = entry->width * lanes;
+    GLOBAL const mts_real *from = MIXED_IS(0) MIXED_IS(1) MIXED_IS(2) MIXED_IS(3) MIXED_IS(4) MIXED_IS(5) MIXED_IS(6)
+        MIXED_IS(7) pool;
     switch (entry->number) {
         MTS_MIXED(MIXED_CASE)
     default: break;

@@ -101,9 +101,9 @@ typedef struct mts_cu_kernel {
    enqueues. */
 typedef struct mts_cu_launch {
     CUfunction function;
-    CUdeviceptr act, pool, params;
+    CUdeviceptr act, pool, params, sources[MTS_LAUNCH_SOURCES];
     uint32_t first;
-    void *arguments[4]; /* the addresses of those four */
+    void *arguments[4 + MTS_LAUNCH_SOURCES]; /* the addresses of those, sources last */
     uint32_t grid[3], block[3];
     const char *label;
     CUgraphNode node;

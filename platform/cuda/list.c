@@ -39,6 +39,10 @@ static mts_status fill_launch(mts_cu_launch *made, const mts_launch *launch, mts
     made->arguments[1] = &made->pool;
     made->arguments[2] = &made->params;
     made->arguments[3] = &made->first;
+    for (int i = 0; i < MTS_LAUNCH_SOURCES; i++) {
+        made->sources[i] = launch->sources[i] ? address_of(launch->sources[i]) : 0;
+        made->arguments[4 + i] = &made->sources[i];
+    }
     for (int i = 0; i < 3; i++) {
         made->grid[i] = launch->global[i] / launch->local[i];
         made->block[i] = launch->local[i];
@@ -47,26 +51,34 @@ static mts_status fill_launch(mts_cu_launch *made, const mts_launch *launch, mts
     return check_grid(made, error);
 }
 
-/* Pools that are registered memory, each once. The submission that reads them last is
-   noted in them. */
+static void add_imported(mts_cu_command_list *list, mts_buffer *read)
+{
+    mts_cu_buffer *buffer = (mts_cu_buffer *)read;
+    size_t at = 0;
+    if (!buffer->registered) {
+        return;
+    }
+    if (!list->imported) {
+        buffer->used = UINT64_MAX; /* not known */
+        return;
+    }
+    while (at < list->imported_count && list->imported[at] != buffer) {
+        at++;
+    }
+    if (at == list->imported_count) {
+        list->imported[list->imported_count++] = buffer;
+    }
+}
+
+/* Pools and sources that are registered memory, each once. The submission that reads them
+   last is noted in them. */
 static void collect_imported(mts_cu_command_list *list, const mts_launch *launches, size_t count)
 {
     list->imported_count = 0;
     for (size_t i = 0; i < count; i++) {
-        mts_cu_buffer *pool = (mts_cu_buffer *)launches[i].pool;
-        size_t at = 0;
-        if (!pool->registered) {
-            continue;
-        }
-        if (!list->imported) {
-            pool->used = UINT64_MAX; /* not known */
-            continue;
-        }
-        while (at < list->imported_count && list->imported[at] != pool) {
-            at++;
-        }
-        if (at == list->imported_count) {
-            list->imported[list->imported_count++] = pool;
+        add_imported(list, launches[i].pool);
+        for (int k = 0; k < MTS_LAUNCH_SOURCES && launches[i].sources[k]; k++) {
+            add_imported(list, launches[i].sources[k]);
         }
     }
 }
@@ -82,7 +94,8 @@ mts_status mts_cu_command_list_create(mts_device *base, const mts_launch *launch
     }
     list->launches = mts_alloc_zero(base->allocator, count, sizeof *list->launches);
     if (base->info.imports) {
-        list->imported = mts_alloc_zero(base->allocator, count, sizeof(mts_cu_buffer *));
+        list->imported =
+            mts_alloc_zero(base->allocator, count * (1 + MTS_LAUNCH_SOURCES), sizeof(mts_cu_buffer *));
     }
     if (!list->launches || (base->info.imports && !list->imported)) {
         status = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
@@ -122,8 +135,8 @@ void mts_cu_command_list_destroy(mts_device *base, mts_command_list *base_list)
 static bool is_same(const mts_cu_launch *a, const mts_cu_launch *b)
 {
     return a->function == b->function && a->act == b->act && a->pool == b->pool && a->params == b->params &&
-           a->first == b->first && memcmp(a->grid, b->grid, sizeof a->grid) == 0 &&
-           memcmp(a->block, b->block, sizeof a->block) == 0;
+           memcmp(a->sources, b->sources, sizeof a->sources) == 0 && a->first == b->first &&
+           memcmp(a->grid, b->grid, sizeof a->grid) == 0 && memcmp(a->block, b->block, sizeof a->block) == 0;
 }
 
 mts_status mts_cu_command_list_update(mts_device *base, mts_command_list *base_list,

@@ -21,7 +21,11 @@ static mts_status set_arguments(mts_cl_device *device, const mts_cl_launch *made
             return status;
         }
     }
-    return set_argument(device, made->handle, 3, sizeof made->first, &made->first, error);
+    mts_status status = set_argument(device, made->handle, 3, sizeof made->first, &made->first, error);
+    for (cl_uint i = 0; made->sources[0] && i < MTS_LAUNCH_SOURCES; i++) {
+        MTS_TRY(status, set_argument(device, made->handle, 4 + i, sizeof(cl_mem), &made->sources[i], error));
+    }
+    return status;
 }
 
 static cl_mem take_buffer(const mts_buffer *base, uint64_t *serial)
@@ -38,6 +42,9 @@ static void fill_launch(mts_cl_launch *made, const mts_launch *launch)
     made->act = take_buffer(launch->act, &made->serials[0]);
     made->pool = take_buffer(launch->pool, &made->serials[1]);
     made->params = take_buffer(launch->params, &made->serials[2]);
+    for (int i = 0; i < MTS_LAUNCH_SOURCES && launch->sources[0]; i++) {
+        made->sources[i] = take_buffer(launch->sources[i], &made->serials[3 + i]);
+    }
     made->first = launch->first;
     for (int i = 0; i < 3; i++) {
         made->global[i] = launch->global[i];
@@ -77,18 +84,26 @@ static bool takes_same(const mts_cl_launch *a, const mts_cl_launch *b)
            memcmp(a->local, b->local, sizeof a->local) == 0;
 }
 
-/* Pools that have to be acquired, each once. */
+static void add_foreign(mts_cl_command_list *list, const mts_buffer *read)
+{
+    const mts_cl_buffer *buffer = (const mts_cl_buffer *)read;
+    cl_uint at = 0;
+    while (at < list->foreign_count && list->foreign[at] != buffer->handle) {
+        at++;
+    }
+    if (buffer->acquired && at == list->foreign_count) {
+        list->foreign[list->foreign_count++] = buffer->handle;
+    }
+}
+
+/* Pools and sources that have to be acquired, each once. */
 static void collect_foreign(mts_cl_command_list *list, const mts_launch *launches, size_t count)
 {
     list->foreign_count = 0;
     for (size_t i = 0; i < count && list->foreign; i++) {
-        const mts_cl_buffer *pool = (const mts_cl_buffer *)launches[i].pool;
-        cl_uint at = 0;
-        while (at < list->foreign_count && list->foreign[at] != pool->handle) {
-            at++;
-        }
-        if (pool->acquired && at == list->foreign_count) {
-            list->foreign[list->foreign_count++] = pool->handle;
+        add_foreign(list, launches[i].pool);
+        for (int k = 0; k < MTS_LAUNCH_SOURCES && launches[i].sources[k]; k++) {
+            add_foreign(list, launches[i].sources[k]);
         }
     }
 }
@@ -166,7 +181,8 @@ mts_status mts_cl_command_list_create(mts_device *base, const mts_launch *launch
     }
     list->launches = mts_alloc_zero(base->allocator, count, sizeof *list->launches);
     if (device->import.dmabuf == MTS_CL_IMPORT_KHR) {
-        list->foreign = mts_alloc_zero(base->allocator, count, sizeof *list->foreign);
+        list->foreign =
+            mts_alloc_zero(base->allocator, count * (1 + MTS_LAUNCH_SOURCES), sizeof *list->foreign);
     }
     if (!list->launches || (device->import.dmabuf == MTS_CL_IMPORT_KHR && !list->foreign)) {
         status = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,

@@ -74,8 +74,9 @@ typedef struct mts_cl_kernel {
 typedef struct mts_cl_launch {
     cl_kernel handle; /* NULL: a matrix product */
     mts_gemm gemm;
-    cl_mem act, pool, params; /* the kernel's arguments, or the product's matrices */
-    uint64_t serials[3];      /* of those three */
+    cl_mem act, pool, params;                 /* the kernel's arguments, or the product's matrices */
+    cl_mem sources[MTS_LAUNCH_SOURCES];       /* further arguments; NULL: it has none */
+    uint64_t serials[3 + MTS_LAUNCH_SOURCES]; /* of act, pool, params and sources */
     cl_uint first;
     size_t global[3], local[3];
     const char *label;

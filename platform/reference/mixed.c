@@ -2,7 +2,10 @@
  * mixed.c: the combined program: each entry is a member of another kernel. Not
  * responsible for what those compute.
  */
+#include "platform/host/host.h"
 #include "platform/reference/reference.h"
+
+_Static_assert(MTS_MIXED_SOURCES == MTS_LAUNCH_SOURCES, "kernels and devices count alike");
 
 static mts_reference_function *const functions[] = {
 #define FUNCTION(number, name) [number] = mts_reference_##name,
@@ -20,13 +23,20 @@ const char *mts_reference_mixed_any__f32_planar(const mts_reference_call *call)
     for (uint32_t i = 0; !reason && i < *count; i++) {
         const mts_mixed_params *e = &entries[i];
         const uint32_t end = i + 1 < *count ? entries[i + 1].begin : call->groups;
-        if (e->number >= sizeof functions / sizeof functions[0] || e->width == 0 || e->begin >= end) {
-            return "an entry has no kernel, or no work-groups";
+        if (e->number >= sizeof functions / sizeof functions[0] || e->width == 0 || e->begin >= end ||
+            e->source > MTS_LAUNCH_SOURCES) {
+            return "an entry has no kernel, no work-groups, or no source";
         }
         mts_reference_call member = *call;
         member.first = e->member;
         member.groups = e->width;
         member.members = 1;
+        if (e->source > 0) { /* the caller's floats, whatever the pool holds */
+            const mts_host_buffer *source = (const mts_host_buffer *)call->sources[e->source - 1];
+            member.pool = (const float *)(const void *)source->bytes;
+            member.pool_bytes = source->base.size;
+            member.pool_size = member.pool_bytes / sizeof(float);
+        }
         reason = functions[e->number](&member);
     }
     return reason;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "device/device.h"
 #include "device/kernel.h"
 
 /* One launch. Sizes are in floats and words; of a launch that half.c has still to
@@ -23,7 +24,8 @@ typedef struct mts_reference_call {
     const float *pool;
     const uint32_t *params;
     uint64_t act_size, pool_size, params_size;
-    uint64_t pool_bytes; /* a frame in the pool's place need not end on a float */
+    uint64_t pool_bytes;        /* a frame in the pool's place need not end on a float */
+    mts_buffer *const *sources; /* MTS_LAUNCH_SOURCES of the combined program */
     uint32_t first;
     uint32_t groups;  /* along the first dimension */
     uint32_t members; /* along the last one */

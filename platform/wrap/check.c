@@ -82,7 +82,9 @@ static mts_status check_launches(mts_wrap *wrap, const mts_wrap_call *call, mts_
     const char *user = mts_wrap_kind_name(call->kind);
     for (size_t i = 0; i < call->count; i++) {
         const mts_launch *launch = &call->launches[i];
-        const void *const used[] = {launch->kernel, launch->act, launch->pool, launch->params};
+        const void *used[4 + MTS_LAUNCH_SOURCES] = {launch->kernel, launch->act, launch->pool,
+                                                    launch->params};
+        memcpy(&used[4], launch->sources, sizeof launch->sources);
         for (size_t k = 0; k < sizeof used / sizeof used[0]; k++) {
             const mts_status status = used[k] ? check_alive(wrap, used[k], user, error) : MTS_STATUS_OK;
             if (status != MTS_STATUS_OK) {

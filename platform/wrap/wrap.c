@@ -265,6 +265,9 @@ static mts_launch *inner_launches(const mts_wrap *wrap, const mts_launch *launch
         inner[i].act = ((mts_wrap_object *)launches[i].act)->inner.buffer;
         inner[i].pool = ((mts_wrap_object *)launches[i].pool)->inner.buffer;
         inner[i].params = ((mts_wrap_object *)launches[i].params)->inner.buffer;
+        for (int k = 0; k < MTS_LAUNCH_SOURCES && launches[i].sources[k]; k++) {
+            inner[i].sources[k] = ((mts_wrap_object *)launches[i].sources[k])->inner.buffer;
+        }
     }
     return inner;
 }

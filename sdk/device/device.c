@@ -148,6 +148,25 @@ static mts_status check_accesses(const mts_launch *launch, mts_error *error)
     return MTS_STATUS_OK;
 }
 
+static mts_status check_sources(const mts_device *device, const mts_launch *launch, mts_error *error)
+{
+    const bool wanted = launch->kernel && launch->kernel->sources;
+    for (uint32_t i = 0; i < MTS_LAUNCH_SOURCES; i++) {
+        const mts_buffer *source = launch->sources[i];
+        if (wanted != (source != NULL)) {
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                            wanted ? "launch '%s': source %u is NULL: the kernel reads %d of them"
+                                   : "launch '%s': source %u is given to a kernel without any (of %d)",
+                            launch_label(launch), i, MTS_LAUNCH_SOURCES);
+        }
+        if (source && source->device != device) {
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                            "launch '%s': source %u belongs to another device", launch_label(launch), i);
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
 static mts_status check_launch(const mts_device *device, const mts_launch *launch, mts_error *error)
 {
     const bool product = launch->gemm.m > 0;
@@ -158,7 +177,8 @@ static mts_status check_launch(const mts_device *device, const mts_launch *launc
     }
     if (launch->act->imported || launch->params->imported) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "launch '%s': only the pool may be imported memory", launch_label(launch));
+                        "launch '%s': only the pool and sources may be imported memory",
+                        launch_label(launch));
     }
     if ((!product && launch->kernel->device != device) || launch->act->device != device ||
         launch->pool->device != device || launch->params->device != device) {
@@ -166,7 +186,8 @@ static mts_status check_launch(const mts_device *device, const mts_launch *launc
                         "launch '%s': the kernel or a buffer belongs to another device",
                         launch_label(launch));
     }
-    const mts_status status = check_accesses(launch, error);
+    mts_status status = check_sources(device, launch, error);
+    MTS_TRY(status, check_accesses(launch, error));
     if (status != MTS_STATUS_OK) {
         return status;
     }
@@ -314,6 +335,7 @@ mts_status mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mt
     MTS_TRY(status, check_made(device, kernel, error));
     if (status == MTS_STATUS_OK) {
         kernel->device = device;
+        kernel->sources = strcmp(desc->name, MTS_KERNEL_MIXED) == 0;
         *out = kernel;
     }
     return status;

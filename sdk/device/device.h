@@ -26,10 +26,12 @@
 #include "base/log.h"
 #include "base/status.h"
 
-#define MTS_DEVICE_ABI 6u
+#define MTS_DEVICE_ABI 7u
 /* Events of a device, see mts_device_event_record. */
 #define MTS_DEVICE_EVENTS 8u
 #define MTS_DEVICE_NAME 128
+/* Buffers that a kernel may read beside its pool. */
+#define MTS_LAUNCH_SOURCES 8
 
 typedef struct mts_device mts_device;
 typedef struct mts_buffer mts_buffer;
@@ -140,6 +142,9 @@ typedef struct mts_access {
 typedef struct mts_launch {
     mts_kernel *kernel;
     mts_buffer *act, *pool, *params;
+    /* Of a kernel that has sources (mts_kernel.sources): all of them, which may be the pool
+       and each other. Of others NULL. */
+    mts_buffer *sources[MTS_LAUNCH_SOURCES];
     /* 32-bit words from the start of params to the parameters of this launch. */
     uint32_t first;
     uint32_t global[3], local[3];
@@ -273,6 +278,8 @@ struct mts_kernel {
     mts_device *device;
     /* Most work-items of a work-group of this kernel. The backend fills it. */
     uint32_t work_group_size;
+    /* It has MTS_LAUNCH_SOURCES arguments behind `first`, which are read as the pool is. */
+    bool sources;
 };
 struct mts_command_list {
     mts_device *device;

@@ -22,6 +22,9 @@ typedef float mts_f32;
 #include "kernels/abi/bytes.h"
 #include "kernels/abi/mixed.h"
 
+/* The combined program (kernels/abi/mixed.h), the one kernel that has sources. */
+#define MTS_KERNEL_MIXED "mixed_any__f32_planar"
+
 #define MTS_PARAM_WORDS(type) ((uint32_t)(sizeof(type) / sizeof(mts_u32)))
 
 typedef struct mts_kernel_source {

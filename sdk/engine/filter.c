@@ -193,7 +193,7 @@ static mts_status make_lists(const mts_engine *engine, mts_filtered *filtered, m
         const uint32_t count = l->stage_first[g + 1] - first;
         for (uint32_t i = first; i < first + count; i++) {
             l->launches[i].params = params;
-            l->launches[i].pool = mts_launches_pool(&engine->launches, &engine->inputs.slots, l->origins[i]);
+            mts_launches_bind(&engine->launches, &engine->inputs.slots, l->origins[i], NULL, &l->launches[i]);
         }
         if (count > 0) {
             status = mts_command_list_create(engine->device, l->launches + first, count, &filtered->lists[g],

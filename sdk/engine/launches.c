@@ -5,11 +5,23 @@
  */
 #include "engine/launches.h"
 
-mts_buffer *mts_launches_pool(const mts_launches *launches, const mts_input_slots *inputs, uint32_t index)
+/* `source`: see mts_encoded_launch. */
+static mts_buffer *input_of(const mts_input_slots *inputs, uint32_t source, mts_buffer *stand_in)
+{
+    mts_buffer *buffer = inputs->items[source - 1].buffer;
+    return buffer ? buffer : stand_in;
+}
+
+void mts_launches_bind(const mts_launches *launches, const mts_input_slots *inputs, uint32_t index,
+                       mts_buffer *stand_in, mts_launch *out)
 {
     const mts_encoded_launch *launch = &launches->encoded[index];
-    return launch->source == 0 ? launches->weights[launch->section]
-                               : inputs->items[launch->source - 1].buffer;
+    out->pool =
+        launch->source == 0 ? launches->weights[launch->section] : input_of(inputs, launch->source, stand_in);
+    for (int i = 0; i < MTS_LAUNCH_SOURCES && launch->kind == MTS_LAUNCH_MIXED; i++) {
+        const uint32_t source = launch->sources[i];
+        out->sources[i] = source == 0 ? out->pool : input_of(inputs, source, stand_in);
+    }
 }
 
 mts_status mts_launches_record(mts_launches *launches, const mts_input_slots *inputs, mts_buffer *stand_in,
@@ -19,8 +31,7 @@ mts_status mts_launches_record(mts_launches *launches, const mts_input_slots *in
         return MTS_STATUS_OK; /* without launches every output is a constant or an input */
     }
     for (uint32_t i = 0; i < launches->count; i++) {
-        mts_buffer *pool = mts_launches_pool(launches, inputs, i);
-        launches->items[i].pool = pool ? pool : stand_in;
+        mts_launches_bind(launches, inputs, i, stand_in, &launches->items[i]);
     }
     launches->generation = inputs->generation;
     if (launches->list) {

@@ -34,8 +34,10 @@ typedef struct mts_launches {
     uint64_t generation;
 } mts_launches;
 
-/* The buffer that launch `index` of `encoded` reads as its pool. */
-mts_buffer *mts_launches_pool(const mts_launches *launches, const mts_input_slots *inputs, uint32_t index);
+/* Gives *out what launch `index` of `encoded` reads: its pool and its sources. `stand_in`:
+   in the place of inputs that were not set yet; may be NULL where all are. */
+void mts_launches_bind(const mts_launches *launches, const mts_input_slots *inputs, uint32_t index,
+                       mts_buffer *stand_in, mts_launch *out);
 /* Records the command list if there is none, or updates one of an older generation.
  * `stand_in` takes the place of zero-copy inputs that are not set yet; NULL: all are. */
 mts_status mts_launches_record(mts_launches *launches, const mts_input_slots *inputs, mts_buffer *stand_in,

@@ -78,7 +78,7 @@ static mts_status run_one(mts_engine *engine, uint32_t index, mts_error *error)
 {
     mts_launch launch = engine->launches.items[index];
     mts_command_list *list = NULL;
-    launch.pool = mts_launches_pool(&engine->launches, &engine->inputs.slots, index);
+    mts_launches_bind(&engine->launches, &engine->inputs.slots, index, NULL, &launch);
     mts_status status = mts_command_list_create(engine->device, &launch, 1, &list, error);
     MTS_TRY(status, mts_command_list_submit(list, error));
     MTS_TRY(status, mts_device_wait(engine->device, error));

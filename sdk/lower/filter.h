@@ -47,7 +47,7 @@ typedef struct mts_task_filter_sizes {
 /* The launches that are left, stage by stage; as many as
    mts_task_filter_sizes.launches. */
 typedef struct mts_filtered_launches {
-    /* Without `params` and `pool`, which the caller fills in. */
+    /* Without `params`, `pool` and sources, which the caller fills in. */
     mts_launch *launches;
     /* Per launch: its index in `encoded`. */
     uint32_t *origins;

@@ -37,6 +37,9 @@ typedef struct mts_encoded_launch {
     /* 0: it reads the weight pool; else 1 + the slot whose zero-copy data it reads in the
        pool's place. */
     uint32_t source;
+    /* Of a MIXED launch: the same of the buffers that its members read in the pool's
+       place, from the first one on; the others are 0. */
+    uint32_t sources[MTS_LAUNCH_SOURCES];
     uint32_t global[3], local[3];
     mts_gemm gemm;
     /* What it consists of, and the tasks that each part works for. */

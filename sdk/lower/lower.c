@@ -308,11 +308,9 @@ uint32_t mts_encode_program(void *context, const mts_plan *plan, const mts_step 
 {
     const mts_encoding *encoding = context;
     const mts_layer *layer = &plan->stitched->layers[step->first];
-    const bool moves = step->kind == MTS_STEP_SPACE_TO_DEPTH || step->kind == MTS_STEP_DENSE;
-    return moves                          ? MTS_PROGRAM_MIXED
-           : step->kind != MTS_STEP_LAYER ? (uint32_t)step->kind
-           : layer->op == MTS_OP_CONV     ? mts_conv_program(encoding, plan, layer)
-                                          : operator_program(encoding, layer);
+    return step->kind != MTS_STEP_LAYER ? MTS_PROGRAM_MIXED
+           : layer->op == MTS_OP_CONV   ? mts_conv_program(encoding, plan, layer)
+                                        : operator_program(encoding, layer);
 }
 
 mts_status mts_encode_plan(mts_encoding *encoding)

@@ -19,8 +19,9 @@
 /* A launch that others are joined to. Its parts are a list, first to last. */
 typedef struct merged_launch {
     uint32_t first, last, count;
-    /* Of different kernels: a launch of the combined program (mix.h). */
-    bool mixed;
+    /* The combined program can compute it (mix.h), and does so: it is of different kernels
+       or reads different sources. */
+    bool mixes, mixed;
     /* Work-groups of its parts, without those that the others' grids add. */
     uint64_t groups;
     uint32_t global[3];
@@ -399,32 +400,38 @@ static bool mixes_with(const merger *m, const merged_launch *a, const merged_lau
             local = l->launches[i].local[0] > local ? l->launches[i].local[0] : local;
         }
     }
+    uint32_t sources[MTS_LAUNCH_SOURCES] = {0};
+    bool room = true;
+    for (int k = 0; k < 2; k++) {
+        for (uint32_t i = k == 0 ? a->first : b->first; i != MTS_NONE; i = m->next[i]) {
+            room = room && mts_mix_has_room(sources, &l->launches[i]);
+        }
+    }
     const bool fits = (a->groups + b->groups) * local <= INT32_MAX;
-    return stages && fits && first->section == second->section;
+    return stages && fits && room && first->section == second->section;
 }
 
 /*
- * Makes one launch of those of the wave that the combined program can compute. The others
- * are empty afterwards. Devices whose launches cost nothing have no such program.
+ * Makes one launch of those of the wave that the combined program can compute, or a few
+ * where one does not hold them all. The others are empty afterwards. Devices whose
+ * launches cost nothing have no such program.
  */
 static void mix_launches(merger *m)
 {
-    merged_launch *to = NULL;
     const uint32_t merged = m->encoding->device->launch_ns > 0 ? m->merged_count : 0;
     for (uint32_t i = 0; i < merged; i++) {
         merged_launch *s = &m->merged[i];
-        if (!may_mix(m, s)) {
-            continue;
-        }
-        if (!to) {
-            to = s;
-        } else if (mixes_with(m, to, s)) {
-            m->next[to->last] = s->first;
-            to->last = s->last;
-            to->count += s->count;
-            to->groups += s->groups;
-            to->mixed = true;
-            s->count = 0;
+        s->mixes = may_mix(m, s);
+        for (uint32_t k = 0; s->mixes && s->count > 0 && k < i; k++) {
+            merged_launch *to = &m->merged[k];
+            if (to->mixes && to->count > 0 && mixes_with(m, to, s)) {
+                m->next[to->last] = s->first;
+                to->last = s->last;
+                to->count += s->count;
+                to->groups += s->groups;
+                to->mixed = true;
+                s->count = 0;
+            }
         }
     }
 }

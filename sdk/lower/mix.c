@@ -28,8 +28,8 @@ bool mts_mix_accepts(const mts_encoding *encoding, const mts_encoded_launch *lau
 {
     const mts_entries *e = &launch->entries;
     const bool members = e->kind == MTS_ENTRY_PARAMS || e->kind == MTS_ENTRY_WHOLE;
-    return launch->kind == MTS_LAUNCH_GRID && launch->source == 0 && members && e->count > 0 &&
-           launch->local[1] == 1 && launch->local[2] == 1 && e->words > 0 &&
+    return launch->kind == MTS_LAUNCH_GRID && members && e->count > 0 && launch->local[1] == 1 &&
+           launch->local[2] == 1 && e->words > 0 &&
            launch->defines == mts_launch_defines(encoding->device, encoding->precision) &&
            mts_mix_number(launch->kernel) != MTS_NONE;
 }
@@ -40,19 +40,42 @@ typedef struct mixed {
     /* Per entry; no masks: all serve all tasks. */
     uint32_t *masks, *groups;
     uint32_t count, begin;
+    /* Of the launch. */
+    uint32_t *sources;
 } mixed;
 
 enum { WORDS = MTS_PARAM_WORDS(mts_mixed_params) };
 
+/* 1 + the index of a launch's source, which is added where it is new; 0: the pool. */
+static uint32_t add_source(uint32_t *sources, uint32_t source)
+{
+    uint32_t at = 0;
+    while (source > 0 && at < MTS_LAUNCH_SOURCES && sources[at] != 0 && sources[at] != source) {
+        at++;
+    }
+    if (source == 0 || at == MTS_LAUNCH_SOURCES) {
+        return 0;
+    }
+    sources[at] = source;
+    return at + 1;
+}
+
+bool mts_mix_has_room(uint32_t *sources, const mts_encoded_launch *launch)
+{
+    return launch->source == 0 || add_source(sources, launch->source) > 0;
+}
+
 static void add_entries(mixed *m, const mts_encoded_launch *launch, uint32_t local)
 {
     const mts_entries *e = &launch->entries;
+    const uint32_t source = add_source(m->sources, launch->source);
     const uint32_t width = (launch->global[0] + local - 1) / local;
     for (uint32_t i = 0; i < e->count; i++) {
         const mts_mixed_params params = {.number = mts_mix_number(launch->kernel),
                                          .member = e->first + i * e->words,
                                          .begin = m->begin,
-                                         .width = width};
+                                         .width = width,
+                                         .source = source};
         memcpy(m->words + 1 + (size_t)m->count * WORDS, &params, sizeof params);
         m->groups[m->count] = width * (e->heights ? e->heights[i] : launch->global[1]);
         if (m->masks) {
@@ -77,7 +100,8 @@ mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, ui
     }
     mixed m = {.words = mts_arena_zero(encoding->arena, 1 + (size_t)entries * WORDS, sizeof *m.words),
                .masks = masks ? mts_arena_zero(encoding->strings, entries, sizeof *m.masks) : NULL,
-               .groups = mts_arena_zero(encoding->strings, entries, sizeof *m.groups)};
+               .groups = mts_arena_zero(encoding->strings, entries, sizeof *m.groups),
+               .sources = out->sources};
     if (!m.words || (masks && !m.masks) || !m.groups) {
         return mts_encode_memory(encoding);
     }
@@ -88,7 +112,8 @@ mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, ui
     }
     m.words[0] = m.count;
     out->kind = MTS_LAUNCH_MIXED;
-    out->kernel = "mixed_any__f32_planar";
+    out->kernel = MTS_KERNEL_MIXED;
+    out->source = 0;
     out->first = mts_param_buffer_add(&encoding->params, m.words, 1 + (size_t)m.count * WORDS);
     out->global[0] = m.begin * local;
     out->global[1] = out->global[2] = 1;

@@ -149,15 +149,106 @@ static void launches_of_several_kernels_have_the_bits_of_their_own(void **state)
     }
 }
 
-static void the_reference_refuses_entries_of_no_kernel_and_no_groups(void **state)
+enum { RUN = 16, READERS = 2 * (1 + MTS_LAUNCH_SOURCES) };
+
+/* A copy of RUN floats of the caller's, to place `n` of the arena. */
+static mts_copy_params flat_copy(uint32_t n)
+{
+    return (mts_copy_params){
+        .dest = {.base = n * RUN, .dims = {1, 1, 1, 1, 1, RUN}, .row = RUN, .pitch = RUN},
+        .src = {.stride = {0, 0, 0, 0, 0, 1}},
+        .src_pool = 2,
+        .step = {0, 0, 0, 0, 0, 1}};
+}
+
+/* Entry n reads the pool (source 0) or one of the others, each twice, in no order. */
+static void fill_readers(uint32_t *words)
+{
+    enum { COPY = 1 + READERS * MTS_PARAM_WORDS(mts_mixed_params) };
+    words[0] = READERS;
+    for (uint32_t n = 0; n < READERS; n++) {
+        const mts_mixed_params entry = {.number = kernel_pair_mixed_number("copy_any__f32_planar"),
+                                        .member = COPY + n * MTS_PARAM_WORDS(mts_copy_params),
+                                        .begin = n,
+                                        .width = 1,
+                                        .source = n * 5 % (1 + MTS_LAUNCH_SOURCES)};
+        const mts_copy_params copy = flat_copy(n);
+        memcpy(words + 1 + n * MTS_PARAM_WORDS(mts_mixed_params), &entry, sizeof entry);
+        memcpy(words + entry.member, &copy, sizeof copy);
+    }
+}
+
+static mts_buffer *buffer_of(mts_device *device, const void *data, size_t size)
+{
+    mts_buffer *buffer = NULL;
+    mts_error error = {0};
+    assert_int_equal(mts_buffer_create(device, size, &buffer, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_write(buffer, 0, data, size, &error), MTS_STATUS_OK);
+    return buffer;
+}
+
+static void check_readers(mts_device *device)
+{
+    enum { WORDS = 1 + READERS * (MTS_PARAM_WORDS(mts_mixed_params) + MTS_PARAM_WORDS(mts_copy_params)) };
+    const mts_kernel_desc desc = {MTS_KERNEL_MIXED, "-DVEC=1 -DMIXED=32"};
+    uint32_t words[WORDS];
+    float act[READERS * RUN] = {0.0f}, data[RUN];
+    mts_kernel *kernel = NULL;
+    mts_command_list *list = NULL;
+    mts_error error = {0};
+    fill_readers(words);
+    assert_int_equal(mts_kernel_create(device, &desc, &kernel, &error), MTS_STATUS_OK);
+    mts_launch launch = {.kernel = kernel,
+                         .act = buffer_of(device, act, sizeof act),
+                         .params = buffer_of(device, words, sizeof words),
+                         .global = {READERS * RUN, 1, 1},
+                         .local = {RUN, 1, 1},
+                         .label = "sources"};
+    for (int s = 0; s <= MTS_LAUNCH_SOURCES; s++) {
+        for (int i = 0; i < RUN; i++) {
+            data[i] = (float)(100 * s + i);
+        }
+        mts_buffer *made = buffer_of(device, data, sizeof data);
+        *(s == 0 ? &launch.pool : &launch.sources[s - 1]) = made;
+    }
+    assert_int_equal(mts_command_list_create(device, &launch, 1, &list, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_command_list_submit(list, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_read(launch.act, 0, act, sizeof act, &error), MTS_STATUS_OK);
+    for (int n = 0; n < READERS * RUN; n++) {
+        assert_true(act[n] == (float)(100 * (n / RUN * 5 % (1 + MTS_LAUNCH_SOURCES)) + n % RUN));
+    }
+    mts_command_list_destroy(&list);
+    mts_kernel_destroy(&kernel);
+    mts_buffer_destroy(&launch.act);
+    mts_buffer_destroy(&launch.params);
+    mts_buffer_destroy(&launch.pool);
+    for (int s = 0; s < MTS_LAUNCH_SOURCES; s++) {
+        mts_buffer_destroy(&launch.sources[s]);
+    }
+}
+
+static void each_member_reads_its_own_source(void **state)
 {
     kernel_pair *pair = *state;
-    const mts_kernel_desc desc = {"mixed_any__f32_planar", ""};
-    const mts_mixed_params wrong[] = {{.number = 99, .width = 1}, {.number = 1, .width = 0}};
+    check_readers(pair->devices[0]);
+    if (pair->devices[1] && strcmp(pair->devices[1]->info.backend, "cpu") != 0) {
+        check_readers(pair->devices[1]);
+    }
+}
+
+static void the_reference_refuses_entries_of_no_kernel_no_groups_and_no_source(void **state)
+{
+    kernel_pair *pair = *state;
+    const mts_kernel_desc desc = {MTS_KERNEL_MIXED, ""};
+    const mts_mixed_params wrong[] = {{.number = 99, .width = 1},
+                                      {.number = 1, .width = 0},
+                                      {.number = 1, .width = 1, .source = MTS_LAUNCH_SOURCES + 1},
+                                      {.number = 1, .width = 1}};
+    enum { WRONG = sizeof wrong / sizeof wrong[0] };
     kernel_pair_clear(pair, 1);
-    for (int i = 0; i < 3; i++) {
-        const uint32_t words[5] = {i < 2 ? 1u : 1u << 30, i < 2 ? wrong[i].number : 1, 0, 0,
-                                   i < 2 ? wrong[i].width : 1};
+    for (int i = 0; i < WRONG; i++) {
+        uint32_t words[1 + MTS_PARAM_WORDS(mts_mixed_params)] = {i + 1 < WRONG ? 1u : 1u << 30};
+        memcpy(words + 1, &wrong[i], sizeof wrong[i]);
         mts_device *device = pair->devices[0];
         mts_buffer *buffer = NULL;
         mts_kernel *kernel = NULL;
@@ -166,13 +257,16 @@ static void the_reference_refuses_entries_of_no_kernel_and_no_groups(void **stat
         assert_int_equal(mts_buffer_create(device, sizeof words, &buffer, &error), MTS_STATUS_OK);
         assert_int_equal(mts_buffer_write(buffer, 0, words, sizeof words, &error), MTS_STATUS_OK);
         assert_int_equal(mts_kernel_create(device, &desc, &kernel, &error), MTS_STATUS_OK);
-        const mts_launch launch = {.kernel = kernel,
-                                   .act = buffer,
-                                   .pool = buffer,
-                                   .params = buffer,
-                                   .global = {1, 1, 1},
-                                   .local = {1, 1, 1},
-                                   .label = "wrong"};
+        mts_launch launch = {.kernel = kernel,
+                             .act = buffer,
+                             .pool = buffer,
+                             .params = buffer,
+                             .global = {1, 1, 1},
+                             .local = {1, 1, 1},
+                             .label = "wrong"};
+        for (int s = 0; s < MTS_LAUNCH_SOURCES; s++) {
+            launch.sources[s] = buffer;
+        }
         assert_int_equal(mts_command_list_create(device, &launch, 1, &list, &error), MTS_STATUS_OK);
         assert_int_equal(mts_command_list_submit(list, &error), MTS_STATUS_DEVICE);
         mts_command_list_destroy(&list);
@@ -185,7 +279,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_of_several_kernels_have_the_bits_of_their_own),
-        cmocka_unit_test(the_reference_refuses_entries_of_no_kernel_and_no_groups),
+        cmocka_unit_test(each_member_reads_its_own_source),
+        cmocka_unit_test(the_reference_refuses_entries_of_no_kernel_no_groups_and_no_source),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

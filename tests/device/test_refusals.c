@@ -208,6 +208,9 @@ static void launches_with_missing_or_foreign_objects_are_refused(void **state)
     bad = each_device.launch;
     bad.pool = foreign;
     assert_launch_refused(&bad);
+    bad = each_device.launch; /* a kernel without sources */
+    bad.sources[0] = each_device.pool;
+    assert_launch_refused(&bad);
     mts_buffer_destroy(&foreign);
     device_fixture_close(&other);
 }

@@ -14,7 +14,7 @@
 #include "tests/support/fault.h"
 #include "support/fault_allocator.h"
 
-enum { SIDE = 4, FRAME_SIDE = 6, TASKS = 3 };
+enum { SIDE = 4, FRAME_SIDE = 6, TASKS = 12 };
 
 typedef struct world {
     mts_archive *archive;
@@ -39,7 +39,7 @@ static const mts_backend *reference(void)
  * input. */
 static void add_task(mts_archive *archive, uint32_t t, mts_type dtype)
 {
-    static const char *const names[TASKS] = {"a", "b", "c"};
+    static const char *const names[TASKS] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
     static const float two = 2.0f;
     const int64_t dims[4] = {1, 3, SIDE, SIDE};
     const mts_shape shape = mts_shape_make(4, dims);
@@ -66,8 +66,9 @@ static void add_task(mts_archive *archive, uint32_t t, mts_type dtype)
 
 typedef enum way_of_input { KEPT, ZERO_COPY, ZERO_COPY_UPLOADED, WAY_COUNT } way_of_input;
 
-/* plan: NULL, or what the device's calls are counted and refused by. */
-static void open_planned(world *w, uint32_t tasks, mts_type dtype, way_of_input how, mts_fault_plan *plan)
+/* plan: NULL, or what the device's calls are counted and refused by. launch_ns: 0: each layer is a launch. */
+static void open_costly(world *w, uint32_t tasks, mts_type dtype, way_of_input how, mts_fault_plan *plan,
+                        uint32_t launch_ns)
 {
     mts_error error = {0};
     memset(w, 0, sizeof *w);
@@ -82,6 +83,7 @@ static void open_planned(world *w, uint32_t tasks, mts_type dtype, way_of_input 
     const mts_device_options options = {.allocator = &w->memory.allocator};
     assert_int_equal(reference()->open(0, &options, &w->device, &error), MTS_STATUS_OK);
     w->device->info.imports = how == ZERO_COPY ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
+    w->device->info.launch_ns = launch_ns;
     if (plan) {
         assert_int_equal(mts_wrap_fault(&w->device, plan, &w->device, &error), MTS_STATUS_OK);
     }
@@ -90,6 +92,11 @@ static void open_planned(world *w, uint32_t tasks, mts_type dtype, way_of_input 
     assert_int_equal(
         mts_planned_engine_create(w->device, w->archive, &engine, NULL, &w->engine, NULL, &error),
         MTS_STATUS_OK);
+}
+
+static void open_planned(world *w, uint32_t tasks, mts_type dtype, way_of_input how, mts_fault_plan *plan)
+{
+    open_costly(w, tasks, dtype, how, plan, 0);
 }
 
 static void open_zero_copy(world *w, uint32_t tasks, mts_type dtype, way_of_input how)
@@ -269,6 +276,43 @@ static void another_address_changes_the_list_and_does_not_make_it_again(void **s
     assert_int_equal(calls[1], 4); /* once for each address, also the first */
 }
 
+static uint32_t launches_of(const mts_engine *engine)
+{
+    mts_session_stats stats = {0};
+    mts_engine_stats_get(engine, &stats);
+    return stats.launches;
+}
+
+/* One launch reads MTS_LAUNCH_SOURCES inputs, which move and change between runs as any others. */
+static void first_launches_of_zero_copy_inputs_are_joined(void **state)
+{
+    static float data[2][TASKS][3 * SIDE * SIDE];
+    (void)state;
+    for (way_of_input how = ZERO_COPY; how < WAY_COUNT; how++) {
+        world w;
+        open_costly(&w, TASKS, MTS_TYPE_FLOAT32, how, NULL, 0);
+        assert_int_equal(launches_of(w.engine), TASKS + 1);
+        close_world(&w);
+        open_costly(&w, TASKS, MTS_TYPE_FLOAT32, how, NULL, 20000);
+        assert_int_equal(launches_of(w.engine), (TASKS + MTS_LAUNCH_SOURCES - 1) / MTS_LAUNCH_SOURCES + 1);
+        for (uint32_t round = 0; round < 4; round++) {
+            for (uint32_t t = 0; t < TASKS; t++) {
+                float *own = data[(round + t) % 2][t];
+                fill(own, 1000.0f * (float)round + 10.0f * (float)t);
+                set_floats(&w, t, own);
+            }
+            run(&w);
+            for (uint32_t t = 0; t < TASKS; t++) {
+                expect_doubled(&w, t, data[(round + t) % 2][t]);
+            }
+        }
+        data[1][TASKS - 2][5] = -3.5f; /* changed in place; round 3 read it there */
+        run(&w);
+        expect_doubled(&w, TASKS - 2, data[1][TASKS - 2]);
+        close_world(&w);
+    }
+}
+
 static void a_list_that_cannot_be_changed_is_made_again(void **state)
 {
     (void)state;
@@ -400,6 +444,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zero_copy_data_is_read_in_place_in_every_run),
+        cmocka_unit_test(first_launches_of_zero_copy_inputs_are_joined),
         cmocka_unit_test(another_address_changes_the_list_and_does_not_make_it_again),
         cmocka_unit_test(a_list_that_cannot_be_changed_is_made_again),
         cmocka_unit_test(memory_that_the_device_refuses_is_copied_in_every_run),

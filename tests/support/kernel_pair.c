@@ -292,6 +292,9 @@ static void launch_and_wait(mts_device *device, const trial *t, mts_buffer **buf
                          .global = {t->grid[0], t->grid[1], t->grid[2]},
                          .local = {t->local[0], t->local[1], t->local[2]},
                          .label = t->kernel};
+    for (int i = 0; kernel->sources && i < MTS_LAUNCH_SOURCES; i++) {
+        launch.sources[i] = launch.pool;
+    }
     if (!fit(&launch, t->kernel)) {
         print_message("passed over: %s in groups of %u (%s builds it for %u)\n", t->kernel, t->local[0],
                       device->info.name, kernel->work_group_size);

@@ -45,7 +45,11 @@ void fake_blocks_release(fake_context *context);
 
 /* ---- module.c ---- */
 
+#define FAKE_SOURCES 8 /* further buffers that the combined program reads */
 typedef void (*fake_kernel)(void *act, const void *pool, const void *table, unsigned int first);
+typedef void (*fake_mixed_kernel)(void *act, const void *pool, const void *table, unsigned int first,
+                                  const void *, const void *, const void *, const void *, const void *,
+                                  const void *, const void *, const void *);
 struct emulated_world;
 
 struct CUfunc_st {
@@ -75,6 +79,8 @@ typedef struct fake_launch {
     fake_three grid, block;
     void *act, *pool, *table;
     unsigned int first;
+    bool mixed; /* the combined program, which has sources too */
+    void *sources[FAKE_SOURCES];
 } fake_launch;
 
 typedef enum fake_work_kind {

@@ -91,7 +91,14 @@ static void place(uint32_t thread)
 
 static void call_kernel(const fake_launch *launch)
 {
-    launch->function->run(launch->act, launch->pool, launch->table, launch->first);
+    if (launch->mixed) {
+        void *const *s = launch->sources;
+        fake_mixed_kernel run_mixed = (fake_mixed_kernel)(void (*)(void))launch->function->run;
+        run_mixed(launch->act, launch->pool, launch->table, launch->first, s[0], s[1], s[2], s[3], s[4], s[5],
+                  s[6], s[7]);
+    } else {
+        launch->function->run(launch->act, launch->pool, launch->table, launch->first);
+    }
 }
 
 static void arrive_on_fiber(void)
@@ -351,8 +358,12 @@ CUresult fake_launch_run(const fake_launch *launch)
     if (!fake_cuda_device()->run) {
         return CUDA_SUCCESS;
     }
-    if (!fake_block_reaches(launch->act) || !fake_block_reaches(launch->pool) ||
-        !fake_block_reaches(launch->table)) {
+    bool reaches = fake_block_reaches(launch->act) && fake_block_reaches(launch->pool) &&
+                   fake_block_reaches(launch->table);
+    for (int i = 0; launch->mixed && i < FAKE_SOURCES; i++) {
+        reaches = reaches && fake_block_reaches(launch->sources[i]);
+    }
+    if (!reaches) {
         (void)fprintf(stderr, "fake driver: %s: an argument is no device memory\n", launch->function->name);
         return CUDA_ERROR_ILLEGAL_ADDRESS;
     }
@@ -396,6 +407,10 @@ CUresult fake_launch_make(fake_launch *out, CUfunction function, fake_three grid
     memcpy(&out->pool, parameters[1], sizeof out->pool);
     memcpy(&out->table, parameters[2], sizeof out->table);
     memcpy(&out->first, parameters[3], sizeof out->first);
+    out->mixed = strncmp(found->name, "mixed_", strlen("mixed_")) == 0;
+    for (int i = 0; out->mixed && i < FAKE_SOURCES; i++) {
+        memcpy(&out->sources[i], parameters[4 + i], sizeof out->sources[i]);
+    }
     return CUDA_SUCCESS;
 }
 

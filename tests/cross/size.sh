@@ -11,5 +11,9 @@ mkdir -p "$build"
 $strip -o "$build/libmts.so" "$build"/sdk/libmts.so
 size -A "$build/libmts.so" | awk '$2 > 4000 && $1 != "Total" {printf "%9d %s\n", $2, $1}'
 bytes=$(stat -c %s "$build/libmts.so")
+# The first segment ends before the second begins: what lies between is the rest of a step of 16 KiB.
+readelf -lW "$build/libmts.so" | while read -r kind offset _ _ stored _; do
+    [ "$kind" != LOAD ] || echo "$((offset)) $((stored))"
+done | awk 'NR == 1 {end = $1 + $2} NR == 2 {print $1 - end " bytes are left until it grows by a step of 16384"}'
 echo "$bytes bytes of $limit: libmts of $preset, stripped"
 [ "$bytes" -lt "$limit" ]

@@ -156,7 +156,8 @@ static mts_status plan(mts_builder *b)
     const mts_plan_waves waves = {.program = mts_encode_program,
                                   .context = &kernels,
                                   .launch = (uint64_t)info->launch_ns * mts_wave_rate(info),
-                                  .units = info->compute_units};
+                                  .units = info->compute_units,
+                                  .tile = mts_wave_tile(info)};
     if (b->overlapped) {
         wanted.lanes = info->overlaps ? info->compute_units : 0;
         wanted.waves = info->overlaps ? NULL : &waves;

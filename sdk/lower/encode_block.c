@@ -95,26 +95,34 @@ static mts_kernel_config shrink(const mts_device_info *device, mts_kernel_config
     return c;
 }
 
+/* Blocks of `rows` by `columns` of a layer. */
+static uint64_t count_blocks(const mts_layer_facts *facts, uint32_t rows, uint32_t columns)
+{
+    const uint64_t pixels = (uint64_t)facts->height * (facts->width + 1);
+    const uint64_t across = (uint64_t)facts->conv->group * ((group_rows(facts) + rows - 1) / rows);
+    return facts->members * across * ((pixels + columns - 1) / columns);
+}
+
 /*
- * Rows cover a layer's channels. Where so few blocks come out that compute units stay
- * idle, blocks are smaller and more products are staged at once: then a group waits for
- * memory, not for others. A device of few units has enough of them: there small images
+ * Rows cover a layer's channels. Where so few blocks come out that the last ones of a
+ * launch keep units idle, blocks are smaller and more products are staged at once: then a
+ * group waits for memory, not for others. A device of few units has enough of them: there small images
  * share a block, so that weights are staged for all of them.
  */
 mts_kernel_config mts_block_shape(const mts_device_info *device, const mts_layer_facts *facts)
 {
-    enum { GROUPS_PER_UNIT = 4, FEW_UNITS = 20, SMALL = 32 };
+    enum { GROUPS_PER_UNIT = 4, FEW_UNITS = 20, SMALL = 32, SMALLEST = 16 };
     const uint64_t pixels = (uint64_t)facts->height * (facts->width + 1);
     const uint64_t wanted = (uint64_t)GROUPS_PER_UNIT * device->compute_units;
     const uint32_t channels = group_rows(facts);
     mts_kernel_config c = {.kernel = MTS_KERNEL_CONFIG_BLOCK, .vectors = 64, .local = 128, .parts = 1};
     c.rows = channels <= 16 ? 16 : channels <= 32 ? 32 : 64;
     c.depth = usual_depth(device);
-    const uint64_t across = (uint64_t)facts->conv->group * ((channels + c.rows - 1) / c.rows);
-    const uint64_t blocks = facts->members * across * ((pixels + c.vectors - 1) / c.vectors);
-    if (blocks < wanted && device->compute_units > FEW_UNITS) {
+    const bool few = count_blocks(facts, c.rows, c.vectors) < wanted;
+    if (few && (device->compute_units > FEW_UNITS || pixels > SMALL)) {
         c.depth = 32;
         c.rows = c.rows > SMALL ? SMALL : c.rows;
+        c.rows = count_blocks(facts, c.rows, SMALL) < wanted ? SMALLEST : c.rows;
         c.vectors = SMALL;
         c.local = 64;
     } else if (pixels <= SMALL) {

@@ -280,12 +280,44 @@ mts_status mts_tile_launch(mts_tiler *t, const mts_kernel_config *config, mts_en
     return t->status;
 }
 
+/* Tiles of a layer at least, if its tasks share nothing. */
+static uint64_t estimate_tiles(const mts_layer_facts *facts, const mts_kernel_config *c)
+{
+    const uint64_t pixels = (uint64_t)facts->height * facts->width;
+    const uint64_t across = (uint64_t)c->vectors * c->local;
+    const uint64_t rows = facts->out_channels / facts->conv->group;
+    return facts->members * facts->conv->group * ((rows + c->rows - 1) / c->rows) *
+           ((pixels + across - 1) / across);
+}
+
+/*
+ * Where a GPU would have fewer tiles than the step needs, each has fewer pixels, then fewer
+ * rows. A weight is then used for fewer pixels and an input for fewer rows, which costs
+ * less than units that have nothing to do. What was measured stays as it is.
+ */
+static mts_kernel_config cut_finer(const mts_encoding *encoding, const mts_kernel_config *config)
+{
+    enum { ROWS_FEWEST = 2 };
+    const mts_kernel_config usual = mts_tile_usual(encoding->device);
+    mts_kernel_config c = *config;
+    if (encoding->tiles_least == 0 || !encoding->facts.conv || !mts_kernel_config_equal(config, &usual)) {
+        return c;
+    }
+    while ((c.vectors > 1 || c.rows > ROWS_FEWEST) &&
+           estimate_tiles(&encoding->facts, &c) < encoding->tiles_least) {
+        c.rows = c.vectors > 1 ? c.rows : c.rows / 2;
+        c.vectors = c.vectors > 1 ? c.vectors / 2 : 1;
+    }
+    return c;
+}
+
 mts_status mts_encode_tile(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config)
 {
+    const mts_kernel_config finer = cut_finer(encoding, config);
     mts_tiler t;
-    mts_tiler_open(&t, encoding, layer, config->rows, &encoding->cases);
+    mts_tiler_open(&t, encoding, layer, finer.rows, &encoding->cases);
     const mts_encoded_launch launch = {.kind = MTS_LAUNCH_TILES, .kernel = "conv_tile__f32_planar"};
-    const mts_status status = t.status == MTS_STATUS_OK ? mts_tile_launch(&t, config, launch) : t.status;
+    const mts_status status = t.status == MTS_STATUS_OK ? mts_tile_launch(&t, &finer, launch) : t.status;
     mts_tiler_close(&t);
     return status;
 }

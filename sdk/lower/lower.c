@@ -232,9 +232,35 @@ static mts_status describe_step(mts_encoding *encoding, const mts_step *step, si
     return MTS_STATUS_OK;
 }
 
+/*
+ * A launch ends when its last tile does. So a tile is at most one part in TILES_OF_UNIT of
+ * what each unit computes of the launch: of the step's wave, whose launches are joined
+ * where they can be.
+ */
+static uint32_t find_tiles_least(const mts_encoding *encoding, const mts_step *step)
+{
+    enum { TILES_OF_UNIT = 8 };
+    const mts_plan *plan = encoding->plan;
+    const mts_step *end = plan->steps + plan->step_count;
+    const uint64_t wanted = (uint64_t)TILES_OF_UNIT * encoding->device->compute_units;
+    const uint64_t own = mts_step_cost(plan, step);
+    uint64_t cost = own;
+    if (!encoding->device->is_gpu) {
+        return 0;
+    }
+    for (const mts_step *s = step; s > plan->steps && s[-1].wave == step->wave; s--) {
+        cost += mts_step_cost(plan, &s[-1]);
+    }
+    for (const mts_step *s = step + 1; s < end && s->wave == step->wave; s++) {
+        cost += mts_step_cost(plan, s);
+    }
+    return cost > 0 ? (uint32_t)((double)wanted * (double)own / (double)cost) + 1 : 0;
+}
+
 static mts_status encode_described(mts_encoding *encoding, const mts_step *step)
 {
     const size_t first = encoding->launch_count;
+    encoding->tiles_least = find_tiles_least(encoding, step);
     encoding->facts = (mts_layer_facts){0};
     encoding->config = (mts_kernel_config){0};
     mts_status status = encode_step(encoding, step);
@@ -313,12 +339,18 @@ uint32_t mts_encode_program(void *context, const mts_plan *plan, const mts_step 
                                         : operator_program(encoding, layer);
 }
 
-mts_status mts_encode_plan(mts_encoding *encoding)
+mts_status mts_encode_steps(mts_encoding *encoding)
 {
     mts_status status = MTS_STATUS_OK;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < encoding->plan->step_count; i++) {
         status = encode_whole(encoding, &encoding->plan->steps[i]);
     }
+    return status;
+}
+
+mts_status mts_encode_plan(mts_encoding *encoding)
+{
+    mts_status status = mts_encode_steps(encoding);
     MTS_TRY(status, mts_encode_merge(encoding));
     MTS_TRY(status, mts_encode_cases(encoding));
     if (status == MTS_STATUS_OK && (encoding->params.failed || encoding->pool.failed)) {

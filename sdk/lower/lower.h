@@ -73,6 +73,9 @@ typedef struct mts_encoding {
     /* Of the step, if a configuration decides about its layer; else zero. */
     mts_layer_facts facts;
     mts_kernel_config config;
+    /* Tiles that the step should have at least on a GPU, so that the last one of its launch
+       keeps no unit busy for long; 0: any number. */
+    uint32_t tiles_least;
     /* Multiply-adds of all launches so far, and of those that were appended. */
     uint64_t mul_adds, counted;
 } mts_encoding;
@@ -83,6 +86,9 @@ typedef struct mts_encoding {
  * release with mts_encoding_release all the same.
  */
 mts_status mts_encode_plan(mts_encoding *encoding);
+/* Only the launches of each step by themselves, without build options of kernels that serve
+   several: for tests of how steps are cut. */
+mts_status mts_encode_steps(mts_encoding *encoding);
 /* Numbers of programs: conversions have those of mts_step_kind. */
 enum {
     /* + mts_op, and above it the function and the kind that a program of its own computes. */

@@ -164,6 +164,8 @@ typedef struct mts_plan_waves {
     /* Multiply-adds that a compute unit does in the time of a launch. */
     uint64_t launch;
     uint32_t units;
+    /* Elements that one unit computes at least where a layer is cut into many tiles. */
+    uint32_t tile;
 } mts_plan_waves;
 
 /* All outlive the plan. */

@@ -7,11 +7,13 @@
 
 #include "plan/waves.h"
 
-/* Elements that one tile computes, on any device: only the order of magnitude matters. */
-#define TILE_ELEMENTS 2048u
 /* Waves that save less than one part in so many of a frame are not worth another
    order. */
 #define GAIN_PARTS 50u
+/* A schedule that takes at most one part in so many longer than another one may be taken
+   for the memory that it saves. */
+#define MEMORY_PARTS 100u
+#define TRIALS 4u /* schedules for a number of groups at a time */
 
 typedef struct ordering {
     mts_plan *plan;
@@ -63,14 +65,21 @@ uint64_t mts_wave_rate(const mts_device_info *device)
     return device->is_gpu ? GPU_MUL_ADDS : (uint64_t)device->vector_floats * CLOCK;
 }
 
-uint64_t mts_wave_tiles(const mts_plan *plan, const mts_step *step)
+/* Only the order of magnitude matters. A GPU's tiles are cut as fine as its units need
+   (lower/encode_tile.c): this is the least. */
+uint32_t mts_wave_tile(const mts_device_info *device)
+{
+    return device->is_gpu ? 128 : 2048;
+}
+
+uint64_t mts_wave_tiles(const mts_plan *plan, const mts_step *step, uint32_t tile)
 {
     uint64_t elements = 0;
     for (uint32_t i = 0; i < step->uses; i++) {
         const mts_storage_use *use = &plan->uses[step->use + i];
         elements += use->writes ? plan->storages[use->storage].floats : 0;
     }
-    return elements / TILE_ELEMENTS + 1;
+    return elements / tile + 1;
 }
 
 static mts_status open(ordering *o, const mts_plan_waves *waves)
@@ -86,7 +95,7 @@ static mts_status open(ordering *o, const mts_plan_waves *waves)
         nodes[i] = (mts_wave_node){.program = waves->program(waves->context, plan, step),
                                    .group = step->group,
                                    .cost = cost,
-                                   .tile = cost / mts_wave_tiles(plan, step)};
+                                   .tile = cost / mts_wave_tiles(plan, step, waves->tile)};
     }
     o->request = (mts_wave_request){.nodes = nodes,
                                     .after = &o->after,
@@ -172,13 +181,13 @@ typedef struct trial {
     bool saves, fits;
 } trial;
 
-static mts_status try_groups(ordering *o, uint32_t groups, bool late, const mts_span *spans, trial *out)
+static mts_status try_groups(ordering *o, uint32_t groups, uint32_t early, const mts_span *spans, trial *out)
 {
     const mts_plan *plan = o->plan;
     uint32_t *group = mts_arena_zero(o->arena, plan->storage_count, sizeof *group);
     *out = (trial){.spans = mts_arena_zero(o->arena, plan->storage_count, sizeof *spans)};
     o->request.groups_most = groups;
-    o->request.late = late;
+    o->request.early = early;
     mts_status status = out->spans && group ? MTS_STATUS_OK : mts_fail_memory(o->error);
     MTS_TRY(status, mts_waves_find(&o->request, o->arena, &out->schedule, o->error));
     out->saves = status == MTS_STATUS_OK && out->schedule.time <= o->time - o->time / GAIN_PARTS;
@@ -193,14 +202,35 @@ static mts_status try_groups(ordering *o, uint32_t groups, bool late, const mts_
     return status;
 }
 
-/* The faster one of two, or the late one, which holds less memory, where that takes
-   hardly longer. */
-static const trial *choose(const trial *at_once, const trial *late)
+/* Of the trials that fit, the one of least memory among those that hardly take longer than
+   the fastest; NULL: none fits. */
+static const trial *choose(const trial *trials)
 {
-    const uint64_t time = at_once->schedule.time;
-    const bool close = late->fits && late->schedule.time <= time + time / GAIN_PARTS;
-    const bool less = late->peak <= at_once->peak;
-    return at_once->fits && !(close && less) ? at_once : late->fits ? late : NULL;
+    uint64_t least = UINT64_MAX;
+    const trial *best = NULL;
+    for (uint32_t i = 0; i < TRIALS; i++) {
+        const trial *t = &trials[i];
+        least = t->fits && t->schedule.time < least ? t->schedule.time : least;
+    }
+    for (uint32_t i = 0; i < TRIALS; i++) {
+        const trial *t = &trials[i];
+        const bool close = t->fits && t->schedule.time <= least + least / MEMORY_PARTS;
+        best = close && (!best || t->peak < best->peak) ? t : best;
+    }
+    return best;
+}
+
+/* Schedules that differ in when networks begin; *saves: one of them takes less time. */
+static mts_status try_all(ordering *o, uint32_t groups, const mts_span *spans, trial *trials, bool *saves)
+{
+    static const uint32_t early[TRIALS] = {MTS_NONE, 16, 6, 0};
+    mts_status status = MTS_STATUS_OK;
+    *saves = false;
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < TRIALS; i++) {
+        status = try_groups(o, groups, early[i], spans, &trials[i]);
+        *saves = *saves || trials[i].saves;
+    }
+    return status;
 }
 
 mts_status mts_wave_steps_place(mts_plan *plan, const mts_plan_waves *waves, const mts_lanes_limits *limits,
@@ -208,7 +238,7 @@ mts_status mts_wave_steps_place(mts_plan *plan, const mts_plan_waves *waves, con
 {
     ordering o = {.plan = plan, .arena = arena, .error = error};
     const trial *best = NULL;
-    trial trials[2];
+    trial trials[TRIALS];
     bool saves = true;
     mts_status status =
         mts_arena_place(spans, plan->storage_count, MTS_PLAN_ALIGN, arena->allocator, peak, error);
@@ -218,10 +248,8 @@ mts_status mts_wave_steps_place(mts_plan *plan, const mts_plan_waves *waves, con
     MTS_TRY(status, time_of_steps(&o));
     for (uint32_t groups = plan->stitched->group_count;
          status == MTS_STATUS_OK && saves && !best && groups > 0; groups -= groups > 8 ? groups / 4 : 1) {
-        status = try_groups(&o, groups, false, spans, &trials[0]);
-        MTS_TRY(status, try_groups(&o, groups, true, spans, &trials[1]));
-        saves = status == MTS_STATUS_OK && (trials[0].saves || trials[1].saves);
-        best = saves ? choose(&trials[0], &trials[1]) : NULL;
+        status = try_all(&o, groups, spans, trials, &saves);
+        best = status == MTS_STATUS_OK && saves ? choose(trials) : NULL;
     }
     if (best) {
         memcpy(spans, best->spans, plan->storage_count * sizeof *spans);

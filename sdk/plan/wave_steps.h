@@ -12,8 +12,10 @@
 /* Multiply-adds that a compute unit does in a nanosecond, about half of the peak of usual
    ones. */
 uint64_t mts_wave_rate(const mts_device_info *device);
-/* Tiles of a step, each of which one unit computes alone. */
-uint64_t mts_wave_tiles(const mts_plan *plan, const mts_step *step);
+/* Elements of a device's tiles, as mts_plan_waves.tile. */
+uint32_t mts_wave_tile(const mts_device_info *device);
+/* Tiles of a step, each of which one unit computes alone and has so many elements. */
+uint64_t mts_wave_tiles(const mts_plan *plan, const mts_step *step, uint32_t tile);
 
 /*
  * Places spans[storage_count], the transient storages of a plan, and orders its steps by

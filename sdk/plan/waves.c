@@ -114,19 +114,20 @@ static uint32_t left_chain(const scheduler *s)
    ones then run beside them. */
 static void begin_groups(scheduler *s)
 {
-    uint32_t chain = s->request->late ? left_chain(s) : 0;
+    const uint32_t early = s->request->early;
+    uint32_t chain = early != MTS_NONE ? left_chain(s) : 0;
     while (s->running < s->request->groups_most) {
         uint32_t next = MTS_NONE;
         for (uint32_t g = 0; g < s->request->group_count; g++) {
             const bool waits = !s->begun[g] && s->left[g] > 0;
             next = waits && (next == MTS_NONE || s->longest[g] > s->longest[next]) ? g : next;
         }
-        if (next == MTS_NONE || s->longest[next] < chain) {
+        if (next == MTS_NONE || (uint64_t)s->longest[next] + early < chain) {
             return;
         }
         s->begun[next] = true;
         s->running++;
-        chain = s->request->late && chain < s->longest[next] ? s->longest[next] : chain;
+        chain = early != MTS_NONE && chain < s->longest[next] ? s->longest[next] : chain;
     }
 }
 

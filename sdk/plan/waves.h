@@ -38,10 +38,10 @@ typedef struct mts_wave_request {
     /* Groups that have begun and not ended at most; what they hold in memory lives at the
        same time. At least 1. */
     uint32_t groups_most;
-    /* A group begins when its longest chain is as long as what is left of those that have
-       begun, so that all end together. Else at once. The first layers of networks are the
-       largest: they then live one after another. */
-    bool late;
+    /* A group begins so many waves before its longest chain is as long as what is left of
+       those that have begun. With 0 all end together: the first layers of networks, which
+       are the largest, then live one after another. MTS_NONE: at once. */
+    uint32_t early;
     mts_wave_device device;
 } mts_wave_request;
 

@@ -329,7 +329,7 @@ static void play_family(const random_family *family, bool share)
     assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_STATUS_OK);
     assert_true(plan->arena_floats <= least + least / 10 + wanted.lane_floats);
     play_plan(plan, family->seed);
-    const mts_plan_waves waves = {.program = program_of, .launch = 1 << 16, .units = 1 + family->seed % 9};
+    const mts_plan_waves waves = {.program = program_of, .launch = 1 << 16, .units = 1 + family->seed % 9, .tile = 2048};
     wanted.waves = &waves;
     assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_STATUS_OK);
     assert_true(plan->arena_floats <= least + least / 10 + wanted.lane_floats);

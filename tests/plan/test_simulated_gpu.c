@@ -3,11 +3,10 @@
  * one after another with a gap before each, tiles cost what the planner's model says.
  *
  * Waves must never make a frame slower. `MTS_TEST_BUNDLE=app.mtsb
- * build/release/bin/plan_simulated_gpu` prints the frame of a bundle beside its bounds: work / N
- * or the longest chain of tiles, without and with a gap before each tile of the chain. "fine":
- * tiles of 1 / (8 N) of their launch at most, where that leaves them some elements. "one launch":
- * the persistent form, whose units take tiles in the order of the waves and wait for what they
- * read.
+ * build/release/bin/plan_simulated_gpu` prints the frame of a bundle beside its bound (work / N or the
+ * longest chain of tiles), and what the rest is: gaps, and units that wait for the last tiles of a launch. Tiles are
+ * those that a session for such a GPU has. "one launch": the persistent form, whose units take tiles in the order of
+ * the waves and wait for what they read.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,8 +27,6 @@
 
 #define GRAPHS_MOST 32u
 #define FAMILIES 40u
-#define FINE_ELEMENTS 64u /* of a fine launch's smallest tile */
-#define FINE_PARTS 8u     /* tiles of each unit in a fine launch, at least */
 #define UNITS_MOST 132u
 
 typedef struct world {
@@ -41,7 +38,8 @@ typedef struct world {
 
 typedef struct frame {
     uint32_t waves;
-    double ns, work_ns, chain_ns, gaps_ns;
+    /* tails_ns: of all launches, the time in which units wait for the last tiles */
+    double ns, work_ns, chain_ns, gaps_ns, tails_ns;
     uint64_t floats;
 } frame;
 
@@ -73,28 +71,76 @@ typedef struct tiles {
     uint64_t count;
 } tiles;
 
-static tiles tiles_of(const mts_plan *plan, const mts_step *step)
+static mts_device_info gpu_of(uint32_t units, double gap, uint32_t arch)
 {
-    const mts_device_info gpu = {.is_gpu = true};
-    const uint64_t count = mts_wave_tiles(plan, step);
-    const double ns = (double)mts_step_cost(plan, step) / (double)mts_wave_rate(&gpu);
-    return (tiles){.ns = ns / (double)count, .count = count};
+    return (mts_device_info){.is_gpu = true,
+                             .compute_units = units,
+                             .launch_ns = (uint32_t)gap,
+                             .vector_floats = 4,
+                             .work_group_size = 256,
+                             .local_bytes = 1 << 15,
+                             .arch = arch};
 }
 
-/* Cuts tiles of a launch whose work is `ns` into smaller ones, whose sum stays the same. */
-static void cut_fine(const mts_plan *plan, const mts_step *step, tiles *t, double ns, uint32_t units)
+static uint64_t groups_of(const mts_encoded_launch *launch)
 {
-    const double whole = t->ns * (double)t->count;
-    const double wanted = whole * units * FINE_PARTS / ns;
-    uint64_t elements = 0;
-    for (uint32_t i = 0; i < step->uses; i++) {
-        const mts_storage_use *use = &plan->uses[step->use + i];
-        elements += use->writes ? plan->storages[use->storage].floats : 0;
+    uint64_t groups = 1;
+    for (int d = 0; d < 3; d++) {
+        groups *= launch->global[d] / launch->local[d];
     }
-    const uint64_t most = elements / FINE_ELEMENTS + 1;
-    const uint64_t count = wanted < (double)most ? (uint64_t)wanted + 1 : most;
-    t->count = count > t->count ? count : t->count;
-    t->ns = whole / (double)t->count;
+    return groups;
+}
+
+/*
+ * A launch's last tile takes at most one part in 8 of what each unit computes of it: so the
+ * tiles of a convolution are at least as many, unless they are the smallest ones (2 rows of 64 pixels).
+ */
+static void check_tiles(const mts_plan *plan, const mts_encoded_launch *launch, uint32_t units)
+{
+    enum { TILES_OF_UNIT = 8, SMALLEST = 2 * 64 };
+    const mts_step *step = &plan->steps[launch->step];
+    double wave = 0.0, elements = 0.0;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        wave += plan->steps[i].wave == step->wave ? (double)mts_step_cost(plan, &plan->steps[i]) : 0.0;
+    }
+    for (uint32_t i = 0; i < step->uses; i++) {
+        const mts_storage *s = &plan->storages[plan->uses[step->use + i].storage];
+        elements += plan->uses[step->use + i].writes ? (double)s->dims[3] * s->dims[4] * s->dims[5] : 0.0;
+    }
+    const double wanted = TILES_OF_UNIT * (double)units * (double)mts_step_cost(plan, step) / wave;
+    const double most = elements / SMALLEST;
+    assert_true((double)groups_of(launch) >= (wanted < most ? wanted : most));
+}
+
+/* Tiles of the steps of a plan as a session cuts them: the work-groups of each step's launches, which are taken for
+   equal. */
+static tiles *cut(world *w, const mts_plan *plan, const mts_device_info *device)
+{
+    mts_error error = {0};
+    mts_encoding steps = {.plan = plan,
+                          .stitched = w->stitched,
+                          .device = device,
+                          .arena = &w->arena,
+                          .strings = &w->arena,
+                          .error = &error};
+    tiles *list = calloc(plan->step_count, sizeof *list);
+    assert_non_null(list);
+    mts_param_buffer_init(&steps.params, w->arena.allocator);
+    mts_weights_init(&steps.pool, steps.precision, w->arena.allocator);
+    test_must(mts_encode_steps(&steps), &error, "encode");
+    for (size_t i = 0; i < steps.launch_count; i++) {
+        list[steps.launches[i].step].count += groups_of(&steps.launches[i]);
+        if (steps.launches[i].kind == MTS_LAUNCH_TILES) {
+            check_tiles(plan, &steps.launches[i], device->compute_units);
+        }
+    }
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        const double ns = (double)mts_step_cost(plan, &plan->steps[i]) / (double)mts_wave_rate(device);
+        list[i].count += list[i].count == 0 ? 1 : 0;
+        list[i].ns = ns / (double)list[i].count;
+    }
+    mts_encoding_release(&steps);
+    return list;
 }
 
 static int larger_first(const void *left, const void *right)
@@ -196,55 +242,39 @@ typedef uint32_t (*programs)(void *context, const mts_plan *plan, const mts_step
 typedef struct shape {
     /* Of the waves; NULL: each step is one. */
     programs program;
-    bool fine, persistent;
+    bool persistent;
+    /* Of an NVIDIA GPU, whose convolutions are blocks; 0: tiles. */
+    uint32_t arch;
 } shape;
-
-/* Tiles of the steps of a plan; those of a wave are a launch. */
-static tiles *cut(const mts_plan *plan, uint32_t units, bool fine)
-{
-    tiles *list = calloc(plan->step_count, sizeof *list);
-    assert_non_null(list);
-    for (uint32_t first = 0, end = 0; first < plan->step_count; first = end) {
-        double ns = 0.0;
-        for (; end < plan->step_count && plan->steps[end].wave == plan->steps[first].wave; end++) {
-            list[end] = tiles_of(plan, &plan->steps[end]);
-            ns += list[end].ns * (double)list[end].count;
-        }
-        for (uint32_t i = first; fine && i < end; i++) {
-            cut_fine(plan, &plan->steps[i], &list[i], ns, units);
-        }
-    }
-    return list;
-}
 
 static frame simulate(world *w, uint32_t units, double gap, shape how)
 {
-    const mts_device_info device = {.is_gpu = true,
-                                    .compute_units = units,
-                                    .launch_ns = (uint32_t)gap,
-                                    .vector_floats = 4,
-                                    .work_group_size = 256,
-                                    .local_bytes = 1 << 15};
+    const mts_device_info device = gpu_of(units, gap, how.arch);
     mts_encoding kernels = {.stitched = w->stitched, .device = &device, .arena = &w->arena};
     const mts_plan_waves wanted = {.program = how.program,
                                    .context = &kernels,
                                    .launch = (uint64_t)(gap * (double)mts_wave_rate(&device)),
-                                   .units = units};
+                                   .units = units,
+                                   .tile = mts_wave_tile(&device)};
     const mts_plan_request request = {
         .stitched = w->stitched, .waves = how.program ? &wanted : NULL, .lane_floats = 1 << 30};
     mts_plan *plan = NULL;
     mts_error error = {0};
     frame f = {0};
     test_must(mts_plan_create(&request, &w->arena, &plan, &error), &error, "plan");
-    tiles *list = cut(plan, units, how.fine);
+    tiles *list = cut(w, plan, &device);
     f.chain_ns = last_end(plan, list, 0.0, 0);
     f.gaps_ns = how.persistent ? gap + f.chain_ns : last_end(plan, list, gap, 0);
     f.ns = how.persistent ? gap + last_end(plan, list, 0.0, units) : 0.0;
     for (uint32_t first = 0, end = 0; first < plan->step_count; first = end) {
+        double work = 0.0;
         for (; end < plan->step_count && plan->steps[end].wave == plan->steps[first].wave; end++) {
-            f.work_ns += list[end].ns * (double)list[end].count / units;
+            work += list[end].ns * (double)list[end].count / units;
         }
-        f.ns += how.persistent ? 0.0 : gap + run_launch(list + first, end - first, units);
+        const double ns = run_launch(list + first, end - first, units);
+        f.work_ns += work;
+        f.tails_ns += ns - work;
+        f.ns += how.persistent ? 0.0 : gap + ns;
         f.waves += how.persistent && first > 0 ? 0 : 1;
     }
     free(list);
@@ -264,8 +294,8 @@ static void waves_of_random_networks_are_not_slower(void **state)
 {
     static const uint32_t units[] = {2, 16, 132};
     static const double gaps[] = {1000.0, 3000.0};
-    static const shape waves = {mts_encode_program, false, false},
-                       fine_waves = {mts_encode_program, true, false}, one_launch = {one_program, true, true};
+    static const shape waves = {.program = mts_encode_program},
+                       one_launch = {.program = one_program, .persistent = true};
     double sum = 0.0;
     (void)state;
     for (uint32_t seed = 0; seed < FAMILIES; seed++) {
@@ -281,12 +311,10 @@ static void waves_of_random_networks_are_not_slower(void **state)
         stitch(&w, true);
         const frame apart = simulate(&w, units[seed % 3], gaps[seed % 2], (shape){0});
         const frame together = simulate(&w, units[seed % 3], gaps[seed % 2], waves);
-        const frame fine = simulate(&w, units[seed % 3], gaps[seed % 2], fine_waves);
         const frame once = simulate(&w, units[seed % 3], gaps[seed % 2], one_launch);
         assert_true(together.waves <= apart.waves);
         assert_true(together.ns <= apart.ns * 1.0001);
         assert_true(together.ns * 1.0001 >= larger(together.work_ns, together.chain_ns));
-        assert_true(fine.ns <= together.ns * 1.0001);
         assert_true(once.ns * 1.0001 >= larger(once.work_ns, once.chain_ns));
         sum += together.ns / apart.ns;
         mts_arena_release(&w.arena);
@@ -314,22 +342,23 @@ static void print_bundle(const char *path)
     test_must(mts_graph_families(w.graphs, w.count, mts_allocator_default(), w.group_of, &w.groups, &error),
               &error, "families");
     stitch(&w, true);
-    static const shape kinds[] = {{NULL, false, false},
-                                  {mts_encode_program, false, false},
-                                  {mts_encode_program, true, false},
-                                  {one_program, true, false},
-                                  {one_program, true, true}};
-    static const char *const names[] = {"no waves", "waves", "waves, fine", "one program, fine",
-                                        "one launch, fine"};
+    static const shape kinds[] = {{.program = NULL},
+                                  {.program = mts_encode_program},
+                                  {.program = mts_encode_program, .arch = 87},
+                                  {.program = one_program},
+                                  {.program = one_program, .persistent = true}};
+    static const char *const names[] = {"no waves", "waves", "waves, blocks", "one program", "one launch"};
     enum { KINDS = sizeof kinds / sizeof kinds[0] };
-    printf("units  gap us  shape              launches       us  / bound  / bound with gaps  arena\n");
+    printf("units  gap us  shape          launches       us  / bound   gaps us  tails us  chain us  arena\n");
     for (uint32_t i = 0; i < 6 * KINDS; i++) {
         const uint32_t n = units[i / (2 * KINDS)];
         const double gap = gaps[i / KINDS % 2];
         const frame apart = simulate(&w, n, gap, kinds[0]), f = simulate(&w, n, gap, kinds[i % KINDS]);
-        printf("%5u  %6.0f  %-17s  %8u %8.0f  %7.2f  %17.2f  %5.2f\n", n, gap / 1000, names[i % KINDS],
-               f.waves, f.ns / 1000, f.ns / larger(f.work_ns, f.chain_ns),
-               f.ns / larger(f.work_ns, f.gaps_ns), (double)f.floats / (double)apart.floats);
+        printf("%5u  %6.0f  %-13s  %8u %8.0f  %7.2f  %8.0f  %8.0f  %8.0f  %5.2f\n", n, gap / 1000,
+               names[i % KINDS], f.waves, f.ns / 1000, f.ns / larger(f.work_ns, f.chain_ns),
+               f.waves * gap / 1000,
+               kinds[i % KINDS].persistent ? (f.ns - gap - f.work_ns) / 1000 : f.tails_ns / 1000,
+               f.chain_ns / 1000, (double)f.floats / (double)apart.floats);
     }
     mts_arena_release(&w.arena);
     mts_archive_destroy(&archive);

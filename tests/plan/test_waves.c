@@ -71,7 +71,7 @@ static mts_wave_request request_of(dag *d)
                               .after = &d->after,
                               .group_count = GROUPS_MOST,
                               .groups_most = 1 + draw(d, GROUPS_MOST),
-                              .late = draw(d, 2) == 1,
+                              .early = draw(d, 2) == 1 ? draw(d, 4) : MTS_NONE,
                               .device = {.launch = draw(d, 3) * 1000, .units = units[draw(d, 4)]}};
 }
 
@@ -234,7 +234,7 @@ static void schedules_of_small_graphs_are_near_the_best(void **state)
         make_dag(&d, 77000 + seed, 2 + seed % (SMALL_MOST - 1));
         mts_wave_request request = request_of(&d);
         request.groups_most = GROUPS_MOST; /* the search knows no groups */
-        request.late = false;
+        request.early = MTS_NONE;
         assert_int_equal(mts_waves_find(&request, &arena, &s, &error), MTS_STATUS_OK);
         check_schedule(&d, &s);
         const uint64_t best = search(&d, &request.device);

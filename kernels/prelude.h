@@ -38,6 +38,8 @@
  * MTS_SHUFFLE(a, b, M), where the language has it: lane i is lane M(i) of the 2 VEC
  * floats a b.
  *
+ * mts_dot(sum, x, w), where the device has an instruction for it: a macro, see codes.h.
+ *
  * MTS_ARGS: the parameters of a kernel. Only a kernel itself may ask for the ids and
  * sizes of its work-item (mts_global_id, mts_global_size, mts_group_id, mts_local_id,
  * mts_local_size): in C these are values that it is called with; a function takes what it

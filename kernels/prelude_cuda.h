@@ -53,6 +53,17 @@ INLINE mts_u32 mts_local_size(int d) { return d == 0 ? blockDim.x : d == 1 ? blo
 #define mts_fabs(x) fabsf(x)
 #define mts_math(name) name##f
 
+/* Products of four bytes (kernels/codes.h). The language's __dp4a takes bytes of one
+   kind. */
+#if !defined(MTS_EMULATED) && __CUDA_ARCH__ >= 610
+INLINE mts_i32 mts_dot(mts_i32 sum, mts_u32 x, mts_u32 w) {
+    mts_i32 d;
+    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(x), "r"(w), "r"(sum));
+    return d;
+}
+#define mts_dot mts_dot
+#endif
+
 /* Float16 as bits: the runtime compiler has no header for it. A program that runs on no
    GPU (tests) brings its own. */
 typedef unsigned short mts_half;

@@ -51,6 +51,24 @@ typedef float mts_f32;
 #define mts_fabs(x) fabs(x)
 #define mts_math(name) name
 
+/* Products of four bytes (kernels/codes.h). DOT says which are instructions of the
+   device: 1, of unsigned and signed bytes; 2, of signed ones. With DOT_SUM they add to a
+   sum, which saturates. */
+#if defined(cl_khr_integer_dot_product) || defined(__opencl_c_integer_dot_product_input_4x8bit_packed)
+#if DOT == 1 && defined(DOT_SUM)
+#define mts_dot(sum, x, w) dot_acc_sat_4x8packed_us_int(x, w, sum)
+#elif DOT == 1
+#define mts_dot(sum, x, w) ((sum) + dot_4x8packed_us_int(x, w))
+#elif DOT == 2 && defined(DOT_SUM)
+#define mts_dot(sum, x, w) dot_acc_sat_4x8packed_ss_int(x, w, sum)
+#elif DOT == 2
+#define mts_dot(sum, x, w) ((sum) + dot_4x8packed_ss_int(x, w))
+#endif
+#if DOT == 2
+#define MTS_DOT_ZERO 128
+#endif
+#endif
+
 /* Without cl_khr_fp16 a half is only loaded and stored, which OpenCL 1.2 can
    everywhere. */
 typedef half mts_half;

@@ -4,10 +4,6 @@
  * responsible for windows (pool_any), nor for rounding a mean to codes (map_bytes,
  * unary_any).
  */
-#ifndef MTS_WORDS_DOT
-#define MTS_WORDS_DOT 0 /* 1: kernels/prelude_c_words.h has vectors of words */
-#endif
-
 #if HALF
 /* Elements of two bytes hold no words. */
 KERNEL void mean_bytes__i32_words(MTS_ARGS) { (void)act; }

@@ -1,13 +1,9 @@
 /*
  * pool_bytes: the largest codes of windows of planes of codes (mts_pool_codes_params).
  * Source and result have one grid, so that the largest number has the largest code. A
- * work-item owns rows of one word, with the border beside them. Not responsible for
- * averages, which floats compute (pool_any).
+ * work-item owns words of one plane, the border among them (kernels/codes.h). Not
+ * responsible for averages, which floats compute (pool_any).
  */
-#ifndef MTS_WORDS_DOT
-#define MTS_WORDS_DOT 0 /* 1: kernels/prelude_c_words.h has vectors of words */
-#endif
-
 #if HALF
 /* Elements of two bytes hold no words. */
 KERNEL void pool_bytes__i32_words(MTS_ARGS) { (void)act; }
@@ -59,11 +55,8 @@ INLINE mts_u32 pool_vectors(mts_real *act, const mts_pool_codes_params *r, mts_u
     }
     return until;
 }
-#else
-#define pool_vectors(act, r, plane, y, rows, to, from, until) (from)
-#endif
 
-INLINE void pool_row(GLOBAL mts_real *act, GLOBAL const mts_pool_codes_params *r, mts_u32 plane, mts_u32 to, mts_u32 row) {
+INLINE void pool_row(mts_real *act, const mts_pool_codes_params *r, mts_u32 plane, mts_u32 to, mts_u32 row) {
     const mts_i32 y = (mts_i32)(row * r->stride[0]) - r->pad[0];
     const pool_taps rows = pool_inside(y, r->window[0], r->in_h);
     const mts_u32 width = r->dest.width, pad = (mts_u32)r->pad[1], room = r->in_w + pad;
@@ -72,21 +65,37 @@ INLINE void pool_row(GLOBAL mts_real *act, GLOBAL const mts_pool_codes_params *r
     mts_u32 high = room >= r->window[1] ? (room - r->window[1]) / r->stride[1] + 1 : 0;
     high = mts_most(mts_least(high, width), low);
     mts_u32 x = 0;
-    GLOBAL mts_u32 *words = (GLOBAL mts_u32 *)act;
+    mts_u32 *words = (mts_u32 *)act;
     for (; x < low; x++) words[to + x] = pool_one(act, r, plane, y, rows, x);
     for (x = pool_vectors(act, r, plane, y, rows, to, low, high); x < width; x++)
         words[to + x] = pool_one(act, r, plane, y, rows, x);
 }
 
-KERNEL void pool_bytes__i32_words(MTS_ARGS) {
-    GLOBAL const mts_pool_codes_params *r = MTS_MEMBER(mts_pool_codes_params);
-    GLOBAL const mts_codes_dest *d = &r->dest;
-    const mts_u32 q = mts_global_id(1);
-    mts_codes_rows s = mts_codes_open(d, mts_global_id(0), mts_global_size(0), q);
+INLINE void pool_plane(mts_real *act, const mts_pool_codes_params *r, mts_u32 q, mts_u32 item, mts_u32 items) {
+    const mts_codes_dest *d = &r->dest;
+    mts_codes_rows s = mts_codes_open(d, item, items, q);
     if (s.start == s.end) return;
     for (mts_u32 y = s.top; y < s.bottom; y++)
         pool_row(act, r, r->in.src + q * r->in.pitch, mts_codes_until(act, d, &s, y, d->width), y - d->top);
     mts_codes_close(act, d, &s);
+}
+#else
+INLINE void pool_plane(GLOBAL mts_real *act, GLOBAL const mts_pool_codes_params *r, mts_u32 q, mts_u32 item, mts_u32 items) {
+    GLOBAL const mts_codes_dest *d = &r->dest;
+    for (mts_u32 p = item; p < mts_codes_words(d, q); p += items) {
+        const mts_codes_pixel s = mts_codes_find(d, p);
+        const mts_i32 y = (mts_i32)(s.y * r->stride[0]) - r->pad[0];
+        const pool_taps rows = pool_inside(y, r->window[0], r->in_h);
+        ((GLOBAL mts_u32 *)act)[d->out + q * d->pitch + p] =
+            s.inside ? pool_one(act, r, r->in.src + q * r->in.pitch, y, rows, s.x) : mts_codes_zero(d->least);
+    }
+}
+#endif
+
+KERNEL void pool_bytes__i32_words(MTS_ARGS) {
+    GLOBAL const mts_pool_codes_params *r = MTS_MEMBER(mts_pool_codes_params);
+    const mts_u32 q = mts_global_id(1);
+    if (q < r->dest.images * MTS_CODE_WORDS(r->dest.channels)) pool_plane(act, r, q, mts_global_id(0), mts_global_size(0));
 }
 
 #endif

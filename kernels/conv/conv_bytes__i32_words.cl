@@ -12,15 +12,11 @@
  *                                        sum of four products: one lane of an accumulator, which never saturates: a
  *                                        layer of up to 65,000 products stays below 2^31 (sdk/plan/bytes.c)
  *
- * Vectors are for processors with an instruction for it (MTS_WORDS_DOT). Everywhere else
- * a work-item computes pixel by pixel, which is right but slow: no such device asks for
- * this kernel.
+ * Vectors are for processors with an instruction for it (MTS_WORDS_DOT). Elsewhere a
+ * work-item takes 4 pixels, a work-group apart, so that an input word serves up to 8 rows
+ * and a weight 4 pixels (mts_dot, kernels/codes.h). Where the
+ * device has no such instruction this is right but slow, and no planner asks for it.
  */
-#ifndef MTS_WORDS_DOT
-#define MTS_WORDS_DOT 0 /* 1: kernels/prelude_c_words.h has vectors of words */
-#define MTS_WORDS_ZERO 0
-#endif
-
 #if HALF
 /* Elements of two bytes hold no words. */
 KERNEL void conv_bytes__i32_words(MTS_ARGS) { (void)act; }
@@ -28,6 +24,8 @@ KERNEL void conv_bytes__i32_words(MTS_ARGS) { (void)act; }
 
 #define BYTES_ROWS 12
 #define BYTES_NV 6
+/* Vectors, or pixels, at a time: sums, inputs and a weight fill the registers. */
+#define BYTES_FIT(rows) ((REGS - 1) / ((rows) + 1))
 /* Larger than any code, and far below what is no int32 any more. */
 #define BYTES_FAR 1.0e6f
 
@@ -54,6 +52,17 @@ INLINE bytes_run bytes_run_at(GLOBAL const mts_bytes_rows *rows, mts_u32 pixel, 
 
 #define BYTES_ROWS_OF(params, job) ((GLOBAL const mts_bytes_rows *)((params) + (job)->tap + (job)->taps))
 
+/* Where an epilogue stores codes, or nothing. */
+INLINE mts_codes_params bytes_codes(GLOBAL const mts_u32 *params, GLOBAL const mts_epilogue_params *e) {
+    mts_codes_params codes;
+    codes.out = MTS_PARAM_NONE;
+    codes.pitch = codes.before = codes.after = 0;
+    if (e->res != MTS_PARAM_NONE) codes = *(GLOBAL const mts_codes_params *)(params + e->res);
+    return codes;
+}
+
+#if MTS_WORDS_DOT
+
 /* An epilogue, looked up once for all pixels of a tile: v = scale sum + bias, in codes
    where `coded`. */
 typedef struct bytes_ending {
@@ -67,18 +76,9 @@ typedef struct bytes_ending {
     mts_i32 add;               /* once: from a number to its code */
 } bytes_ending;
 
-/* Where an epilogue stores codes, or nothing. */
-INLINE mts_codes_params bytes_codes(GLOBAL const mts_u32 *params, GLOBAL const mts_epilogue_params *e) {
-    mts_codes_params codes;
-    codes.out = MTS_PARAM_NONE;
-    codes.pitch = codes.before = codes.after = 0;
-    if (e->res != MTS_PARAM_NONE) codes = *(GLOBAL const mts_codes_params *)(params + e->res);
-    return codes;
-}
-
-OUTLINE void bytes_open(bytes_ending *to, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
-                       GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e) {
-    GLOBAL const mts_u32 *index = params + e->index;
+OUTLINE void bytes_open(bytes_ending *to, const mts_real *pool, const mts_u32 *params,
+                       const mts_conv_params *job, const mts_epilogue_params *e) {
+    const mts_u32 *index = params + e->index;
     to->coded = e->fn == MTS_FN_QUANT8;
     to->rows = job->rows_a;
     to->fn = e->fn;
@@ -103,18 +103,16 @@ OUTLINE void bytes_open(bytes_ending *to, GLOBAL const mts_real *pool, GLOBAL co
 
 /* Where the sums of the rows begin: what the codes of 0 add to them is taken away, less
    what mts_words_input has taken off each code. */
-INLINE void bytes_start(mts_i32 *start, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
-                        GLOBAL const mts_conv_params *job, mts_u32 rows) {
-    GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
+INLINE void bytes_start(mts_i32 *start, const mts_real *pool, const mts_u32 *params,
+                        const mts_conv_params *job, mts_u32 rows) {
+    const mts_segment_params *segment = (const mts_segment_params *)(params + job->segment);
     for (mts_u32 r = 0; r < rows; r++) start[r] = 0;
     for (mts_u32 s = 0; s < job->segments; s++, segment++) {
-        GLOBAL const mts_i32 *sums = (GLOBAL const mts_i32 *)(pool + segment->weight_a);
+        const mts_i32 *sums = (const mts_i32 *)(pool + segment->weight_a);
         const mts_i32 zero = (mts_i32)segment->weight_b - MTS_WORDS_ZERO;
         for (mts_u32 r = 0; r < rows; r++) start[r] -= zero * sums[r];
     }
 }
-
-#if MTS_WORDS_DOT
 
 /* clang-format off */
 #define BYTES_EACH_VECTOR(M, x) M(x, 0) M(x, 1) M(x, 2) M(x, 3) M(x, 4) M(x, 5)
@@ -221,8 +219,6 @@ INLINE void bytes_vectors(mts_real *act, const mts_real *pool, const mts_u32 *pa
     }
 }
 
-/* Vectors at a time: sums, inputs and a weight fill the registers. */
-#define BYTES_FIT(rows) ((REGS - 1) / ((rows) + 1))
 #define BYTES_VECTORS(rows) (BYTES_FIT(rows) > BYTES_NV ? BYTES_NV : BYTES_FIT(rows) < 1 ? 1 : BYTES_FIT(rows))
 
 /* Codes of 0, and floats that are 0, from `pixel` to before `end`. */
@@ -306,14 +302,16 @@ INLINE void bytes_tile(mts_real *act, const mts_real *pool, const mts_u32 *param
 
 #else
 
-/* sum + the four products of two words: unsigned codes, signed weights. */
-INLINE mts_i32 bytes_dot(mts_i32 sum, mts_u32 x, mts_u32 w) {
-    for (int i = 0; i < 4; i++) {
-        const mts_i32 byte = (mts_i32)(w >> (8 * i) & 255u);
-        sum += (mts_i32)(x >> (8 * i) & 255u) * (byte < 128 ? byte : byte - 256);
+/* Rows and pixels of a work-item at a time (GPU_ROWS and GPU_PIXELS of
+   sdk/lower/encode_bytes.c). */
+#define BYTES_AT_ONCE 8
+#define BYTES_PIXELS 4
+/* Written out, since not every compiler keeps in registers what a loop indexes. */
+#define BYTES_EACH_PIXEL(M, r) M(r, 0) M(r, 1) M(r, 2) M(r, 3)
+#define BYTES_EACH_ROW(M)                                                                                    \
+    M(0) M(1) M(2) M(3) if (rows > 4) {                                                                      \
+        M(4) M(5) M(6) M(7)                                                                                  \
     }
-    return sum;
-}
 
 /* A function of one float. */
 INLINE float bytes_element(mts_u32 fn, float x, float a, float b) {
@@ -321,52 +319,171 @@ INLINE float bytes_element(mts_u32 fn, float x, float a, float b) {
     return ((const float *)&v)[0];
 }
 
-INLINE mts_i32 bytes_sum(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
-                         GLOBAL const mts_conv_params *job, mts_u32 from, mts_u32 r, mts_i32 sum) {
+/* A work-item's pixels: where they are stored and read, and whether they belong to the
+   image. Those behind the tile's last one are read as the first one is. */
+typedef struct bytes_pixels {
+    mts_u32 to[BYTES_PIXELS], from[BYTES_PIXELS];
+    int inside[BYTES_PIXELS];
+} bytes_pixels;
+
+/* Whether a pixel belongs to the image, and from where it is read: where any pixel is if
+   not. */
+INLINE int bytes_inside(GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job,
+                        mts_u32 p, mts_u32 *from) {
+    *from = p;
+    if (BYTES_ROWS_OF(params, job)->row) {
+        const bytes_run run = bytes_run_at(BYTES_ROWS_OF(params, job), p, p + 1);
+        *from = run.inside ? run.from : 0;
+        return run.inside != 0;
+    }
+    return job->mask == MTS_PARAM_NONE || mts_load(pool + (job->mask + p)) > 0.0f;
+}
+
+#define BYTES_LOAD(r, j) in[j] = mts_dot_input(x[(mts_i32)at->from[j] + tap[k]]);
+#define BYTES_CLEAR(r) sum[r][0] = sum[r][1] = sum[r][2] = sum[r][3] = 0;
+#define BYTES_START(r, j) sum[r][j] -= start;
+#define BYTES_START_ROW(r)                                                                                   \
+    {                                                                                                        \
+        const mts_i32 start = zero * (mts_i32)w[r];                                                          \
+        BYTES_EACH_PIXEL(BYTES_START, r)                                                                     \
+    }
+#define BYTES_DOT(r, j) sum[r][j] = mts_dot(sum[r][j], in[j], weight);
+#define BYTES_DOT_ROW(r)                                                                                     \
+    {                                                                                                        \
+        const mts_u32 weight = w[r];                                                                         \
+        BYTES_EACH_PIXEL(BYTES_DOT, r)                                                                       \
+    }
+
+/* sum[r][j] of row `row` + r and pixel j. */
+INLINE void bytes_sums(mts_i32 sum[BYTES_AT_ONCE][BYTES_PIXELS], GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
+                       GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, const bytes_pixels *at, mts_u32 row, const int rows) {
     GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
     GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(params + job->tap);
-    const mts_u32 rows = MTS_CODE_WORDS(job->rows_a) * MTS_WORD_CODES;
+    const mts_u32 all = MTS_CODE_WORDS(job->rows_a) * MTS_WORD_CODES;
+    BYTES_EACH_ROW(BYTES_CLEAR)
     for (mts_u32 s = 0; s < job->segments; s++, segment++) {
-        GLOBAL const mts_u32 *x = (GLOBAL const mts_u32 *)act + (job->in + segment->channel * job->in_pitch + from);
-        GLOBAL const mts_u32 *w = (GLOBAL const mts_u32 *)pool + (segment->weight_a + rows + r);
+        GLOBAL const mts_u32 *x = (GLOBAL const mts_u32 *)act + (job->in + segment->channel * job->in_pitch);
+        GLOBAL const mts_u32 *w = (GLOBAL const mts_u32 *)pool + (segment->weight_a + row);
+        const mts_i32 zero = (mts_i32)segment->weight_b - MTS_DOT_ZERO;
+        BYTES_EACH_ROW(BYTES_START_ROW)
         for (mts_u32 c = 0; c < segment->count; c++, x += job->in_pitch)
-            for (mts_u32 k = 0; k < job->taps; k++, w += rows) sum = bytes_dot(sum, x[tap[k]], *w);
+            for (mts_u32 k = 0; k < job->taps; k++) {
+                mts_u32 in[BYTES_PIXELS];
+                w += all;
+                BYTES_EACH_PIXEL(BYTES_LOAD, 0)
+                BYTES_EACH_ROW(BYTES_DOT_ROW)
+            }
     }
-    return sum;
+}
+
+/* An epilogue while rows of it are stored, as far as no function ends it. */
+typedef struct bytes_ending {
+    mts_codes_params codes;
+    int coded;
+    float step, least;
+    mts_u32 zero, end; /* the code of 0 in all bytes; of the tile */
+} bytes_ending;
+
+/* Row `row` of pixels with these sums; `word` collects the codes of row % 4 and those
+   before it. */
+INLINE void bytes_row(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                      GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e, const bytes_ending *how,
+                      const bytes_pixels *at, mts_u32 row, const mts_i32 *sum, mts_u32 *word) {
+    const int real = row < job->rows_a, floats = real && e->out != MTS_PARAM_NONE;
+    const float scale = (real && e->scale != MTS_PARAM_NONE ? mts_load(pool + (e->scale + row)) : 1.0f) / how->step;
+    const float bias = (real && e->bias != MTS_PARAM_NONE ? mts_load(pool + (e->bias + row)) : 0.0f) / how->step;
+    const mts_u32 plane = floats ? e->out + params[e->index + row] * e->out_pitch : 0;
+    UNROLL
+    for (int j = 0; j < BYTES_PIXELS; j++) {
+        float v = (float)sum[j] * scale + bias;
+        if (how->coded) v = mts_least(mts_most(mts_rint(mts_least(v, BYTES_FAR)), how->least), how->least + 255.0f);
+        word[j] = word[j] >> 8 | (mts_u32)(mts_i32)(v - how->least) << 24;
+        if (floats && at->to[j] < how->end) mts_store(act + (plane + at->to[j]), at->inside[j] ? v * how->step : 0.0f);
+    }
+}
+
+/* The words of codes of four rows from `row` on. */
+INLINE void bytes_words(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_epilogue_params *e,
+                        const bytes_ending *how, const bytes_pixels *at, mts_u32 row, const mts_u32 *word) {
+    if (how->codes.out == MTS_PARAM_NONE) return;
+    UNROLL
+    for (int j = 0; j < BYTES_PIXELS; j++)
+        if (at->to[j] < how->end)
+            ((GLOBAL mts_u32 *)act)[how->codes.out + (params[e->index] + row) / 4 * how->codes.pitch + at->to[j]] =
+                at->inside[j] ? word[j] : how->zero;
+}
+
+#define BYTES_ROW(r)                                                                                         \
+    bytes_row(act, pool, params, job, e, &how, at, row + r, sum[r], word);                                   \
+    if (r % 4 == 3) bytes_words(act, params, e, &how, at, row + r - 3, word);
+
+INLINE void bytes_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                        GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e,
+                        mts_i32 sum[BYTES_AT_ONCE][BYTES_PIXELS], const bytes_pixels *at, mts_u32 end, mts_u32 row,
+                        const int rows) {
+    mts_u32 word[BYTES_PIXELS] = {0};
+    bytes_ending how;
+    how.codes = bytes_codes(params, e);
+    how.coded = e->fn == MTS_FN_QUANT8;
+    how.step = how.coded ? e->a : 1.0f;
+    how.least = how.coded ? e->b : 0.0f;
+    how.zero = mts_codes_zero(how.least);
+    how.end = end;
+    BYTES_EACH_ROW(BYTES_ROW)
+}
+
+/* Rows from `row` on, for pixels p, p + items, .. of the tile. */
+INLINE void bytes_case(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                       GLOBAL const mts_conv_params *job, mts_u32 p, mts_u32 end, mts_u32 items, mts_u32 row,
+                       const int rows) {
+    mts_i32 sum[BYTES_AT_ONCE][BYTES_PIXELS];
+    bytes_pixels at;
+    UNROLL
+    for (int j = 0; j < BYTES_PIXELS; j++) {
+        at.to[j] = p + (mts_u32)j * items;
+        at.inside[j] = bytes_inside(pool, params, job, at.to[j] < end ? at.to[j] : p, at.from + j);
+    }
+    bytes_sums(sum, act, pool, params, job, &at, row, rows);
+    NO_UNROLL
+    for (mts_u32 i = 0; i < job->epilogues; i++)
+        bytes_store(act, pool, params, job, (GLOBAL const mts_epilogue_params *)(params + job->epilogue) + i, sum, &at, end,
+                    row, rows);
+}
+
+/* Functions of what the work-item stored. Layers that end so are few, and the function's
+   text is long. */
+INLINE void bytes_functions(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                            GLOBAL const mts_conv_params *job, bytes_place at, mts_u32 item, mts_u32 items) {
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
+    NO_UNROLL
+    for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
+        if (e->fn == MTS_FN_QUANT8 || e->fn == MTS_FN_NONE || e->out == MTS_PARAM_NONE) continue;
+        NO_UNROLL
+        for (mts_u32 p = at.pixel + item; p < at.end; p += items) {
+            mts_u32 from;
+            if (!bytes_inside(pool, params, job, p, &from)) continue;
+            NO_UNROLL
+            for (mts_u32 r = 0; r < job->rows_a; r++) {
+                GLOBAL mts_real *to = act + (e->out + params[e->index + r] * e->out_pitch + p);
+                mts_store(to, bytes_element(e->fn, mts_load(to), e->a, e->b));
+            }
+        }
+    }
 }
 
 INLINE void bytes_tile(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                        GLOBAL const mts_conv_params *job, bytes_place at, mts_u32 item, mts_u32 items) {
-    mts_i32 start[BYTES_ROWS];
-    bytes_ending e;
-    bytes_start(start, pool, params, job, MTS_CODE_WORDS(job->rows_a) * MTS_WORD_CODES);
-    for (mts_u32 i = 0; i < job->epilogues; i++) {
-        bytes_open(&e, pool, params, job, (GLOBAL const mts_epilogue_params *)(params + job->epilogue) + i);
-        for (mts_u32 p = at.pixel + item; p < at.end; p += items) {
-            int inside = job->mask == MTS_PARAM_NONE || mts_load(pool + (job->mask + p)) > 0.0f;
-            mts_u32 word = 0, from = p;
-            if (BYTES_ROWS_OF(params, job)->row) {
-                const bytes_run run = bytes_run_at(BYTES_ROWS_OF(params, job), p, p + 1);
-                inside = run.inside;
-                from = run.inside ? run.from : 0;
-            }
-            for (mts_u32 r = 0; r < MTS_CODE_WORDS(e.rows) * MTS_WORD_CODES; r++) {
-                const mts_i32 sum = bytes_sum(act, pool, params, job, from, r, start[r]);
-                float v = (float)sum * e.scale[r] + e.bias[r];
-                if (e.coded) v = mts_least(mts_most(mts_rint(mts_least(v, BYTES_FAR)), e.least), e.least + 255.0f);
-                word |= (mts_u32)((mts_i32)v + e.add) << (8 * (r % 4));
-                if (e.out[r] != MTS_PARAM_NONE) {
-                    v = e.coded ? v * e.step : bytes_element(e.fn, v, e.a, e.b);
-                    mts_store(act + (e.out[r] + p), inside ? v : 0.0f);
-                }
-                if (r % 4 == 3) {
-                    if (e.codes != MTS_PARAM_NONE)
-                        ((GLOBAL mts_u32 *)act)[e.codes + r / 4 * e.codes_pitch + p] = inside ? word : e.zero;
-                    word = 0;
-                }
-            }
+    NO_UNROLL
+    for (mts_u32 row = 0; row < job->rows_a; row += BYTES_AT_ONCE) {
+        NO_UNROLL
+        for (mts_u32 p = at.pixel + item; p < at.end; p += BYTES_PIXELS * items) {
+            if (job->rows_a - row > 4)
+                bytes_case(act, pool, params, job, p, at.end, items, row, 8);
+            else
+                bytes_case(act, pool, params, job, p, at.end, items, row, 4);
         }
     }
+    bytes_functions(act, pool, params, job, at, item, items);
 }
 
 #endif

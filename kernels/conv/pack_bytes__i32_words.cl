@@ -1,17 +1,20 @@
 /*
  * pack_bytes: floats whose values have 8 bits, or planes of their codes -> planes of
  * codes, four channels to a word, with the border and the phases that a convolution reads
- * (mts_pack_params). A work-item owns rows of one word in all phases. Not responsible for
- * codes that a convolution stores itself (conv_bytes).
+ * (mts_pack_params). A work-item owns words of one plane in all phases (kernels/codes.h).
+ * Not responsible for codes that a convolution stores itself (conv_bytes).
  */
-#ifndef MTS_WORDS_DOT
-#define MTS_WORDS_DOT 0 /* 1: kernels/prelude_c_words.h has vectors of words */
-#endif
-
 #if HALF
 /* Elements of two bytes hold no words. */
 KERNEL void pack_bytes__i32_words(MTS_ARGS) { (void)act; }
 #else
+
+INLINE mts_u32 pack_code(GLOBAL const mts_pack_params *r, float x) {
+    const float code = mts_rint(x * r->inverse) - r->least;
+    return (mts_u32)mts_least(mts_most(code, 0.0f), 255.0f);
+}
+
+#if MTS_WORDS_DOT
 
 /* A row of one phase. */
 typedef struct pack_span {
@@ -23,14 +26,9 @@ typedef struct pack_span {
     mts_i32 from, until; /* positions that the image has */
 } pack_span;
 
-INLINE mts_u32 pack_code(GLOBAL const mts_pack_params *r, float x) {
-    const float code = mts_rint(x * r->inverse) - r->least;
-    return (mts_u32)mts_least(mts_most(code, 0.0f), 255.0f);
-}
-
-INLINE mts_u32 pack_word(GLOBAL const mts_real *act, GLOBAL const mts_pack_params *r, const pack_span *s, mts_i32 i) {
+INLINE mts_u32 pack_word(const mts_real *act, const mts_pack_params *r, const pack_span *s, mts_i32 i) {
     mts_u32 word = 0;
-    if (r->coded) return ((GLOBAL const mts_u32 *)act)[s->src + (mts_u32)(s->x + i * s->step)];
+    if (r->coded) return ((const mts_u32 *)act)[s->src + (mts_u32)(s->x + i * s->step)];
     for (mts_u32 c = 0; c < 4; c++) { /* channels that are not there hold 0 */
         const float x =
             c < s->channels ? mts_load(act + (s->src + c * r->src_pitch + (mts_u32)(s->x + i * s->step))) : 0.0f;
@@ -39,7 +37,6 @@ INLINE mts_u32 pack_word(GLOBAL const mts_real *act, GLOBAL const mts_pack_param
     return word;
 }
 
-#if MTS_WORDS_DOT
 /* n positions of channel c, which are columns `column` and further on. */
 INLINE mts_vec pack_load(const mts_real *act, const mts_pack_params *r, const pack_span *s, mts_u32 c, mts_u32 column,
                          mts_u32 n) {
@@ -66,14 +63,11 @@ INLINE mts_i32 pack_vectors(mts_real *act, const mts_pack_params *r, const pack_
     }
     return mts_least(i, s->until);
 }
-#else
-#define pack_vectors(act, r, s) ((s)->from)
-#endif
 
-INLINE void pack_row(GLOBAL mts_real *act, GLOBAL const mts_pack_params *r, const pack_span *s, mts_u32 zero) {
+INLINE void pack_row(mts_real *act, const mts_pack_params *r, const pack_span *s, mts_u32 zero) {
     mts_codes_fill(act, s->to, s->to + (mts_u32)s->from, zero);
     for (mts_i32 i = pack_vectors(act, r, s); i < s->until; i++)
-        ((GLOBAL mts_u32 *)act)[s->to + (mts_u32)i] = pack_word(act, r, s, i);
+        ((mts_u32 *)act)[s->to + (mts_u32)i] = pack_word(act, r, s, i);
     mts_codes_fill(act, s->to + (mts_u32)s->until, s->to + s->n, zero);
 }
 
@@ -83,32 +77,53 @@ INLINE mts_i32 pack_position(const pack_span *s, mts_i32 column) {
     return ahead <= 0 ? 0 : mts_least((ahead + s->step - 1) / s->step, (mts_i32)s->n);
 }
 
+/* Rows of one phase, whose plane begins at act offset `plane`, of word plane q. */
+INLINE void pack_plane(mts_real *act, const mts_pack_params *r, mts_u32 plane, mts_u32 phase, mts_u32 src, mts_u32 channels,
+                       mts_u32 item, mts_u32 items) {
+    const mts_u32 each = (r->rows + items - 1) / items, end = mts_least((item + 1) * each, r->rows);
+    const mts_u32 zero = mts_codes_zero(r->least);
+    for (mts_u32 y = item * each; y < end; y++) {
+        const mts_i32 in_y = (mts_i32)(y * r->sy + phase / r->sx) - r->top;
+        pack_span s;
+        s.channels = channels;
+        s.src = src + (mts_u32)(in_y * (mts_i32)r->src_row);
+        s.x = (mts_i32)(phase % r->sx) - r->left;
+        s.step = (mts_i32)r->sx;
+        s.to = plane + y * r->row;
+        s.n = r->row;
+        s.from = in_y >= 0 && in_y < (mts_i32)r->in_h ? pack_position(&s, 0) : (mts_i32)s.n;
+        s.until = in_y >= 0 && in_y < (mts_i32)r->in_h ? mts_most(s.from, pack_position(&s, (mts_i32)r->in_w)) : s.from;
+        pack_row(act, r, &s, zero);
+    }
+    if (end == r->rows && item * each < end) mts_codes_fill(act, plane + r->rows * r->row, plane + r->pitch, zero);
+}
+#else
+INLINE void pack_plane(GLOBAL mts_real *act, GLOBAL const mts_pack_params *r, mts_u32 plane, mts_u32 phase, mts_u32 src,
+                       mts_u32 channels, mts_u32 item, mts_u32 items) {
+    GLOBAL mts_u32 *words = (GLOBAL mts_u32 *)act;
+    for (mts_u32 p = item; p < r->pitch; p += items) {
+        const mts_u32 row = p / r->row, y = row * r->sy + phase / r->sx - (mts_u32)r->top;
+        const mts_u32 x = (p - row * r->row) * r->sx + phase % r->sx - (mts_u32)r->left;
+        const mts_u32 at = src + y * r->src_row + x;
+        mts_u32 word = mts_codes_zero(r->least);
+        if (row < r->rows && y < r->in_h && x < r->in_w) {
+            word = r->coded ? words[at] : 0;
+            for (mts_u32 c = 0; c < 4 && !r->coded; c++) /* channels that are not there hold 0 */
+                word |= pack_code(r, c < channels ? mts_load(act + (at + c * r->src_pitch)) : 0.0f) << (8 * c);
+        }
+        words[plane + p] = word;
+    }
+}
+#endif
+
 KERNEL void pack_bytes__i32_words(MTS_ARGS) {
     GLOBAL const mts_pack_params *r = MTS_MEMBER(mts_pack_params);
-    const mts_u32 words = MTS_CODE_WORDS(r->channels), q = mts_global_id(1);
-    const mts_u32 image = q / words, w = q % words, phases = r->phases;
-    const mts_u32 each = (r->rows + mts_global_size(0) - 1) / mts_global_size(0);
-    const mts_u32 end = mts_least((mts_global_id(0) + 1) * each, r->rows);
-    const mts_u32 zero = mts_codes_zero(r->least);
+    const mts_u32 words = MTS_CODE_WORDS(r->channels), q = mts_global_id(1), image = q / words, w = q % words;
+    const mts_u32 src = r->src + (r->coded ? q : image * r->channels + 4 * w) * r->src_pitch;
     if (image >= r->images) return;
-    for (mts_u32 phase = 0; phase < phases; phase++) {
-        const mts_u32 plane = r->out + (q * phases + phase) * r->pitch;
-        for (mts_u32 y = mts_global_id(0) * each; y < end; y++) {
-            const mts_i32 in_y = (mts_i32)(y * r->sy + phase / r->sx) - r->top;
-            pack_span s;
-            s.channels = mts_least(r->channels - 4 * w, 4u);
-            s.src = r->src + (r->coded ? q : image * r->channels + 4 * w) * r->src_pitch + (mts_u32)(in_y * (mts_i32)r->src_row);
-            s.x = (mts_i32)(phase % r->sx) - r->left;
-            s.step = (mts_i32)r->sx;
-            s.to = plane + y * r->row;
-            s.n = r->row;
-            s.from = in_y >= 0 && in_y < (mts_i32)r->in_h ? pack_position(&s, 0) : (mts_i32)s.n;
-            s.until = in_y >= 0 && in_y < (mts_i32)r->in_h ? mts_most(s.from, pack_position(&s, (mts_i32)r->in_w)) : s.from;
-            pack_row(act, r, &s, zero);
-        }
-        if (end == r->rows && mts_global_id(0) * each < end)
-            mts_codes_fill(act, plane + r->rows * r->row, plane + r->pitch, zero);
-    }
+    for (mts_u32 phase = 0; phase < r->phases; phase++)
+        pack_plane(act, r, r->out + (q * r->phases + phase) * r->pitch, phase, src, mts_least(r->channels - 4 * w, 4u),
+                   mts_global_id(0), mts_global_size(0));
 }
 
 #endif

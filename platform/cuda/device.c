@@ -110,6 +110,7 @@ static mts_status describe(const mts_cu_library *cu, CUdevice id, mts_device_inf
     info->local_bytes = get_number(cu, id, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
     info->arch = major * 10 + minor;
     info->half_products = mts_cu_quirks_find(info->arch)->half_products;
+    info->byte_products = mts_cu_multiplies_bytes(info->arch);
     info->matrix_units = mts_cu_quirks_find(info->arch)->matrix_units;
     if (info->compute_units == 0 || info->work_group_size == 0 || info->local_bytes == 0) {
         return mts_fail(error, MTS_STATUS_DEVICE, "the driver does not report the size of '%s'", name);

@@ -250,6 +250,7 @@ static void describe(uint32_t arch, mts_device_info *info)
     info->memory_bytes = info->buffer_bytes = MEMORY_BYTES;
     info->local_bytes = LOCAL_BYTES;
     info->half_products = quirks->half_products;
+    info->byte_products = mts_cu_multiplies_bytes(arch);
     info->matrix_units = quirks->matrix_units;
     info->arch = arch;
 }

@@ -50,6 +50,12 @@ const mts_cu_quirks *mts_cu_quirks_find(uint32_t arch)
     return &table[row_of(arch)];
 }
 
+/* 6.0 and 6.2 have no such instruction, or one that is several. */
+bool mts_cu_multiplies_bytes(uint32_t arch)
+{
+    return arch == 61 || arch >= 70;
+}
+
 uint32_t mts_cu_quirks_before(uint32_t arch)
 {
     return arch == 0 ? 0 : table[row_of(arch - 1)].arch;

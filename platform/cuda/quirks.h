@@ -19,6 +19,9 @@ typedef struct mts_cu_quirks {
 
 /* What is known of `arch`, or of the nearest one below it; never NULL. */
 const mts_cu_quirks *mts_cu_quirks_find(uint32_t arch);
+/* Whether a device adds products of bytes (dp4a) at several times the rate of
+   float32. */
+bool mts_cu_multiplies_bytes(uint32_t arch);
 /* The newest compute capability below `arch` that compilers know, or 0. */
 uint32_t mts_cu_quirks_before(uint32_t arch);
 

@@ -64,6 +64,13 @@ typedef struct mts_cl_opaque_event *cl_event;
 #define CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT 0x103au
 #define CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF 0x103cu
 
+/* of cl_khr_integer_dot_product: which products of four packed bytes are instructions */
+#define CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR 0x1075u
+typedef struct cl_dot_products {
+    cl_bool of_signed, of_unsigned, of_mixed; /* the sum of the products alone */
+    cl_bool added_signed, added_unsigned, added_mixed;
+} cl_dot_products;
+
 /* of cl_khr_command_buffer */
 #define CL_DEVICE_COMMAND_BUFFER_CAPABILITIES 0x12a9u
 #define CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES 0x12aau

@@ -72,25 +72,48 @@ static void get_platform_text(const mts_cl_library *cl, cl_platform_id id, cl_ui
     copy_trimmed(out, size, text);
 }
 
-static bool is_usable(const mts_cl_library *cl, cl_device_id id)
+/* The version of OpenCL times 10; 0: no version is to be read. */
+static long version_of(const mts_cl_library *cl, cl_device_id id)
 {
     static const char prefix[] = "OpenCL ";
     char version[64];
     get_text(cl, id, CL_DEVICE_VERSION, version, sizeof version);
     if (strncmp(version, prefix, sizeof prefix - 1) != 0) {
-        return false;
+        return 0;
     }
     char *rest = NULL;
     const long major = strtol(version + sizeof prefix - 1, &rest, 10);
     const long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
-    return (major > 1 || (major == 1 && minor >= 2)) &&
-           get_number(cl, id, CL_DEVICE_AVAILABLE, sizeof(cl_bool)) != 0 &&
+    return major > 0 && major < 100 && minor >= 0 && minor < 10 ? major * 10 + minor : 0;
+}
+
+static bool is_usable(const mts_cl_library *cl, cl_device_id id)
+{
+    return version_of(cl, id) >= 12 && get_number(cl, id, CL_DEVICE_AVAILABLE, sizeof(cl_bool)) != 0 &&
            get_number(cl, id, CL_DEVICE_COMPILER_AVAILABLE, sizeof(cl_bool)) != 0;
 }
 
 static bool is_gpu(const mts_cl_library *cl, cl_device_id id)
 {
     return (get_number(cl, id, CL_DEVICE_TYPE, sizeof(cl_bitfield)) & CL_DEVICE_TYPE_GPU) != 0;
+}
+
+/* How kernels of codes multiply on a GPU that has instructions for it
+   (kernels/prelude_opencl.h), NULL on others. Compilers declare the functions in OpenCL C
+   3.0. */
+static const char *find_dot(const mts_cl_library *cl, cl_device_id id)
+{
+    cl_dot_products has = {0};
+    if (!is_gpu(cl, id) || version_of(cl, id) < 30 ||
+        cl->clGetDeviceInfo(id, CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR,
+                            sizeof has, &has, NULL) != CL_SUCCESS) {
+        return NULL;
+    }
+    return has.added_mixed    ? "-DDOT=1 -DDOT_SUM"
+           : has.of_mixed     ? "-DDOT=1"
+           : has.added_signed ? "-DDOT=2 -DDOT_SUM"
+           : has.of_signed    ? "-DDOT=2"
+                              : NULL;
 }
 
 static void find_on(const mts_cl_library *cl, cl_platform_id platform, bool gpus, found_devices *found)
@@ -187,6 +210,7 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     info->local_bytes = get_number(cl, id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(cl_ulong));
     info->half_products = /* a width of 0: there is no cl_khr_fp16 */
         info->is_gpu && get_number(cl, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF, sizeof(cl_uint)) > 0;
+    info->byte_products = find_dot(cl, id) != NULL;
     if (cap && info->work_group_size > cap) {
         info->work_group_size = cap;
     }
@@ -341,6 +365,7 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
         device->id = found.id;
         device->quirks = find_quirks(&device->cl, &found);
         describe_found(&device->cl, &found, &device->base.info);
+        device->dot = find_dot(&device->cl, found.id);
         mts_cl_import_find(&device->cl, found.platform, found.id, &device->import);
         describe_driver(&device->cl, &found, driver);
         device->driver_hash = mts_hash(driver, strlen(driver), 0);

@@ -41,6 +41,7 @@ typedef struct mts_cl_device {
     cl_command_queue queue;
     cl_command_queue profile_queue; /* NULL until the first profile */
     const mts_cl_quirks *quirks;
+    const char *dot;  /* options of kernels of codes; NULL: it multiplies no bytes */
     mts_cl_gemm gemm; /* all NULL: no matrix products */
     mts_cl_import import;
     mts_cl_replay replay; /* all NULL: command lists are not recorded */

@@ -11,6 +11,7 @@
 #include "base/text.h"
 
 #define OPTIONS_ALWAYS "-cl-std=CL1.2 -cl-mad-enable"
+#define OPTIONS_DOT "-cl-std=CL3.0 -cl-mad-enable "
 #define OPTION_DENORMALS                                                                                     \
     " -cl-denorms-are-zero" /* a hint, which some drivers refuse (PoCL's of remote devices) */
 #define LOG_IN_ERROR 320    /* characters of a build log that fit into an error text */
@@ -154,12 +155,13 @@ static mts_status build(mts_cl_device *device, mts_cl_program *program, mts_erro
     return status;
 }
 
-static char *make_options(mts_cl_device *device, const char *defines)
+static char *make_options(mts_cl_device *device, const mts_kernel_source *source, const char *defines)
 {
+    const bool dot = device->dot && strstr(source->name, "__i32_words");
     mts_text text;
     mts_text_init(&text, device->base.allocator);
-    mts_text_add(&text, "%s%s %s %s", OPTIONS_ALWAYS, device->keeps_denormals ? "" : OPTION_DENORMALS,
-                 device->quirks->options, defines);
+    mts_text_add(&text, "%s%s%s %s %s", dot ? OPTIONS_DOT : OPTIONS_ALWAYS, dot ? device->dot : "",
+                 device->keeps_denormals ? "" : OPTION_DENORMALS, device->quirks->options, defines);
     char *options = text.failed ? NULL : mts_alloc_string(device->base.allocator, mts_text_get(&text));
     mts_text_release(&text);
     return options;
@@ -174,7 +176,7 @@ static bool builds_with_denormals(mts_cl_device *device, mts_cl_program *program
         return false;
     }
     device->keeps_denormals = true;
-    char *options = make_options(device, defines);
+    char *options = make_options(device, program->source, defines);
     bool builds = options;
     if (builds) {
         mts_alloc_free(device->base.allocator, program->options);
@@ -199,7 +201,7 @@ static mts_status program_get(mts_cl_device *device, const mts_kernel_source *so
     mts_cl_program *program = mts_alloc_zero(device->base.allocator, 1, sizeof *program);
     if (program) {
         program->source = source;
-        program->options = make_options(device, defines);
+        program->options = make_options(device, source, defines);
     }
     if (!program || !program->options) {
         mts_alloc_free(device->base.allocator, program);

@@ -12,7 +12,8 @@
 #include "lower/launch_shape.h"
 #include "stitch/tiles.h"
 
-enum { ROWS_MOST = 12, WORD = MTS_WORD_CODES };
+/* GPU_ROWS and GPU_PIXELS: what a work-item of a GPU takes at a time. */
+enum { ROWS_MOST = 12, GPU_ROWS = 8, GPU_PIXELS = 4, WORD = MTS_WORD_CODES };
 
 /* A member while its jobs are made. */
 typedef struct bytes_site {
@@ -196,7 +197,7 @@ static void add_member(mts_tiler *t, uint32_t index)
     t->members++;
     t->status = mts_tiles_cut(site.weight, 0, site.conv.channels, UINT32_MAX, MTS_TILES_EVEN, &t->scratch,
                               &runs, t->encoding->error);
-    const uint32_t most = site.depthwise ? 1 : ROWS_MOST / WORD;
+    const uint32_t most = (site.depthwise ? WORD : t->encoding->device->is_gpu ? GPU_ROWS : ROWS_MOST) / WORD;
     for (uint32_t b = 0; t->status == MTS_STATUS_OK && b < runs.count; b++) {
         const mts_row_block *run = &runs.blocks[b];
         const uint32_t words = MTS_CODE_WORDS(run->rows_a), jobs = (words + most - 1) / most;
@@ -210,9 +211,10 @@ static void add_member(mts_tiler *t, uint32_t index)
 
 mts_status mts_encode_bytes(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config)
 {
-    const mts_kernel_config usual = mts_tile_usual(encoding->device);
+    mts_kernel_config usual = mts_tile_usual(encoding->device);
     mts_tiler t;
     (void)config;
+    usual.vectors = encoding->device->is_gpu ? GPU_PIXELS : usual.vectors;
     mts_tiler_begin(&t, encoding, layer, ROWS_MOST, NULL);
     for (uint32_t m = layer->first; t.status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
         if (encoding->plan->members[m].variant == MTS_VARIANT_BYTES) {

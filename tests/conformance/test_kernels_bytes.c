@@ -200,17 +200,26 @@ static bool is_cpu(const kernel_pair *pair)
     return strcmp(pair->devices[1]->info.backend, "cpu") == 0;
 }
 
+/* Builds for processors, and for a GPU, whose work-groups share a tile or a plane. */
+static const struct {
+    const char *defines;
+    uint32_t local;
+} builds[] = {{"-DVEC=16", 1}, {"-DVEC=1 -DREGS=40", 8}};
+
+static float *result_of(kernel_pair *pair, int device, const char *kernel, size_t build, uint32_t first,
+                        const uint32_t *grid)
+{
+    const uint32_t items = is_cpu(pair) ? 1 : builds[build].local;
+    const uint32_t local[3] = {items, 1, 1}, whole[3] = {grid[0] * items, grid[1], grid[2]};
+    return kernel_pair_result(pair, pair->devices[device], kernel, is_cpu(pair) ? "" : builds[build].defines,
+                              first, whole, local);
+}
+
 static void compare(kernel_pair *pair, const char *kernel, uint32_t first, const uint32_t *grid)
 {
-    static const char *const builds[] = {"-DVEC=16", "-DVEC=1"};
-    const uint32_t local[3] = {1, 1, 1};
-    if (!runs(pair)) {
-        return;
-    }
-    for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
-        const char *defines = is_cpu(pair) ? "" : builds[i];
-        float *a = kernel_pair_result(pair, pair->devices[0], kernel, defines, first, grid, local);
-        float *b = kernel_pair_result(pair, pair->devices[1], kernel, defines, first, grid, local);
+    for (size_t i = 0; i < sizeof builds / sizeof builds[0] && runs(pair); i++) {
+        float *a = result_of(pair, 0, kernel, i, first, grid);
+        float *b = result_of(pair, 1, kernel, i, first, grid);
         const uint32_t different = count_different(pair, a, b);
         free(a);
         free(b);
@@ -248,14 +257,13 @@ static void conv_bytes_agrees_for_rows_segments_zero_points_codes_and_floats(voi
 static void sums_of_products_are_exact_on_every_device(void **state)
 {
     kernel_pair *pair = *state;
-    const uint32_t local[3] = {1, 1, 1};
     for (uint32_t n = 0; n < CASES && runs(pair); n++) {
         uint32_t count = 0;
         const uint32_t first = conv_case(pair, n, true, &count);
         const uint32_t grid[3] = {count, 1, 1};
-        const char *kernel = "conv_bytes__i32_words", *defines = is_cpu(pair) ? "" : "-DVEC=16";
-        float *a = kernel_pair_result(pair, pair->devices[0], kernel, defines, first, grid, local);
-        float *b = kernel_pair_result(pair, pair->devices[1], kernel, defines, first, grid, local);
+        const char *kernel = "conv_bytes__i32_words";
+        float *a = result_of(pair, 0, kernel, n % 2, first, grid);
+        float *b = result_of(pair, 1, kernel, n % 2, first, grid);
         assert_memory_equal(a, b, pair->act_used * sizeof *a);
         free(a);
         free(b);

@@ -23,6 +23,7 @@ static void the_device_is_a_gpu_of_the_limits(void **state)
     assert_int_equal(info->local_bytes, 8192);
     assert_int_equal(info->buffer_bytes, 268435456);
     assert_false(info->half_products);
+    assert_false(info->byte_products); /* not a word of them in MTS_PROFILE */
 }
 
 static void what_exceeds_a_limit_is_refused_by_the_layer_too(void **state)

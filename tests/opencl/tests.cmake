@@ -52,4 +52,13 @@ if(MTS_OPENCL_LOADER AND MTS_OPENCL_LAYER_HEADERS AND NOT CMAKE_CROSSCOMPILING A
     set_tests_properties(opencl/profile_${program} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
       ENVIRONMENT "${profile_environment}")
   endforeach()
+  # A GPU with products of unsigned and signed bytes, and one with products of signed ones that add to a sum.
+  foreach(dot 1 8)
+    add_test(NAME opencl/profile_dot_${dot} COMMAND conformance_kernels_bytes)
+    set_tests_properties(opencl/profile_dot_${dot} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+      ENVIRONMENT "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=group=64,local=32768,dot=${dot}")
+  endforeach()
+  add_test(NAME opencl/profile_engine_bytes COMMAND engine_bytes)
+  set_tests_properties(opencl/profile_engine_bytes PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
+    "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=group=32,local=8192,dot=6;MTS_TEST_DEVICE=opencl")
 endif()

@@ -4,13 +4,16 @@
  *
  * The loader puts the layer in front of the drivers where OPENCL_LAYERS names it. MTS_PROFILE has the limits:
  * "group=64,local=16384,alloc=16777216" (work-items of a group, bytes of local memory, bytes of a buffer; what is not
- * named is the driver's). A call beyond the limits fails as on the GPU, and says so on stderr. Devices of a profile have
- * no images, no arithmetic in float16 and 64 KB of constant memory. Not a simulator: speed, caches and the order of
- * work-items are the driver's.
+ * named is the driver's). A call beyond the limits fails as on the GPU, and says so on stderr. With "dot=N" they say to
+ * have products of bytes as instructions (cl_khr_integer_dot_product), those of the bits of N: 1, of unsigned and signed
+ * bytes; 2, added to a sum; 4, of signed bytes; 8, added to a sum. Programs then find the functions of that extension
+ * that N names, written in OpenCL C, and no others. Devices of a profile have no images, no arithmetic in float16 and
+ * 64 KB of constant memory. Not a simulator: speed, caches and the order of work-items are the driver's.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 
+#include <CL/cl_ext.h>
 #include <CL/cl_layer.h>
 
 #include <stdbool.h>
@@ -20,12 +23,14 @@
 
 #define PROFILE_API __attribute__((visibility("default")))
 
-enum { CONSTANT_BYTES = 65536, DIMENSIONS = 3 };
+enum { CONSTANT_BYTES = 65536, DIMENSIONS = 3, STRINGS_MOST = 64 };
+enum { DOT_MIXED = 1, DOT_MIXED_SUM = 2, DOT_SIGNED = 4, DOT_SIGNED_SUM = 8 };
 
 typedef struct limits {
     size_t group; /* 0, here and below: the driver's */
     cl_ulong local;
     cl_ulong alloc;
+    unsigned dot; /* bits of DOT_ */
 } limits;
 
 static cl_icd_dispatch target;
@@ -94,6 +99,17 @@ static cl_int answer_sizes(cl_device_id device, size_t size, void *out, size_t *
     return result == CL_SUCCESS ? answer(sizes, sizeof sizes, size, out, size_out) : result;
 }
 
+/* Products of bytes that are instructions. */
+static cl_int answer_dot(size_t size, void *out, size_t *size_out)
+{
+    const cl_device_integer_dot_product_acceleration_properties_khr has = {
+        .signed_accelerated = (most.dot & DOT_SIGNED) != 0,
+        .mixed_signedness_accelerated = (most.dot & DOT_MIXED) != 0,
+        .accumulating_saturating_signed_accelerated = (most.dot & DOT_SIGNED_SUM) != 0,
+        .accumulating_saturating_mixed_signedness_accelerated = (most.dot & DOT_MIXED_SUM) != 0};
+    return most.dot ? answer(&has, sizeof has, size, out, size_out) : CL_INVALID_VALUE;
+}
+
 static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info what, size_t size, void *out,
                                           size_t *size_out)
 {
@@ -104,6 +120,8 @@ static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info wh
         return answer_name(device, size, out, size_out);
     case CL_DEVICE_MAX_WORK_ITEM_SIZES:
         return answer_sizes(device, size, out, size_out);
+    case CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR:
+        return answer_dot(size, out, size_out);
     case CL_DEVICE_TYPE:
         value = CL_DEVICE_TYPE_GPU;
         break;
@@ -206,6 +224,47 @@ static cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kerne
                                 : result;
 }
 
+/* ---- products of bytes ---- */
+
+/* The first line names them for programs; saturation is the extension's. */
+static const char dot_text[] =
+    "#define cl_khr_integer_dot_product 1\n"
+    "int profile_dot(uint x, int low, uint w) {\n"
+    "    int sum = 0;\n"
+    "    for (int i = 0; i < 32; i += 8)\n"
+    "        sum += (low ? (int)(char)(x >> i & 255u) : (int)(x >> i & 255u)) * (int)(char)(w >> i & 255u);\n"
+    "    return sum;\n"
+    "}\n";
+static const char *const dot_functions[] = {
+    "int dot_4x8packed_us_int(uint x, uint w) { return profile_dot(x, 0, w); }\n",
+    "int dot_acc_sat_4x8packed_us_int(uint x, uint w, int sum) { return add_sat(profile_dot(x, 0, w), sum); "
+    "}\n",
+    "int dot_4x8packed_ss_int(uint x, uint w) { return profile_dot(x, 1, w); }\n",
+    "int dot_acc_sat_4x8packed_ss_int(uint x, uint w, int sum) { return add_sat(profile_dot(x, 1, w), sum); "
+    "}\n"};
+enum { DOT_FUNCTIONS = sizeof dot_functions / sizeof dot_functions[0] };
+
+static cl_program CL_API_CALL create_program(cl_context context, cl_uint count, const char **texts,
+                                             const size_t *lengths, cl_int *result)
+{
+    const char *all[STRINGS_MOST] = {dot_text};
+    size_t sizes[STRINGS_MOST] = {0}; /* 0: up to the text's end */
+    cl_uint used = 1;
+    if (!most.dot || !texts || count + DOT_FUNCTIONS + 1 > STRINGS_MOST) {
+        return target.clCreateProgramWithSource(context, count, texts, lengths, result);
+    }
+    for (unsigned i = 0; i < DOT_FUNCTIONS; i++) {
+        if (most.dot >> i & 1u) {
+            all[used++] = dot_functions[i];
+        }
+    }
+    for (cl_uint i = 0; i < count; i++) {
+        all[used] = texts[i];
+        sizes[used++] = lengths ? lengths[i] : 0;
+    }
+    return target.clCreateProgramWithSource(context, used, all, sizes, result);
+}
+
 /* ---- the layer ---- */
 
 PROFILE_API cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *out, size_t *size_out)
@@ -232,7 +291,9 @@ PROFILE_API cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch 
     table.clCreateBuffer = create_buffer;
     table.clGetKernelWorkGroupInfo = get_kernel_info;
     table.clEnqueueNDRangeKernel = enqueue_kernel;
-    most = (limits){(size_t)limit_of("group="), limit_of("local="), limit_of("alloc=")};
+    table.clCreateProgramWithSource = create_program;
+    most = (limits){(size_t)limit_of("group="), limit_of("local="), limit_of("alloc="),
+                    (unsigned)limit_of("dot=")};
     *count_out = count < own ? count : own;
     *out = &table;
     return CL_SUCCESS;

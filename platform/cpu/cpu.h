@@ -49,5 +49,7 @@ mts_status mts_cpu_list_update(mts_device *device, mts_command_list *list, const
 mts_status mts_cpu_list_submit(mts_device *device, mts_command_list *list, mts_error *error);
 mts_status mts_cpu_list_profile(mts_device *device, mts_command_list *list, mts_launch_time *times,
                                 size_t count, mts_error *error);
+mts_status mts_cpu_list_trace(mts_device *device, mts_command_list *list, mts_chunk_time *chunks,
+                              size_t capacity, size_t *count, mts_error *error);
 
 #endif

@@ -51,6 +51,7 @@ static const mts_device_ops ops = {
     .event_record = mts_host_queue_record,
     .event_query = mts_host_queue_query,
     .command_list_profile = mts_cpu_list_profile,
+    .command_list_trace = mts_cpu_list_trace,
 };
 
 /* ---- the backend ---- */

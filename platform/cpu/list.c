@@ -3,6 +3,7 @@
  */
 #include "platform/cpu/cpu.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "platform/os/os.h"
@@ -183,11 +184,20 @@ static uint64_t count_groups(const mts_launch *launch)
     return groups;
 }
 
+/* Who computed what, and when. */
+typedef struct chunk_log {
+    mts_chunk_time *chunks;
+    size_t capacity;
+    uint64_t zero;
+    atomic_size_t count;
+} chunk_log;
+
 /* What a pool works on. */
 typedef struct list_work {
     const mts_cpu_device *device;
     const mts_launch *launches;
     const uint32_t *launch_of;
+    chunk_log *log; /* NULL: nothing is noted */
 } list_work;
 
 static uint32_t chunks_of(const void *work, uint32_t place, uint32_t threads)
@@ -215,9 +225,17 @@ static void run_chunk(const void *work, const mts_cpu_chunk *chunk, uint32_t thr
     const list_work *w = work;
     const mts_launch *launch = &w->launches[w->launch_of[chunk->launch]];
     const uint64_t groups = count_groups(launch);
+    const uint64_t start = w->log ? mts_os_clock_ns() : 0;
     run_groups(launch, chunk_begin(groups, chunk->chunk, chunk->chunks),
                chunk_begin(groups, chunk->chunk + 1, chunk->chunks),
                w->device->scratch + thread * w->device->scratch_size);
+    const size_t at = w->log ? atomic_fetch_add(&w->log->count, 1) : 0;
+    if (w->log && at < w->log->capacity) {
+        w->log->chunks[at] = (mts_chunk_time){.launch = w->launch_of[chunk->launch],
+                                              .thread = thread,
+                                              .start = start - w->log->zero,
+                                              .end = mts_os_clock_ns() - w->log->zero};
+    }
 }
 
 const mts_cpu_pool_calls mts_cpu_list_calls = {drop_small_numbers, chunks_of, run_chunk};
@@ -233,9 +251,21 @@ static void run_order(const list_work *work, const mts_cpu_order *order)
 mts_status mts_cpu_list_submit(mts_device *device, mts_command_list *list, mts_error *error)
 {
     const mts_cpu_list *l = (const mts_cpu_list *)list;
-    const list_work work = {(const mts_cpu_device *)device, l->launches, l->schedule.launch_of};
+    const list_work work = {(const mts_cpu_device *)device, l->launches, l->schedule.launch_of, NULL};
     (void)error;
     run_order(&work, &l->schedule.order);
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_cpu_list_trace(mts_device *device, mts_command_list *list, mts_chunk_time *chunks,
+                              size_t capacity, size_t *count, mts_error *error)
+{
+    const mts_cpu_list *l = (const mts_cpu_list *)list;
+    chunk_log log = {.chunks = chunks, .capacity = capacity, .zero = mts_os_clock_ns()};
+    const list_work work = {(const mts_cpu_device *)device, l->launches, l->schedule.launch_of, &log};
+    (void)error;
+    run_order(&work, &l->schedule.order);
+    *count = atomic_load(&log.count);
     return MTS_STATUS_OK;
 }
 
@@ -249,7 +279,7 @@ mts_status mts_cpu_list_profile(mts_device *device, mts_command_list *list, mts_
     const uint64_t zero = mts_os_clock_ns();
     (void)error;
     for (uint32_t i = 0; i < count; i++) {
-        const list_work work = {(const mts_cpu_device *)device, l->launches, &i};
+        const list_work work = {(const mts_cpu_device *)device, l->launches, &i, NULL};
         times[i].start = mts_os_clock_ns() - zero;
         run_order(&work, &alone);
         times[i].end = mts_os_clock_ns() - zero;

@@ -116,6 +116,60 @@ mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_launch_p
     return mts_api_session_report(session, status, &error);
 }
 
+static mts_status trace_check(const mts_session *session, const mts_chunk_profile *chunks, uint32_t capacity,
+                              const uint32_t *count, mts_error *error)
+{
+    if (!count || !chunks || capacity == 0) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_trace: %s",
+                        !count ? "count is NULL" : "there are no chunks");
+    }
+    mts_status status = mts_sized_check(chunks, sizeof *chunks, "mts_chunk_profile", error);
+    MTS_TRY(status, runs_check(session, 1, error));
+    return status;
+}
+
+/* The caller's elements may be smaller, as those of launches. */
+static void store_chunks(const mts_chunk_time *times, size_t count, mts_chunk_profile *chunks)
+{
+    const size_t size = chunks->size;
+    for (size_t i = 0; i < count; i++) {
+        const mts_chunk_profile known = {.size = size,
+                                         .launch = times[i].launch,
+                                         .thread = times[i].thread,
+                                         .start_ms = (double)times[i].start * 1e-6,
+                                         .duration_ms = (double)(times[i].end - times[i].start) * 1e-6};
+        memcpy((unsigned char *)chunks + i * size, &known, size);
+    }
+}
+
+mts_status mts_session_trace(mts_session *session, mts_chunk_profile *chunks, uint32_t capacity,
+                             uint32_t *count)
+{
+    mts_error error = {0};
+    size_t found = 0;
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const mts_allocator *allocator = &session->runtime->allocator;
+    mts_chunk_time *times = NULL;
+    mts_status status = trace_check(session, chunks, capacity, count, &error);
+    if (status == MTS_STATUS_OK) {
+        times = mts_alloc_zero(allocator, capacity, sizeof *times);
+        status = times ? mts_engine_trace(session->engine, times, capacity, &found, &error)
+                       : mts_fail_memory(&error);
+        *count = (uint32_t)found;
+    }
+    if (status == MTS_STATUS_OK && found > capacity) {
+        status = mts_fail(&error, MTS_STATUS_LIMIT, "the run had %zu parts, but capacity is %" PRIu32, found,
+                          capacity);
+    }
+    if (status == MTS_STATUS_OK) {
+        store_chunks(times, found, chunks);
+    }
+    mts_alloc_free(allocator, times);
+    return mts_api_session_report(session, status, &error);
+}
+
 static mts_status ceilings_check(const mts_ceilings *ceilings, mts_ceilings *known, mts_error *error)
 {
     if (!ceilings) {

@@ -437,6 +437,21 @@ mts_status mts_command_list_profile(mts_command_list *list, mts_launch_time *tim
     return status;
 }
 
+mts_status mts_command_list_trace(mts_command_list *list, mts_chunk_time *chunks, size_t capacity,
+                                  size_t *count, mts_error *error)
+{
+    *count = 0;
+    if (!list || (!chunks && capacity > 0)) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_command_list_trace: %s is NULL",
+                        list ? "chunks" : "the list");
+    }
+    mts_status status = check_device(list->device, error);
+    MTS_TRY(status, check_entry(list->device, list->device->ops->command_list_trace, "tell its threads apart",
+                                error));
+    MTS_TRY(status, CALL(list->device, command_list_trace, list, chunks, capacity, count));
+    return status;
+}
+
 mts_status mts_device_wait(mts_device *device, mts_error *error)
 {
     const mts_status status = check_device(device, error);

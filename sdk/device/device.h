@@ -165,6 +165,13 @@ typedef struct mts_launch_time {
     uint64_t start, end;
 } mts_launch_time;
 
+/* When a thread of the device computed a part of a launch of a list: nanoseconds since the
+   list was submitted, start <= end. */
+typedef struct mts_chunk_time {
+    uint32_t launch, thread;
+    uint64_t start, end;
+} mts_chunk_time;
+
 /* What a backend implements. The front has checked all arguments. */
 typedef struct mts_device_ops {
     uint32_t abi; /* MTS_DEVICE_ABI */
@@ -229,6 +236,10 @@ typedef struct mts_device_ops {
        also on a lost device, whose queue may still write to host memory. NULL: none
        ever is. */
     void (*drain)(mts_device *device);
+    /* Runs the list once as any submission does, waits, and stores the first `capacity`
+       parts that threads computed, in no order; *count: of all. NULL: unsupported. */
+    mts_status (*command_list_trace)(mts_device *device, mts_command_list *list, mts_chunk_time *chunks,
+                                     size_t capacity, size_t *count, mts_error *error);
 } mts_device_ops;
 
 /* Timeline values that failed, kept for the callers that wait for them (timeline.c). */
@@ -386,6 +397,9 @@ mts_status mts_command_list_update(mts_command_list *list, const mts_launch *lau
 mts_status mts_command_list_submit(mts_command_list *list, mts_error *error);
 mts_status mts_command_list_profile(mts_command_list *list, mts_launch_time *times, size_t count,
                                     mts_error *error);
+/* As mts_device_ops.command_list_trace. UNSUPPORTED: the device has no threads to tell of. */
+mts_status mts_command_list_trace(mts_command_list *list, mts_chunk_time *chunks, size_t capacity,
+                                  size_t *count, mts_error *error);
 mts_status mts_device_wait(mts_device *device, mts_error *error);
 /* For decorators, see mts_device_ops.drain. The front drains a device that is lost. */
 void mts_device_drain(mts_device *device);

@@ -50,19 +50,33 @@ static void summarise(const mts_engine *engine, uint32_t runs, const mts_launch_
     }
 }
 
-mts_status mts_engine_profile(mts_engine *engine, uint32_t runs, mts_launch_profile *out, mts_error *error)
+static mts_status prepare(mts_engine *engine, mts_error *error)
 {
     if (engine->submissions.used > 0) {
         return mts_fail(error, MTS_STATUS_BUSY, "%u runs are in flight: wait for them before profiling",
                         engine->submissions.used);
     }
-    const size_t count = engine->launches.count;
-    if (count == 0) {
-        return MTS_STATUS_OK; /* every output is a constant or an input */
+    return engine->launches.count > 0 ? mts_launches_prepare(&engine->launches, &engine->inputs.slots, error)
+                                      : MTS_STATUS_OK;
+}
+
+mts_status mts_engine_trace(mts_engine *engine, mts_chunk_time *chunks, size_t capacity, size_t *count,
+                            mts_error *error)
+{
+    mts_status status = prepare(engine, error);
+    *count = 0;
+    for (int run = 0; engine->launches.count > 0 && run < 2; run++) {
+        MTS_TRY(status, mts_command_list_trace(engine->launches.list, chunks, capacity, count, error));
     }
-    const mts_status ready = mts_launches_prepare(&engine->launches, &engine->inputs.slots, error);
-    if (ready != MTS_STATUS_OK) {
-        return ready;
+    return status;
+}
+
+mts_status mts_engine_profile(mts_engine *engine, uint32_t runs, mts_launch_profile *out, mts_error *error)
+{
+    const size_t count = engine->launches.count;
+    const mts_status ready = prepare(engine, error);
+    if (ready != MTS_STATUS_OK || count == 0) {
+        return ready; /* without launches every output is a constant or an input */
     }
     size_t all = 0;
     if (!mts_size_mul(count, runs, &all)) {

@@ -14,5 +14,9 @@
  * is in flight. UNSUPPORTED: not on this device.
  */
 mts_status mts_engine_profile(mts_engine *engine, uint32_t runs, mts_launch_profile *out, mts_error *error);
+/* Runs twice, and stores the parts of the second run (mts_command_list_trace). BUSY,
+   UNSUPPORTED: as above. */
+mts_status mts_engine_trace(mts_engine *engine, mts_chunk_time *chunks, size_t capacity, size_t *count,
+                            mts_error *error);
 
 #endif

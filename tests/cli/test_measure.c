@@ -221,6 +221,37 @@ static void assert_trace(const json_t *trace, const json_t *launches)
     assert_int_equal(counted, 2 * complete);
 }
 
+/* A process of its own, whose threads compute every launch. */
+static void a_trace_of_device_cpu_has_a_row_for_each_thread(void **state)
+{
+    json_error_t error;
+    (void)state;
+    compile_demo();
+    json_t *r =
+        expect_json("profile small.mtsb --device cpu --threads 2 --runs 1 --no-probe --trace c.json --json");
+    const size_t launches = json_array_size(json_object_get(r, "profile"));
+    json_t *trace = json_load_file("c.json", JSON_REJECT_DUPLICATES, &error);
+    if (!trace) {
+        fail_msg("c.json: %s", error.text);
+    }
+    const json_t *events = json_object_get(trace, "traceEvents");
+    size_t parts = 0, rows = 0;
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        const char *category = json_string_value(json_object_get(event, "cat"));
+        if (json_integer_value(json_object_get(event, "pid")) == 2) {
+            const json_int_t thread = json_integer_value(json_object_get(event, "tid"));
+            assert_in_range(thread, 0, 2);
+            rows += strcmp(json_string_value(json_object_get(event, "name")), "thread_name") == 0;
+            parts += category && strcmp(category, "wait") != 0;
+        }
+    }
+    assert_in_range(rows, 1, 2); /* a thread that was late computed nothing */
+    assert_true(parts >= launches);
+    json_decref(trace);
+    json_decref(r);
+}
+
 static void a_profile_names_every_launch_and_its_trace_can_be_opened(void **state)
 {
     (void)state;
@@ -311,6 +342,7 @@ int main(void)
         IN_FOLDER(a_session_of_a_precision_says_so),
         IN_FOLDER(bench_prints_a_table_and_takes_a_common_frame),
         IN_FOLDER(a_profile_names_every_launch_and_its_trace_can_be_opened),
+        IN_FOLDER(a_trace_of_device_cpu_has_a_row_for_each_thread),
         IN_FOLDER(a_plan_is_explained_with_what_was_considered),
         IN_FOLDER(a_priority_of_a_task_that_the_bundle_lacks_is_a_usage_error),
     };

@@ -30,6 +30,31 @@ extern "C" {
 MTS_API mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_launch_profile *launches,
                                        uint32_t capacity, uint32_t *count);
 
+/* What a thread computed without a break: a part of a launch. */
+typedef struct mts_chunk_profile {
+    /* sizeof *chunks, of the first element. */
+    size_t size;
+    /* Index in the order of launches. Thread 0 is the one that submits. */
+    uint32_t launch, thread;
+    /* Since the run was submitted. */
+    double start_ms, duration_ms;
+} mts_chunk_profile;
+
+/*
+ * Runs the inputs that are set as any run does, and tells which thread of device `cpu` computed what. Between two
+ * parts of a thread it waits: no launch may start whose parts are not all taken. A run before is not counted.
+ * mts_session_output still gives the outputs of the run that was consumed last.
+ * @param session a session without a run in flight
+ * @param chunks array, in no order; set chunks[0].size to the size of an element
+ * @param capacity elements of `chunks`; 4 for each thread and launch are enough
+ * @param count receives the number of parts, also where it is more than `capacity`
+ * @return LIMIT: `capacity` is too small. UNSUPPORTED: the device has no threads of its own. BUSY: a run is in
+ * flight, or `done` is running. INVALID_ARGUMENT: chunks[0].size is not known, or a zero-copy input was not
+ * set. OUT_OF_MEMORY.
+ */
+MTS_API mts_status mts_session_trace(mts_session *session, mts_chunk_profile *chunks, uint32_t capacity,
+                                     uint32_t *count);
+
 /*
  * Predicts when each launch of a run of all tasks would run, by its multiply-adds, bytes and tiles.
  * Nothing runs. On a device that runs launches at the same time their times overlap; the device's

@@ -19,6 +19,13 @@ if(MTS_TEST_PYTHON AND TARGET mts_program)
             --work ${CMAKE_BINARY_DIR}/differential-stitched)
   set_tests_properties(differential/stitched PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()
+if(MTS_TEST_PYTHON AND TARGET mts_program)
+  add_test(NAME differential/qdq_top1
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/differential/qdq_top1.py
+            --program $<TARGET_FILE:mts_program> --model ${CMAKE_SOURCE_DIR}/apps/mts/demo/models/small_object.onnx
+            --data ${MTS_DIFFERENTIAL_DATA} --work ${CMAKE_BINARY_DIR}/differential-qdq)
+  set_tests_properties(differential/qdq_top1 PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()
 if(MTS_TEST_PYTHON AND TARGET mts_program AND MTS_COMPRESS)
   add_test(NAME differential/methods
     COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/differential/methods_test.py

@@ -244,16 +244,44 @@ static void a_cancelled_run_leaves_out_what_has_not_begun(void **state)
     control_world_release(&w);
 }
 
-static void rates_that_alternate_allocate_nothing_and_make_no_list(void **state)
+/* A task group for each task, whose layers share launches where those cost time. */
+static mts_engine *groups_make(const control_world *w, mts_device *device, uint32_t launch_ns)
+{
+    static const uint32_t apart[TASKS] = {0, 1, 2, 3};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT};
+    const mts_decision decision = {.group_of = apart};
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    device->info.launch_ns = launch_ns;
+    control_must(mts_engine_create(device, w->net.archive, &options, &decision, NULL, &engine, &error),
+                 &error, "create");
+    return engine;
+}
+
+static uint32_t launches_of_groups(const control_world *w, uint32_t launch_ns)
+{
+    mts_device *device = slow_open(mts_allocator_default(), 0);
+    mts_engine *engine = groups_make(w, device, launch_ns);
+    mts_session_stats stats;
+    mts_engine_stats_get(engine, &stats);
+    mts_engine_destroy(&engine);
+    mts_device_destroy(&device);
+    return stats.launches;
+}
+
+enum { COSTLY_NS = 20000 };
+
+static void check_rates(bool waves)
 {
     control_world w;
     mts_error error = {0};
     mts_fault_allocator memory;
-    (void)state;
     common_make(&w);
+    assert_true(launches_of_groups(&w, COSTLY_NS) < launches_of_groups(&w, 0));
     mts_fault_allocator_init(&memory, 0);
     mts_device *device = slow_open(&memory.allocator, 0);
-    mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_COMPACT, 0);
+    mts_engine *engine =
+        waves ? groups_make(&w, device, COSTLY_NS) : engine_make(&w, device, MTS_STRATEGY_COMPACT, 0);
     mts_session_stats before;
     mts_session_stats after;
     mts_engine_stats_get(engine, &before);
@@ -280,6 +308,18 @@ static void rates_that_alternate_allocate_nothing_and_make_no_list(void **state)
     mts_device_destroy(&device);
     assert_int_equal(memory.alive, 0);
     control_world_release(&w);
+}
+
+static void rates_that_alternate_allocate_nothing_and_make_no_list(void **state)
+{
+    (void)state;
+    check_rates(false);
+}
+
+static void nor_do_they_where_layers_share_launches(void **state)
+{
+    (void)state;
+    check_rates(true);
 }
 
 /* Every set but all and none, two times; how many lists the second time makes. */
@@ -456,6 +496,7 @@ int main(void)
         cmocka_unit_test(groups_that_begin_too_late_are_left_out),
         cmocka_unit_test(a_cancelled_run_leaves_out_what_has_not_begun),
         cmocka_unit_test(rates_that_alternate_allocate_nothing_and_make_no_list),
+        cmocka_unit_test(nor_do_they_where_layers_share_launches),
         cmocka_unit_test(more_sets_than_one_chunk_holds_are_kept_where_the_budget_allows),
         cmocka_unit_test(a_set_whose_lists_cannot_be_made_fails_and_may_be_tried_again),
         cmocka_unit_test(a_budget_without_room_for_other_lists_refuses_them),

@@ -96,11 +96,12 @@ class Networks:
                    "--runs", str(runs), "--samples", "--json", "--no-probe"]
         return json.loads(peers.run(command + self.arguments.device))
 
-    def bench_rated(self, speed, ms, strategies, schedules):
+    def bench_rated(self, speed, ms, strategies, schedules, threads=0):
         path = self.folder / "scenario.json"
         path.write_text(json.dumps({"networks": [{k: v for k, v in row.items() if k != "model"} for row in self.rows]}))
         command = [self.arguments.mts, "bench", self.whole, "--scenario", str(path), "--speed", str(speed), "--seconds",
                    str(ms / 1e3), "--strategies", strategies, "--schedules", schedules, "--json"]
+        command += ["--threads", str(threads)] if threads else []
         return json.loads(peers.run(command + self.arguments.device))
 
 
@@ -244,10 +245,12 @@ def measure_rated(arguments, networks, rivals, speed):
 
 def measure_sustained(arguments, networks, rivals):
     """The highest speed at which each strategy and peer, with each schedule, still scores and is in time. Tries of all of
-    them take turns, so that a disturbance of the machine meets them alike."""
+    them take turns, so that a disturbance of the machine meets them alike, and a speed has failed when two tries have."""
     ms = arguments.seconds * 1e3
-    found = [{"name": "mts", "mode": strategy, "schedule": schedule, "one": None, "search": rated.Search()}
-             for strategy in arguments.strategies.split(",") for schedule in arguments.schedules.split(",")]
+    found = [{"name": "mts", "mode": strategy + (f", {threads} threads" if threads else ""), "schedule": schedule, "one": None,
+              "strategy": strategy, "threads": threads, "search": rated.Search()}
+             for strategy in arguments.strategies.split(",") for schedule in arguments.schedules.split(",")
+             for threads in map(int, arguments.threads.split(","))]
     found += [{"name": one.name, "version": one.version, "mode": one.mode, "schedule": schedule, "one": one,
                "search": rated.Search()}
               for one in rivals for schedule in arguments.schedules.split(",") if schedule != "together"]
@@ -257,7 +260,8 @@ def measure_sustained(arguments, networks, rivals):
             if search.is_done():
                 continue
             if one is None:
-                result = networks.bench_rated(search.next, ms, row["mode"], row["schedule"])["results"][0]
+                result = networks.bench_rated(search.next, ms, row["strategy"], row["schedule"],
+                                              row["threads"])["results"][0]
             else:
                 cost_of(networks, one)
                 kept = rated_networks(networks, one.costs, search.next)
@@ -270,9 +274,13 @@ def measure_sustained(arguments, networks, rivals):
                        f"{result['score']:.1f}: {'sustained' if held else 'not sustained'}")
             if held:
                 row["at_held"] = result
-            search.tell(held)
+            doubted = not held and row.get("doubted") != search.next
+            row["doubted"] = search.next if doubted else None
+            if not doubted:
+                search.tell(held)
     for row in found:
         search = row.pop("search")
+        row.pop("doubted", None)
         del row["one"]
         row["speed"], row["failed"] = search.held, min(search.failed, search.most)
     return found
@@ -336,6 +344,8 @@ def parse():
                         "which the rated workload scores --least-score and each network's p99 is by its deadline")
     parser.add_argument("--least-score", type=float, default=95.0, help="of the part sustained (default: %(default)s)")
     parser.add_argument("--rated-peers", default="litert", help="of the rated part (default: %(default)s)")
+    parser.add_argument("--threads", default="0", help="of mts in the part sustained, each tried; 0: as many as it takes "
+                        "by itself (default: %(default)s)")
     parser.add_argument("--speeds", default="1,0.5,0.25", help="of the rated part (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each speed, over all turns; of each try of the part "
                         "sustained")

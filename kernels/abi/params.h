@@ -61,6 +61,11 @@ typedef struct mts_tile_params {
  * of row r at p is  sum over segments, channels c, taps k of  w[c][k][r] * act[in + c * in_pitch + p +
  * tap[k]]. Rows 0..rows_a-1 take their weights from weight_a, the rows_b after them from
  * weight_b.
+ *
+ * Where `plane` is not 0, pixel p of the job is pixel p % plane of image p / plane, and
+ * the lanes of a vector are rows instead of pixels: at most 16 rows of one block, one
+ * tap, no mask; plane and tile are multiples of 4. Only a device with `row_lanes` gets
+ * such jobs.
  */
 typedef struct mts_conv_params {
     mts_u32 rows_a, rows_b;
@@ -73,6 +78,8 @@ typedef struct mts_conv_params {
     mts_u32 segments, segment;   /* count, word index of mts_segment_params[] */
     mts_u32 epilogues, epilogue; /* count, word index of mts_epilogue_params[] */
     mts_u32 mask; /* pool offset of f32[pixels]: 1 where p lies in the image, 0 in the border; or NONE */
+    mts_u32 plane; /* 0, or of a job that puts rows into lanes: flattened pixels of an image */
+    mts_u32 in_image, out_image, res_image; /* then: floats from an image to the next */
 } mts_conv_params;
 
 /* K segment: `count` input channels from `channel` on; weights lie packed

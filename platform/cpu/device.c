@@ -22,6 +22,7 @@
 
 #define REACH ((uint64_t)UINT32_MAX * sizeof(float)) /* what the offsets of parameters can address */
 #define LOCAL_BYTES (1u << 20)
+#define ROW_LANES 16u /* floats of a vector for which conv_tile puts rows into lanes */
 
 extern const mts_backend mts_backend_cpu;
 
@@ -117,6 +118,7 @@ static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_er
         .work_group_size = 4096,
         .local_bytes = LOCAL_BYTES,
         .byte_products = mts_cpu_set_multiplies_bytes(set),
+        .row_lanes = set->vector == ROW_LANES,
         .memory_bytes = memory_bytes(),
         .buffer_bytes = memory_bytes(),
     };

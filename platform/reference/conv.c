@@ -9,87 +9,9 @@
  */
 #include <string.h>
 
-#include "platform/reference/reference.h"
+#include "platform/reference/epilogue.h"
 
 #define CHUNK 256 /* pixels whose sums are kept together: they stay in the first-level cache */
-
-/* ---- the epilogue, shared by all three ---- */
-
-static float vector_at(const mts_reference_call *call, uint32_t base, uint32_t row, float absent)
-{
-    return base == MTS_PARAM_NONE ? absent : call->pool[(uint64_t)base + row];
-}
-
-/* Stores `count` sums of a row from pixel `first` on. mask: pool offset of the first
- * pixel's mask, or NONE.
- */
-static void store_row(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t row,
-                      uint32_t first, uint32_t count, uint32_t mask, const double *sums)
-{
-    const uint32_t channel = call->params[e->index + row];
-    const float scale = vector_at(call, e->scale, row, 1.0f);
-    const float bias = vector_at(call, e->bias, row, 0.0f);
-    const float slope = vector_at(call, e->slope, row, 1.0f);
-    float *out = call->act + e->out + (uint64_t)channel * e->out_pitch + first;
-    const float *res =
-        e->res == MTS_PARAM_NONE ? NULL : call->act + e->res + (uint64_t)channel * e->res_pitch + first;
-    const float *keep = mask == MTS_PARAM_NONE ? NULL : call->pool + mask + first;
-    for (uint32_t p = 0; p < count; p++) {
-        const float v = (float)((double)scale * sums[p] + (double)bias + (res ? (double)res[p] : 0.0));
-        out[p] = keep && keep[p] == 0.0f ? 0.0f : mts_reference_apply(e->fn, v, e->a, e->b, slope);
-    }
-}
-
-/* Floats between the pixels of channel `channel` and the gap of the next plane, and the
- * tail where it is the last. */
-static uint64_t floats_after(const mts_epilogue_params *e, uint32_t channel, uint32_t pixels)
-{
-    const uint64_t used = (uint64_t)e->gap + pixels;
-    return (e->out_pitch > used ? e->out_pitch - used : 0) + (e->last == channel ? e->tail : 0);
-}
-
-static void store_border(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t row,
-                         uint32_t pixels, bool starts, bool ends)
-{
-    const uint32_t channel = call->params[e->index + row];
-    float *out = call->act + e->out + (uint64_t)channel * e->out_pitch;
-    if (starts) {
-        memset(out - e->gap, 0, e->gap * sizeof *out);
-    }
-    if (ends) {
-        memset(out + pixels, 0, floats_after(e, channel, pixels) * sizeof *out);
-    }
-}
-
-static bool vector_fits(const mts_reference_call *call, uint32_t base, uint32_t rows)
-{
-    return base == MTS_PARAM_NONE || mts_reference_in_pool(call, base, rows);
-}
-
-static const char *check_epilogue(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t rows,
-                                  uint32_t pixels)
-{
-    const uint32_t *index = mts_reference_params(call, e->index, rows);
-    if (!index) {
-        return "an epilogue's channels lie outside the kernel parameters";
-    }
-    if (!vector_fits(call, e->scale, rows) || !vector_fits(call, e->bias, rows) ||
-        !vector_fits(call, e->slope, rows) || (e->fn == MTS_FN_PRELU && e->slope == MTS_PARAM_NONE)) {
-        return "an epilogue's vectors leave the pool";
-    }
-    for (uint32_t r = 0; r < rows; r++) {
-        const uint64_t plane = e->out + (uint64_t)index[r] * e->out_pitch;
-        const uint64_t residual = e->res + (uint64_t)index[r] * e->res_pitch;
-        if (plane < e->gap ||
-            !mts_reference_in_act(call, plane, pixels + floats_after(e, index[r], pixels))) {
-            return "an output leaves the arena";
-        }
-        if (e->res != MTS_PARAM_NONE && !mts_reference_in_act(call, residual, pixels)) {
-            return "a residual leaves the arena";
-        }
-    }
-    return NULL;
-}
 
 /* Whether pixels 0 .. pixels - 1 at every tap of `channels` input channels lie in the
    arena. */
@@ -158,42 +80,91 @@ static const char *check_segments(const mts_reference_call *call, const mts_conv
     return NULL;
 }
 
-static const char *check_conv(const mts_reference_call *call, const mts_conv_params *job)
+/* Epilogue i of a job, for an image of it: image 0 where the job has no `plane`. */
+static mts_epilogue_params epilogue_of(const mts_reference_call *call, const mts_conv_params *job, uint32_t i,
+                                       uint32_t image)
 {
-    const char *reason = check_segments(call, job);
-    const mts_epilogue_params *e = mts_reference_params(
-        call, job->epilogue, (uint64_t)job->epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
+    const mts_epilogue_params *list =
+        (const mts_epilogue_params *)(const void *)(call->params + job->epilogue);
+    mts_epilogue_params e = list[i];
+    if (job->plane > 0) {
+        e.out += image * job->out_image;
+        e.res += e.res == MTS_PARAM_NONE ? 0 : image * job->res_image;
+        e.last = (image + 1) * job->plane < job->pixels ? MTS_PARAM_NONE : e.last;
+    }
+    return e;
+}
+
+/* What an image of a job is, as a job of one image; its epilogues are epilogue_of. */
+static mts_conv_params job_of_image(const mts_conv_params *job, uint32_t image)
+{
+    mts_conv_params one = *job;
+    if (job->plane > 0) {
+        one.in += image * job->in_image;
+        one.pixels = job->plane;
+    }
+    return one;
+}
+
+static const char *check_conv(const mts_reference_call *call, const mts_conv_params *job, uint32_t image)
+{
+    const mts_conv_params one = job_of_image(job, image);
+    const char *reason = check_segments(call, &one);
     if (reason) {
         return reason;
     }
-    if (!e) {
+    if (!mts_reference_params(call, job->epilogue,
+                              (uint64_t)job->epilogues * MTS_PARAM_WORDS(mts_epilogue_params))) {
         return "epilogues lie outside the kernel parameters";
     }
     if (job->mask != MTS_PARAM_NONE && !mts_reference_in_pool(call, job->mask, job->pixels)) {
         return "the mask leaves the pool";
     }
     for (uint32_t i = 0; i < job->epilogues && !reason; i++) {
-        reason = check_epilogue(call, &e[i], job->rows_a + job->rows_b, job->pixels);
+        const mts_epilogue_params e = epilogue_of(call, job, i, image);
+        reason = mts_reference_check_epilogue(call, &e, job->rows_a + job->rows_b, one.pixels);
     }
     return reason;
 }
 
-static void conv_run(const mts_reference_call *call, const mts_conv_params *job, uint32_t first, uint32_t end)
+/* Pixels first .. end - 1 of an image. */
+static void conv_run(const mts_reference_call *call, const mts_conv_params *job, uint32_t image,
+                     uint32_t first, uint32_t end)
 {
-    const mts_epilogue_params *e = (const mts_epilogue_params *)(const void *)(call->params + job->epilogue);
+    const mts_conv_params one = job_of_image(job, image);
     double sums[CHUNK];
     for (uint32_t row = 0; row < job->rows_a + job->rows_b; row++) {
         for (uint32_t p = first; p < end; p += CHUNK) {
             const uint32_t count = end - p < CHUNK ? end - p : CHUNK;
-            conv_sums(call, job, row, p, count, sums);
+            conv_sums(call, &one, row, p, count, sums);
             for (uint32_t i = 0; i < job->epilogues; i++) {
-                store_row(call, &e[i], row, p, count, job->mask, sums);
+                const mts_epilogue_params e = epilogue_of(call, job, i, image);
+                mts_reference_store_row(call, &e, row, p, count, job->mask, sums);
             }
         }
         for (uint32_t i = 0; i < job->epilogues; i++) {
-            store_border(call, &e[i], row, job->pixels, first == 0, end == job->pixels);
+            const mts_epilogue_params e = epilogue_of(call, job, i, image);
+            mts_reference_store_border(call, &e, row, one.pixels, first == 0, end == one.pixels);
         }
     }
+}
+
+/* Pixels first .. end - 1 of a job, image by image. */
+static const char *conv_stretch(const mts_reference_call *call, const mts_conv_params *job, uint32_t first,
+                                uint32_t end)
+{
+    const uint32_t plane = job->plane > 0 ? job->plane : job->pixels;
+    const char *reason = NULL;
+    while (first < end && !reason) {
+        const uint32_t image = first / plane, begin = image * plane;
+        const uint32_t stop = end - begin < plane ? end - begin : plane;
+        reason = check_conv(call, job, image);
+        if (!reason) {
+            conv_run(call, job, image, first - begin, stop);
+        }
+        first = begin + stop;
+    }
+    return reason;
 }
 
 /* `count` stretches of pixels from index `first` on. */
@@ -205,12 +176,12 @@ static const char *conv_stretches(const mts_reference_call *call, uint64_t first
         if (!job || tile->pixel >= job->pixels) {
             return "a tile's job lies outside the kernel parameters";
         }
-        const char *reason = check_conv(call, job);
+        const uint32_t left = job->pixels - tile->pixel;
+        const uint32_t count_here = left < job->tile ? left : job->tile;
+        const char *reason = conv_stretch(call, job, tile->pixel, tile->pixel + count_here);
         if (reason) {
             return reason;
         }
-        const uint32_t left = job->pixels - tile->pixel;
-        conv_run(call, job, tile->pixel, tile->pixel + (left < job->tile ? left : job->tile));
     }
     return tile ? NULL : "a tile lies outside the kernel parameters";
 }
@@ -300,7 +271,7 @@ static void winograd_store(const mts_reference_call *call, const winograd_row *r
     for (uint32_t i = 0; i < job->epilogues; i++) {
         for (uint32_t k = 0; k < 2 && top + k < job->h; k++) {
             const uint32_t line = (top + k) * job->row;
-            store_row(call, &e[i], row, line + left, count, MTS_PARAM_NONE, y + 2 * (size_t)k);
+            mts_reference_store_row(call, &e[i], row, line + left, count, MTS_PARAM_NONE, y + 2 * (size_t)k);
             if (tile % job->columns + 1 == job->columns) {
                 float *out = call->act + e[i].out + (uint64_t)call->params[e[i].index + row] * e[i].out_pitch;
                 memset(out + line + job->w, 0, (job->row - job->w) * sizeof *out);
@@ -321,8 +292,8 @@ static void winograd_run(const mts_reference_call *call, winograd_row *r, uint32
             winograd_store(call, r, t, y);
         }
         for (uint32_t i = 0; i < job->epilogues; i++) {
-            store_border(call, &e[i], r->block->row + r->row, job->h * job->row, first == 0,
-                         end == job->tiles);
+            mts_reference_store_border(call, &e[i], r->block->row + r->row, job->h * job->row, first == 0,
+                                       end == job->tiles);
         }
     }
 }
@@ -346,7 +317,7 @@ static const char *check_winograd_rows(const mts_reference_call *call, const mts
     }
     const char *reason = NULL;
     for (uint32_t i = 0; i < job->epilogues && !reason; i++) {
-        reason = check_epilogue(call, &e[i], block->row + block->rows, job->h * job->row);
+        reason = mts_reference_check_epilogue(call, &e[i], block->row + block->rows, job->h * job->row);
     }
     return reason;
 }
@@ -413,7 +384,7 @@ static const char *check_depthwise(const mts_reference_call *call, const mts_dep
         (r->mask != MTS_PARAM_NONE && !mts_reference_in_pool(call, r->mask, r->pixels))) {
         return "the weights or the mask leave the pool";
     }
-    return check_epilogue(call, &r->epilogue, r->channels, r->pixels);
+    return mts_reference_check_epilogue(call, &r->epilogue, r->channels, r->pixels);
 }
 
 static const char *depthwise_member(const mts_reference_call *call, const void *params)
@@ -433,9 +404,9 @@ static const char *depthwise_member(const mts_reference_call *call, const void *
             for (uint32_t k = 0; k < r->taps; k++) {
                 add_scaled(sums, x + tap[k], call->pool[r->weight + (uint64_t)c * r->taps + k], count);
             }
-            store_row(call, &r->epilogue, c, p, count, r->mask, sums);
+            mts_reference_store_row(call, &r->epilogue, c, p, count, r->mask, sums);
         }
-        store_border(call, &r->epilogue, c, r->pixels, true, true);
+        mts_reference_store_border(call, &r->epilogue, c, r->pixels, true, true);
     }
     return NULL;
 }
@@ -468,7 +439,7 @@ static const char *check_depthwise_rows(const mts_reference_call *call, const mt
         (r->mask != MTS_PARAM_NONE && !mts_reference_in_pool(call, r->mask, r->room))) {
         return "the weights or the mask leave the pool";
     }
-    return check_epilogue(call, &r->epilogue, r->channels, r->room);
+    return mts_reference_check_epilogue(call, &r->epilogue, r->channels, r->room);
 }
 
 /* Sums of columns [first, first + count) of row y. */
@@ -504,11 +475,11 @@ static const char *depthwise_rows_member(const mts_reference_call *call, const v
             for (uint32_t x = 0; x < r->w; x += CHUNK) {
                 const uint32_t count = r->w - x < CHUNK ? r->w - x : CHUNK;
                 depthwise_row(call, r, c, y, x, count, sums);
-                store_row(call, &r->epilogue, c, y * r->row + x, count, MTS_PARAM_NONE, sums);
+                mts_reference_store_row(call, &r->epilogue, c, y * r->row + x, count, MTS_PARAM_NONE, sums);
             }
             memset(out + r->w, 0, (r->row - r->w) * sizeof *out);
         }
-        store_border(call, &r->epilogue, c, r->h * r->row, true, true);
+        mts_reference_store_border(call, &r->epilogue, c, r->h * r->row, true, true);
     }
     return NULL;
 }
@@ -542,7 +513,7 @@ static const char *check_fc(const mts_reference_call *call, const mts_fc_params 
     }
     const char *reason = NULL;
     for (uint32_t i = 0; i < r->epilogues && !reason; i++) {
-        reason = check_epilogue(call, &e[i], r->rows, 1);
+        reason = mts_reference_check_epilogue(call, &e[i], r->rows, 1);
     }
     return reason;
 }
@@ -573,9 +544,9 @@ static const char *fc_member(const mts_reference_call *call, const void *params)
     for (uint32_t row = 0; row < r->rows; row++) {
         const double sum = fc_sum(call, r, row);
         for (uint32_t i = 0; i < r->epilogues; i++) {
-            store_row(call, &e[i], row, 0, 1, MTS_PARAM_NONE, &sum);
+            mts_reference_store_row(call, &e[i], row, 0, 1, MTS_PARAM_NONE, &sum);
             if (e[i].gap) { /* outputs without a gap need not be planes: nothing lies between them */
-                store_border(call, &e[i], row, 1, true, true);
+                mts_reference_store_border(call, &e[i], row, 1, true, true);
             }
         }
     }

@@ -96,6 +96,9 @@ typedef struct mts_device_info {
     /* It multiplies bytes and sums them in int32 at several times the rate of floats
        (kernels conv_bytes). */
     bool byte_products;
+    /* conv_tile takes jobs of float32 whose rows are the lanes of a vector
+       (mts_conv_params.plane). */
+    bool row_lanes;
     /* CUDA: compute capability, e.g. 87. Elsewhere 0. */
     uint32_t arch;
 } mts_device_info;

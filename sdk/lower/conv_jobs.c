@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lower/row_lanes.h"
 #include "stitch/tiles.h"
 
 mts_status mts_tiler_memory(mts_tiler *t)
@@ -30,7 +31,8 @@ static bool same_job(const void *jobs, uint32_t index, const void *wanted)
     return a->params.in == b->params.in && a->params.segments == b->params.segments &&
            a->params.rows_a == b->params.rows_a && a->params.rows_b == b->params.rows_b &&
            a->params.in_pitch == b->params.in_pitch && a->params.pixels == b->params.pixels &&
-           a->params.mask == b->params.mask &&
+           a->params.mask == b->params.mask && a->params.plane == b->params.plane &&
+           a->params.out_image == b->params.out_image && a->params.res_image == b->params.res_image &&
            memcmp(a->segments, b->segments, a->params.segments * sizeof *a->segments) == 0;
 }
 
@@ -109,6 +111,27 @@ static const mts_segment_params *pack_segments(mts_tiler *t, const mts_conv_site
     return segments;
 }
 
+/* Whether the images of a member end with the same numbers. */
+static bool images_end_alike(mts_tiler *t, mts_conv_site *site, const mts_row_block *block)
+{
+    const mts_epilogue_params first = mts_conv_epilogue(t->encoding, site, 0, block->row_a);
+    const mts_epilogue_params last = mts_conv_epilogue(t->encoding, site, site->images - 1, block->row_a);
+    return first.scale == last.scale && first.bias == last.bias && first.slope == last.slope;
+}
+
+/* Returns how many images a job has. */
+static uint32_t put_rows_into_lanes(mts_tiler *t, mts_conv_site *site, const mts_row_block *block,
+                                    mts_conv_params *params)
+{
+    const uint32_t images = images_end_alike(t, site, block) ? site->images : 1;
+    params->plane = mts_row_lanes_plane(site);
+    params->pixels = images * params->plane;
+    params->in_image = site->in_channels * site->in_pitch;
+    params->out_image = site->channels * site->out->pitch;
+    params->res_image = site->channels * site->residual_pitch;
+    return images;
+}
+
 static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *weight,
                           const mts_row_blocks *rows, const mts_row_block *block, uint32_t group)
 {
@@ -132,11 +155,12 @@ static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *we
     if (t->cases) {
         t->cases->tile[block->rows_a][block->rows_b] = true;
     }
-    for (uint32_t image = 0; image < site->images && t->status == MTS_STATUS_OK; image++) {
+    const uint32_t together = t->row_lanes ? put_rows_into_lanes(t, site, block, &fresh.params) : 1;
+    for (uint32_t image = 0; image < site->images && t->status == MTS_STATUS_OK; image += together) {
         fresh.params.in = site->in + (image * site->in_channels + group * depth) * site->in_pitch;
         const mts_epilogue_params epilogue = mts_conv_epilogue(t->encoding, site, image, block->row_a);
         if (mts_tiler_add(t, &fresh, &epilogue)) {
-            t->encoding->mul_adds += fresh.work * site->out->dims[4] * site->out->dims[5];
+            t->encoding->mul_adds += fresh.work * site->out->dims[4] * site->out->dims[5] * together;
         }
     }
 }
@@ -272,15 +296,28 @@ void mts_tiler_begin(mts_tiler *t, mts_encoding *encoding, const mts_layer *laye
     mts_map_init(&t->equal_jobs, encoding->arena->allocator);
 }
 
-void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,
-                    mts_kernel_cases *cases)
+static void add_members(mts_tiler *t)
 {
-    mts_tiler_begin(t, encoding, layer, rows, cases);
+    const mts_layer *layer = t->layer;
     for (uint32_t m = layer->first; t->status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
         if (is_tiled(t, m)) {
             add_member(t, m);
         }
     }
+}
+
+void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,
+                    mts_kernel_cases *cases)
+{
+    mts_tiler_begin(t, encoding, layer, rows, cases);
+    add_members(t);
+}
+
+void mts_tiler_open_lanes(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer)
+{
+    mts_tiler_begin(t, encoding, layer, encoding->device->vector_floats, NULL);
+    t->row_lanes = true;
+    add_members(t);
 }
 
 void mts_tiler_close(mts_tiler *t)

@@ -29,6 +29,8 @@ typedef struct mts_tiler {
     const mts_layer *layer;
     /* Output rows of a job at most. */
     uint32_t rows;
+    /* Jobs put rows into lanes (row_lanes.h). */
+    bool row_lanes;
     /* Receives the row cases of the jobs, or NULL. */
     mts_kernel_cases *cases;
     mts_arena scratch;
@@ -49,6 +51,8 @@ typedef struct mts_tiler {
    mts_tiler_close in any case. */
 void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,
                     mts_kernel_cases *cases);
+/* The same with jobs that put rows into lanes, of a layer that mts_row_lanes_accepts. */
+void mts_tiler_open_lanes(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer);
 void mts_tiler_close(mts_tiler *t);
 /* The same without jobs, for callers that make their own: */
 void mts_tiler_begin(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,

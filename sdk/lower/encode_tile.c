@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "lower/conv_jobs.h"
 #include "lower/encoders.h"
+#include "lower/row_lanes.h"
 
 /* ---- shapes ---- */
 
@@ -157,9 +158,11 @@ static void choose_tiles(mts_tiler *t, const mts_kernel_config *config)
     }
     for (size_t i = 0; i < t->job_count; i++) {
         mts_conv_params *r = &t->jobs[i].params;
-        const uint32_t parts = (r->pixels + most - 1) / most;
+        const uint32_t align = r->plane > 0 ? 4 : MTS_PLAN_ALIGN;
+        const uint32_t longest = r->plane > 0 ? MTS_ROW_LANES_TILE : most;
+        const uint32_t parts = (r->pixels + longest - 1) / longest;
         const uint32_t even = (r->pixels + parts - 1) / parts;
-        r->tile = (even + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
+        r->tile = (even + align - 1) / align * align;
     }
 }
 
@@ -315,7 +318,11 @@ mts_status mts_encode_tile(mts_encoding *encoding, const mts_layer *layer, const
 {
     const mts_kernel_config finer = cut_finer(encoding, config);
     mts_tiler t;
-    mts_tiler_open(&t, encoding, layer, finer.rows, &encoding->cases);
+    if (mts_row_lanes_accepts(encoding, layer, finer.rows)) {
+        mts_tiler_open_lanes(&t, encoding, layer);
+    } else {
+        mts_tiler_open(&t, encoding, layer, finer.rows, &encoding->cases);
+    }
     const mts_encoded_launch launch = {.kind = MTS_LAUNCH_TILES, .kernel = "conv_tile__f32_planar"};
     const mts_status status = t.status == MTS_STATUS_OK ? mts_tile_launch(&t, &finer, launch) : t.status;
     mts_tiler_close(&t);

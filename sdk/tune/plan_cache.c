@@ -283,9 +283,10 @@ static void add_device(const mts_planning *p, mts_text *key)
     mts_text_add(key, "units %u vector %u group %u memory %llu buffer %llu local %llu\n", info->compute_units,
                  info->vector_floats, info->work_group_size, (unsigned long long)info->memory_bytes,
                  (unsigned long long)info->buffer_bytes, (unsigned long long)info->local_bytes);
-    mts_text_add(key, "arch %u half products %d byte products %d matrix units %d overlaps %d launch %u\n",
-                 info->arch, info->half_products, info->byte_products, info->matrix_units, info->overlaps,
-                 info->launch_ns);
+    mts_text_add(
+        key, "arch %u half products %d byte products %d row lanes %d matrix units %d overlaps %d launch %u\n",
+        info->arch, info->half_products, info->byte_products, info->row_lanes, info->matrix_units,
+        info->overlaps, info->launch_ns);
     mts_text_add(key, "precision %s\n", mts_precision_name(p->options.precision));
     mts_text_add(key, "opened %s\n", cache ? cache->setting : "");
 }

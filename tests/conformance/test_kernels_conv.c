@@ -91,6 +91,81 @@ static void conv_agrees_for_segments_blocks_epilogues_and_tiles(void **state)
     }
 }
 
+/* ---- conv_tile, rows as lanes ---- */
+
+#define LANES_ROWS 16u
+#define LANES_IMAGES 4u
+#define LANES_TILE 28u
+
+/* The epilogue of several images, whose planes follow each other. */
+static mts_epilogue_params lanes_epilogue(kernel_pair *pair, const conv_image *i, uint32_t rows,
+                                          uint32_t images)
+{
+    mts_epilogue_params e = conv_image_epilogue(pair, i, rows);
+    e.res = e.res == MTS_PARAM_NONE ? e.res : conv_image_place(pair, i, rows * images);
+    e.out = conv_image_place(pair, i, rows * images);
+    kernel_pair_may_write(pair, e.out - i->gap, rows * images * i->pitch + i->tail);
+    return e;
+}
+
+static mts_conv_params lanes_job(kernel_pair *pair)
+{
+    const uint32_t channels = kernel_pair_pick(pair, 1, 40), images = kernel_pair_pick(pair, 1, LANES_IMAGES);
+    mts_epilogue_params list[EPILOGUES_MOST];
+    conv_image i = conv_image_random(pair);
+    i.h = kernel_pair_pick(pair, 1, 9);
+    i.row = i.w = kernel_pair_pick(pair, 1, 9);
+    i.kernel = 1;
+    i.pad = 0;
+    i.gap = CONV_VECTOR * kernel_pair_pick(pair, 0, 1);
+    i.pixels = (i.h * i.row + 3) / 4 * 4;
+    i.pitch = i.gap + conv_align(i.pixels) + CONV_VECTOR * kernel_pair_pick(pair, 0, 1);
+    mts_conv_params job = {.rows_a = kernel_pair_pick(pair, 1, LANES_ROWS),
+                           .pixels = images * i.pixels,
+                           .plane = i.pixels,
+                           .in_pitch = i.pitch,
+                           .in_image = channels * i.pitch,
+                           .taps = 1,
+                           .mask = MTS_PARAM_NONE};
+    job.out_image = job.res_image = job.rows_a * i.pitch;
+    job.tap = conv_image_taps(pair, &i);
+    job.in = conv_image_place(pair, &i, channels * images);
+    job.tile = 4 * kernel_pair_pick(pair, 1, LANES_TILE / 2);
+    job.segment = segments(pair, &job, channels);
+    job.epilogues = kernel_pair_pick(pair, 1, EPILOGUES_MOST);
+    for (uint32_t k = 0; k < job.epilogues; k++) {
+        list[k] = lanes_epilogue(pair, &i, job.rows_a, images);
+    }
+    job.epilogue = kernel_pair_words(pair, list, job.epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
+    return job;
+}
+
+static void conv_agrees_where_rows_are_lanes_of_one_or_more_images(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 40; n++) {
+        mts_tile_params tiles[256];
+        uint32_t count = 0;
+        kernel_pair_start(pair, n + 1);
+        if (!pair->devices[1]->info.row_lanes) {
+            skip();
+        }
+        pair->tolerance = 1e-4f;
+        pair->float32_only = true;
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            const mts_conv_params job = lanes_job(pair);
+            const uint32_t at = kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params));
+            for (uint32_t p = 0; p < job.pixels; p += job.tile) {
+                tiles[count++] = (mts_tile_params){at, p};
+            }
+        }
+        const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params));
+        const uint32_t local[3] = {1, 1, 1}, grid[3] = {count, 1, 1};
+        kernel_pair_run(pair, "conv_tile__f32_planar", "-DVEC=16", first, grid, local);
+    }
+    pair->float32_only = false;
+}
+
 /* ---- conv_block ---- */
 
 #define BLOCK_JOBS 5
@@ -387,6 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv_agrees_for_segments_blocks_epilogues_and_tiles),
+        cmocka_unit_test(conv_agrees_where_rows_are_lanes_of_one_or_more_images),
         cmocka_unit_test(conv_block_agrees_for_shapes_parts_and_shared_weights),
         cmocka_unit_test(winograd_agrees_for_segments_blocks_epilogues_and_tiles),
         cmocka_unit_test(fc_agrees_for_segments_row_blocks_and_mates),

@@ -2,13 +2,20 @@
  * softmax_any: exp(x - max) / sum of it along one axis, or its logarithm x - max -
  * log(sum).
  *
- * Along columns a work-item takes whole rows, as many as the grid leaves it; on a GPU
- * (VEC 1) a work-group takes a row, and its work-items every n-th column. Memory holds
- * the exponentials between the sum and the division, so that each is computed once; in
- * float16 they would lose digits there and are computed again. Along another axis the
- * stretch at coordinate 0 computes and writes the line of each of its columns, so that
- * neighbouring lanes read neighbouring floats; stretches at the other coordinates have
- * nothing to do.
+ * On a CPU a work-item takes whole rows along columns, as many as the grid leaves it.
+ * Memory holds the exponentials between the sum and the division, so that each is
+ * computed once; in float16 they would lose digits there and are computed again. Along
+ * another axis the stretch at coordinate 0 computes and writes the line of each of its
+ * columns, so that neighbouring lanes read neighbouring floats; stretches at the other
+ * coordinates have nothing to do.
+ *
+ * On a GPU (VEC 1) a work-group takes some neighbouring lines at once:
+ *
+ *     work-item   = slice * wide + line
+ *     wide        lines side by side (1 along columns), a power of two
+ *     slices      of a line: every n-th element each; they meet in LOCAL memory
+ *
+ * A group has a power of two of work-items.
  */
 #define SOFTMAX_GROUP 256 /* most work-items of a group */
 
@@ -20,31 +27,34 @@ INLINE mts_vec softmax_value(mts_vec x, mts_vec most, mts_vec scale, mts_u32 log
 
 #if VEC == 1
 
-/* The sum or the largest of what the work-items of a group hold. Every work-item gets it,
-   summed in the same order. */
-INLINE float softmax_combine(LOCAL_PTR float *parts, float v, mts_u32 lane, mts_u32 lanes, int sums) {
+/* The sum or the largest of what the work-items of a line hold, which all of them get. */
+INLINE float softmax_meet(LOCAL_PTR float *parts, float v, mts_u32 lane, mts_u32 lanes, mts_u32 wide, int sums) {
     BARRIER();
     parts[lane] = v;
+    for (mts_u32 n = lanes / 2; n >= wide; n /= 2) {
+        BARRIER();
+        if (lane < n) parts[lane] = sums ? parts[lane] + parts[lane + n] : mts_most(parts[lane], parts[lane + n]);
+    }
     BARRIER();
-    float all = parts[0];
-    for (mts_u32 i = 1; i < lanes; i++) all = sums ? all + parts[i] : mts_most(all, parts[i]);
-    return all;
+    return parts[lane & (wide - 1)];
 }
 
-INLINE void softmax_row(GLOBAL mts_real *to, GLOBAL const mts_real *row, GLOBAL const mts_softmax_params *r,
-                        LOCAL_PTR float *parts, mts_u32 lane, mts_u32 lanes) {
-    const mts_u32 step = r->src.stride[5];
-    float most = mts_load(row), sum = 0.0f;
-    for (mts_u32 i = lane; i < r->length; i += lanes) {
-        const float x = mts_load(row + i * step);
-        most = mts_most(most, x);
+/* One line for each of `wide` work-items; step, along: from one element to the next.
+   length: 0 where there is no line. */
+INLINE void softmax_lines(GLOBAL mts_real *to, GLOBAL const mts_real *from, mts_u32 step, mts_u32 along, mts_u32 length,
+                          mts_u32 logs, LOCAL_PTR float *parts, mts_u32 lane, mts_u32 lanes, mts_u32 wide) {
+    const mts_u32 first = lane / wide, slices = lanes / wide;
+    float most = -INFINITY, sum = 0.0f;
+    for (mts_u32 i = first; i < length; i += slices) {
+        const float x = mts_load(from + i * step);
+        most = mts_most(x, most);
     }
-    most = softmax_combine(parts, most, lane, lanes, 0);
-    for (mts_u32 i = lane; i < r->length; i += lanes) sum += mts_exp(mts_load(row + i * step) - most);
-    sum = softmax_combine(parts, sum, lane, lanes, 1);
-    const float scale = r->log ? mts_log(sum) : 1.0f / sum;
-    for (mts_u32 i = lane; i < r->length; i += lanes)
-        mts_store(to + i, softmax_value(mts_load(row + i * step), most, scale, r->log));
+    most = softmax_meet(parts, most, lane, lanes, wide, 0);
+    for (mts_u32 i = first; i < length; i += slices) sum += mts_exp(mts_load(from + i * step) - most);
+    sum = softmax_meet(parts, sum, lane, lanes, wide, 1);
+    const float scale = logs ? mts_log(sum) : 1.0f / sum;
+    for (mts_u32 i = first; i < length; i += slices)
+        mts_store(to + i * along, softmax_value(mts_load(from + i * step), most, scale, logs));
 }
 
 #else
@@ -131,8 +141,6 @@ INLINE void softmax_row(GLOBAL mts_real *to, GLOBAL const mts_real *row, GLOBAL 
     }
 }
 
-#endif
-
 INLINE void softmax_line(GLOBAL mts_real *act, GLOBAL const mts_softmax_params *r, mts_u32 from, mts_u32 to,
                          mts_u32 along, mts_u32 left) {
     const mts_i32 step = (mts_i32)r->src.stride[5];
@@ -159,6 +167,8 @@ INLINE void softmax_line(GLOBAL mts_real *act, GLOBAL const mts_softmax_params *
     }
 }
 
+#endif
+
 /* Floats from one coordinate of `axis` to the next in the output. */
 INLINE mts_u32 softmax_along(GLOBAL const mts_dest_params *d, mts_u32 axis) {
     mts_u32 along = axis == 4 ? d->row : d->pitch;
@@ -166,24 +176,37 @@ INLINE mts_u32 softmax_along(GLOBAL const mts_dest_params *d, mts_u32 axis) {
     return along;
 }
 
+#if VEC == 1
+KERNEL void softmax_any__f32_planar(MTS_ARGS) {
+    GLOBAL const mts_softmax_params *r = MTS_MEMBER(mts_softmax_params);
+    LOCAL float parts[SOFTMAX_GROUP];
+    const mts_u32 lane = mts_local_id(0), lanes = mts_local_size(0), groups = mts_global_size(0) / lanes;
+    const mts_u32 axis = r->axis, height = r->dest.dims[4], width = r->dest.dims[5];
+    const mts_span s = mts_span_open(act, &r->dest); /* writes the zeros after the last plane */
+    const int present = mts_global_id(1) < mts_planes(&r->dest);
+    const int begins = axis > 3 || (axis == 3 ? s.c[3] : axis == 2 ? s.c[2] : axis == 1 ? s.c[1] : s.c[0]) == 0;
+    const mts_u32 along = axis == 5 ? 1 : softmax_along(&r->dest, axis), step = r->src.stride[axis];
+    const mts_u32 columns = axis == 5 ? 1 : width, rows = axis == 4 ? 1 : height;
+    mts_u32 wide = 1;
+    while (wide < columns && wide < lanes) wide *= 2;
+    const mts_u32 across = (columns + wide - 1) / wide, blocks = present && begins ? rows * across : 0;
+    const mts_u32 from = mts_view_plane(&r->src, &s), to = s.plane + r->dest.gap;
+    for (mts_u32 block = mts_group_id(0); block < blocks; block += groups) {
+        const mts_u32 y = block / across, x = (block - y * across) * wide + (lane & (wide - 1));
+        softmax_lines(act + to + y * r->dest.row + x, act + from + y * r->src.stride[4] + x * r->src.stride[5], step, along,
+                      x < columns ? r->length : 0, r->log, parts, lane, lanes, wide);
+    }
+    for (mts_u32 y = mts_global_id(0); present && y < height; y += mts_global_size(0))
+        mts_rows_zero(act, &r->dest, s.plane, y, 1);
+}
+#else
 KERNEL void softmax_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_softmax_params *r = MTS_MEMBER(mts_softmax_params);
     mts_span s = mts_span_open(act, &r->dest);
-#if VEC == 1
-    LOCAL float parts[SOFTMAX_GROUP];
-    const mts_u32 lane = mts_local_id(0), lanes = mts_local_size(0);
-    const mts_u32 from = mts_group_id(0), groups = mts_global_size(0) / lanes;
-#endif
     if (r->axis == 5) {
         const mts_u32 rows = mts_global_id(1) < mts_planes(&r->dest) ? r->dest.dims[4] : 0;
         GLOBAL const mts_real *src = act + mts_view_plane(&r->src, &s);
         GLOBAL mts_real *dest = act + s.plane + r->dest.gap;
-#if VEC == 1
-        for (mts_u32 y = from; y < rows; y += groups) {
-            softmax_row(dest + y * r->dest.row, src + y * r->src.stride[4], r, parts, lane, lanes);
-            if (lane == 0) mts_rows_zero(act, &r->dest, s.plane, y, 1);
-        }
-#else
         const mts_u32 chunk = (rows + mts_global_size(0) - 1) / mts_global_size(0);
         const mts_u32 end = mts_least((mts_global_id(0) + 1) * chunk, rows);
         mts_u32 each = r->length <= VEC ? VEC : 1; /* rows at once */
@@ -199,7 +222,6 @@ KERNEL void softmax_any__f32_planar(MTS_ARGS) {
             }
             mts_rows_zero(act, &r->dest, s.plane, y, each);
         }
-#endif
         return;
     }
     const mts_u32 along = softmax_along(&r->dest, r->axis);
@@ -211,3 +233,4 @@ KERNEL void softmax_any__f32_planar(MTS_ARGS) {
         }
     }
 }
+#endif

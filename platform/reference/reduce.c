@@ -132,6 +132,11 @@ const char *mts_reference_reduce_any__f32_planar(const mts_reference_call *call)
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_reduce_params), reduce_member);
 }
 
+const char *mts_reference_reduce_group__f32_planar(const mts_reference_call *call)
+{
+    return mts_reference_reduce_any__f32_planar(call);
+}
+
 /* ---- softmax ---- */
 
 /* The line of `length` elements along the axis that begins at coordinates at[]. */

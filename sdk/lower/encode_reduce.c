@@ -55,19 +55,40 @@ static uint32_t reduce_positions(const mts_stitched *stitched, const mts_member 
     return MTS_REDUCE_IS_POSITION(reduce->kind) ? (uint32_t)in->dims[mts_reduce_axis(reduce)] : 0;
 }
 
+/* Elements of an output. */
+static uint64_t reduce_length(const mts_reduce_params *r)
+{
+    uint64_t length = 1;
+    for (uint32_t d = 0; d < MTS_PARAM_RANK; d++) {
+        length *= r->extent[d];
+    }
+    return length;
+}
+
+/*
+ * Whether the work-items of a GPU's group share the elements of an output (reduce_group).
+ * One for each output would leave most of a group idle where a plane has few outputs.
+ */
+static bool is_shared(const mts_reduce_params *r)
+{
+    enum { OUTPUTS_MOST = 16, LENGTH_LEAST = 16 };
+    return !MTS_REDUCE_IS_POSITION(r->kind) && r->kind != MTS_REDUCE_LOG_SUM_EXP &&
+           (uint64_t)r->dest.dims[4] * r->dest.dims[5] <= OUTPUTS_MOST && reduce_length(r) >= LENGTH_LEAST;
+}
+
 static mts_status launch_reduce(mts_encoding *encoding, const char *kernel, const char *label,
                                 const void *params, uint32_t words, uint32_t count)
 {
     const mts_reduce_params *r = params;
+    bool shared = encoding->device->is_gpu;
     uint32_t items = 1;
     for (uint32_t i = 0; r && i < count; i++) {
-        uint64_t length = 1;
-        for (uint32_t d = 0; d < MTS_PARAM_RANK; d++) {
-            length *= r[i].extent[d];
-        }
+        const uint64_t length = reduce_length(&r[i]);
+        shared = shared && is_shared(&r[i]);
         items = most_of(items, items_of_lines(encoding, r[i].dest.pitch, length));
     }
-    return mts_encode_dests_over(encoding, kernel, label, params, words, count, items);
+    return mts_encode_dests_over(encoding, shared ? "reduce_group__f32_planar" : kernel, label, params, words,
+                                 count, items);
 }
 
 MTS_OPERATOR_LAUNCHED(reduce, reduce, fill_reduce, reduce_positions, launch_reduce);
@@ -80,18 +101,24 @@ static void fill_softmax(mts_encoding *encoding, const mts_member *member, void 
     r->log = softmax->log;
 }
 
-/* Rows belong to a work-item, on a GPU to a work-group. */
-static uint32_t items_of_rows(const mts_encoding *encoding, const mts_softmax_params *r)
+/* Of a plane. On a GPU a work-group takes neighbouring lines (kernels/softmax). */
+static uint32_t items_of_softmax(const mts_encoding *encoding, const mts_softmax_params *r)
 {
-    const uint32_t rows = r->dest.dims[4];
-    const uint64_t items = ((uint64_t)rows * r->length + ITEM_ELEMENTS - 1) / ITEM_ELEMENTS;
+    const uint32_t height = r->dest.dims[4];
+    const bool by_rows = r->axis == MTS_PARAM_RANK - 1;
     if (encoding->device->is_gpu) {
         uint32_t global[3];
         uint32_t local[3];
-        mts_launch_over_plane(encoding->device, rows, global, local);
-        return rows * local[0];
+        mts_launch_over_plane(encoding->device, 1, global, local);
+        const uint32_t columns = by_rows ? 1 : r->dest.dims[5];
+        const uint32_t rows = r->axis == MTS_PARAM_RANK - 2 ? 1 : height;
+        return rows * ((columns + local[0] - 1) / local[0]) * local[0];
     }
-    return items < rows ? most_of(1, items) : rows;
+    if (!by_rows) {
+        return items_of_lines(encoding, r->dest.pitch, r->length);
+    }
+    const uint64_t items = ((uint64_t)height * r->length + ITEM_ELEMENTS - 1) / ITEM_ELEMENTS;
+    return items < height ? most_of(1, items) : height;
 }
 
 static mts_status launch_softmax(mts_encoding *encoding, const char *kernel, const char *label,
@@ -100,9 +127,7 @@ static mts_status launch_softmax(mts_encoding *encoding, const char *kernel, con
     const mts_softmax_params *r = params;
     uint32_t items = 1;
     for (uint32_t i = 0; r && i < count; i++) {
-        items = most_of(items, r[i].axis == MTS_PARAM_RANK - 1
-                                   ? items_of_rows(encoding, &r[i])
-                                   : items_of_lines(encoding, r[i].dest.pitch, r[i].length));
+        items = most_of(items, items_of_softmax(encoding, &r[i]));
     }
     return mts_encode_dests_over(encoding, kernel, label, params, words, count, items);
 }

@@ -55,6 +55,35 @@ static void reduce_agrees_for_every_kind_and_set_of_dimensions(void **state)
     }
 }
 
+/* Work-items share the elements of an output: planes of few outputs, and of many. */
+static void reduce_in_groups_agrees_for_every_kind(void **state)
+{
+    static const uint32_t kinds[] = {MTS_REDUCE_MEAN, MTS_REDUCE_SUM,        MTS_REDUCE_MAX,
+                                     MTS_REDUCE_MIN,  MTS_REDUCE_PROD,       MTS_REDUCE_L1,
+                                     MTS_REDUCE_L2,   MTS_REDUCE_SUM_SQUARE, MTS_REDUCE_MEAN_SQUARE};
+    enum { KINDS = sizeof kinds / sizeof kinds[0] };
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 2 * KINDS; n++) {
+        mts_reduce_params params[MEMBERS] = {0};
+        uint32_t planes = 0;
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 1e-4f;
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            reduce_params(pair, &params[m], n + m);
+            params[m].kind = kinds[(n + m) % KINDS];
+            const uint32_t *dims = params[m].dest.dims;
+            const uint32_t own = dims[0] * dims[1] * dims[2] * dims[3];
+            planes = own > planes ? own : planes;
+        }
+        const uint32_t first = kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_reduce_params));
+        for (uint32_t local = 1; local <= 64; local *= 8) {
+            kernel_pair_run(pair, "reduce_group__f32_planar", "-DVEC=1", first,
+                            (const uint32_t[]){2 * local, planes + 1, MEMBERS},
+                            (const uint32_t[]){local, 1, 1});
+        }
+    }
+}
+
 static void softmax_agrees_along_every_axis(void **state)
 {
     kernel_pair *pair = *state;
@@ -147,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reduce_agrees_for_every_kind_and_set_of_dimensions),
+        cmocka_unit_test(reduce_in_groups_agrees_for_every_kind),
         cmocka_unit_test(softmax_agrees_along_every_axis),
         cmocka_unit_test(softmax_is_finite_for_large_values),
         cmocka_unit_test(matmul_agrees_for_transposed_broadcast_and_constant_operands),

@@ -306,7 +306,10 @@ def main():
         print(f"no {CLANG}, whose figures the table has")
         return SKIPPED
     table = read_table(arguments.table)
-    results = judge_all(list_jobs(arguments.only))
+    try:
+        results = judge_all(list_jobs(arguments.only))
+    except RuntimeError as error:
+        sys.exit(str(error))
     wrong = compare(results, table, arguments)
     for sentence in wrong:
         print(sentence)

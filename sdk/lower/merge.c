@@ -153,11 +153,11 @@ static uint32_t add_launch(merger *m, uint32_t from, uint32_t index)
 
 /* ---- a joined launch ---- */
 
-/* Multiply-adds of an entry: the parts with the largest ones come first, so that small
-   ones end the launch. */
-static uint64_t entry_cost(const mts_encoded_launch *launch)
+/* Multiply-adds and numbers of a work-group: the parts with the largest ones come first,
+   so that small ones end the launch. */
+static uint64_t group_cost(const mts_encoded_launch *launch)
 {
-    return launch->mul_adds / launch->entries.count;
+    return (launch->mul_adds + launch->bytes / sizeof(float)) / groups_of(launch, launch->global);
 }
 
 static uint32_t *sort_parts(const merger *m, const merged_launch *s, uint32_t *parts)
@@ -166,7 +166,7 @@ static uint32_t *sort_parts(const merger *m, const merged_launch *s, uint32_t *p
     uint32_t count = 0;
     for (uint32_t i = s->first; i != MTS_NONE; i = m->next[i]) {
         uint32_t at = count++;
-        while (at > 0 && entry_cost(&launches[parts[at - 1]]) < entry_cost(&launches[i])) {
+        while (at > 0 && group_cost(&launches[parts[at - 1]]) < group_cost(&launches[i])) {
             parts[at] = parts[at - 1];
             at--;
         }
@@ -394,16 +394,12 @@ static bool mixes_with(const merger *m, const merged_launch *a, const merged_lau
                      (part->stage == first->stage || (is_told_by_tasks(part) && is_told_by_tasks(first)));
         }
     }
-    uint64_t local = 1; /* of all, as the launch has it */
-    for (int k = 0; k < 2; k++) {
-        for (uint32_t i = k == 0 ? a->first : b->first; i != MTS_NONE; i = m->next[i]) {
-            local = l->launches[i].local[0] > local ? l->launches[i].local[0] : local;
-        }
-    }
     uint32_t sources[MTS_LAUNCH_SOURCES] = {0};
+    uint64_t local = 1; /* of all, as the launch has it */
     bool room = true;
     for (int k = 0; k < 2; k++) {
         for (uint32_t i = k == 0 ? a->first : b->first; i != MTS_NONE; i = m->next[i]) {
+            local = l->launches[i].local[0] > local ? l->launches[i].local[0] : local;
             room = room && mts_mix_has_room(sources, &l->launches[i]);
         }
     }

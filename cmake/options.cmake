@@ -24,6 +24,7 @@ if(MTS_SMALL)
       -fno-move-loop-invariants -fno-guess-branch-probability)
     target_link_options(mts_options INTERFACE -flto-partition=one)
   endif()
+  target_compile_definitions(mts_options INTERFACE MTS_SMALL=1)
   # No frame pointers, and no values kept in registers across loops only to be saved around calls: 12 KB of arm64 code.
   # The host's code waits for kernels; kernels of `cpu` have flags of their own.
   target_compile_options(mts_options INTERFACE -ffunction-sections -fdata-sections -fno-unwind-tables

@@ -22,6 +22,7 @@ typedef struct cli_contestant {
     mts_strategy strategy;
     mts_grouping grouping;
     bool budget; /* keeps that of the bench */
+    bool persistent;
 } cli_contestant;
 
 /* A task and the task group that runs it. */

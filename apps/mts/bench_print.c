@@ -52,7 +52,8 @@ static void row_print(const cli_bench *bench, const cli_bench_result *r)
            r->latency.median > 0.0 ? first_of(bench, r)->latency.median / r->latency.median : 0.0,
            cli_bytes_text(r->stats.weight_bytes, weights, sizeof weights),
            cli_bytes_text(r->stats.activation_bytes, activations, sizeof activations),
-           cli_bytes_text(r->stats.peak_bytes, peak, sizeof peak), r->stats.launches,
+           cli_bytes_text(r->stats.peak_bytes, peak, sizeof peak),
+           r->stats.persistent_launches > 0 ? r->stats.persistent_launches : r->stats.launches,
            (double)r->stats.mul_adds / 1e6, gflops, share);
     errors_print(r);
 }
@@ -169,6 +170,7 @@ static void result_json(cli_json *json, const cli_bench *bench, const cli_bench_
     cli_json_integer(json, "peak", r->stats.peak_bytes);
     cli_json_end(json, '}');
     cli_json_integer(json, "launches", r->stats.launches);
+    cli_json_integer(json, "persistent_launches", r->stats.persistent_launches);
     cli_json_integer(json, "kernels", r->stats.kernels);
     cli_json_integer(json, "mul_adds", r->stats.mul_adds);
     cli_json_number(json, "gflops", gflops);

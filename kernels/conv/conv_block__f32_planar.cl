@@ -282,32 +282,34 @@ INLINE void block_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOB
     }
 }
 
-INLINE void block_zeros(GLOBAL mts_real *p, mts_u32 count) {
-    for (mts_u32 i = mts_local_id(0); i < count; i += GROUP) mts_store(p + i, 0.0f);
+INLINE void block_zeros(GLOBAL mts_real *p, mts_u32 count, mts_u32 id) {
+    for (mts_u32 i = id; i < count; i += GROUP) mts_store(p + i, 0.0f);
 }
 
 /* The zeros around the stored planes: before them, in the rounding after their pixels,
    and after the last one. */
-INLINE void block_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, mts_u32 pixel) {
+INLINE void block_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, mts_u32 pixel,
+                         mts_u32 id) {
     GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
         for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
             const mts_u32 channel = params[e->index + r];
             GLOBAL mts_real *plane = act + e->out + channel * e->out_pitch;
-            if (pixel == 0) block_zeros(plane - e->gap, e->gap);
+            if (pixel == 0) block_zeros(plane - e->gap, e->gap, id);
             if (pixel + WIDTH >= job->pixels) {
                 mts_u32 end = job->pixels;
                 if (e->gap + job->pixels < e->out_pitch) end = e->out_pitch - e->gap;
                 if (e->last == channel) end += e->tail;
-                block_zeros(plane + job->pixels, end - job->pixels);
+                block_zeros(plane + job->pixels, end - job->pixels, id);
             }
         }
     }
 }
 
-/* Everything after the sums, which are those of rows `row` on and of lane `lane`. */
+/* Everything after the sums, which are those of rows `row` on and of lane `lane`, of
+   work-item `id`. */
 INLINE void block_output(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
-                         GLOBAL const mts_block_params *block, mts_u32 row, mts_u32 lane,
+                         GLOBAL const mts_block_params *block, mts_u32 id, mts_u32 row, mts_u32 lane,
                          float sum[ITEM_ROWS][ITEM_COLUMNS]) {
     const mts_u32 part = lane / PART_LANES;
     if (part < block->parts) {
@@ -320,7 +322,7 @@ INLINE void block_output(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOB
         }
     }
     for (mts_u32 p = 0; p < block->parts; p++)
-        block_border(act, params, block_job(params, block, p), block_pixel(params, block, p));
+        block_border(act, params, block_job(params, block, p), block_pixel(params, block, p), id);
 }
 
 /* The work-item's column of x; one that does not exist reads what its part reads
@@ -333,10 +335,17 @@ INLINE GLOBAL const mts_real *block_column(GLOBAL const mts_real *act, GLOBAL co
     return act + job->in + (pixel < job->pixels ? pixel : first);
 }
 
+typedef struct block_room {
+    MATRIX_ALIGN block_scalar w[2][PARTS][DEPTH * ROWS];
+    MATRIX_ALIGN block_scalar x[2][DEPTH * COLUMNS];
+    mts_i32 tap[TAPS_MOST];
+#if MATRICES_MULTIPLY
+    MATRIX_ALIGN float sums[ROWS * COLUMNS];
+#endif
+} block_room;
+
 KERNEL_OF(GROUP) void conv_block__f32_planar(MTS_ARGS) {
-    LOCAL MATRIX_ALIGN block_scalar w[2][PARTS][DEPTH * ROWS];
-    LOCAL MATRIX_ALIGN block_scalar x[2][DEPTH * COLUMNS];
-    LOCAL mts_i32 tap[TAPS_MOST];
+    LOCAL_ROOM(block_room, room);
     GLOBAL const mts_block_params *block = (GLOBAL const mts_block_params *)(params + first) + mts_group_id(0);
     GLOBAL const mts_conv_params *job = block_job(params, block, 0);
     const mts_u32 id = mts_local_id(0), row = id / LANES * ITEM_ROWS, lane = id % LANES;
@@ -346,7 +355,6 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(MTS_ARGS) {
     block_walk walk;
     int now = 0;
 #if MATRICES_MULTIPLY
-    LOCAL MATRIX_ALIGN float sums[ROWS * COLUMNS];
     const mts_u32 warp_row = id / 32 / WARP_COLUMNS * (16 * MATRIX_ROWS);
     const mts_u32 warp_column = id / 32 % WARP_COLUMNS * (16 * MATRIX_COLUMNS), warp_set = warp_column / WIDTH;
     mts_matrix_sum total[MATRIX_ROWS][MATRIX_COLUMNS];
@@ -369,22 +377,22 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(MTS_ARGS) {
     stage.step_taps = X_STEP % stage.taps;
     stage.deep_channels = DEPTH / stage.taps;
     stage.deep_taps = DEPTH % stage.taps;
-    for (mts_u32 k = id; k < stage.taps; k += GROUP) tap[k] = ((GLOBAL const mts_i32 *)(params + job->tap))[k];
+    for (mts_u32 k = id; k < stage.taps; k += GROUP) room->tap[k] = ((GLOBAL const mts_i32 *)(params + job->tap))[k];
     BARRIER();
     block_enter(&walk, &stage, params, block, job, 0);
 
 /* Puts what is staged next into the other half of LOCAL memory; weights of the other
    parts go there directly. */
 #define BLOCK_LOAD()                                                                                         \
-    block_load_x(x_next, &walk, &stage, tap);                                                                \
+    block_load_x(x_next, &walk, &stage, room->tap);                                                          \
     block_load_w(w_next, &walk, &stage, pool, params, job);
 #define BLOCK_PUT(half)                                                                                      \
-    block_put_x(x[half], x_next, &stage, id % COLUMNS);                                                      \
-    block_put_w(w[half][0], w_next, &stage);                                                                 \
+    block_put_x(room->x[half], x_next, &stage, id % COLUMNS);                                                \
+    block_put_w(room->w[half][0], w_next, &stage);                                                           \
     if (PARTS > 1 && walk.own_weights) {                                                                     \
         for (mts_u32 p = 1; p < block->parts; p++) {                                                         \
             block_load_w(w_next, &walk, &stage, pool, params, block_job(params, block, p));                  \
-            block_put_w(w[half][PARTS > 1 ? p : 0], w_next, &stage);                                         \
+            block_put_w(room->w[half][PARTS > 1 ? p : 0], w_next, &stage);                                   \
         }                                                                                                    \
     }
 
@@ -397,10 +405,10 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(MTS_ARGS) {
         const int more = walk.segment < job->segments;
         if (more) { BLOCK_LOAD() }
 #if MATRICES_MULTIPLY
-        block_multiply(total, &w[now][own_weights && warp_set < block->parts ? warp_set : 0][warp_row],
-                       &x[now][warp_column]);
+        block_multiply(total, &room->w[now][own_weights && warp_set < block->parts ? warp_set : 0][warp_row],
+                       &room->x[now][warp_column]);
 #else
-        block_multiply(sum, &w[now][own_weights && set < block->parts ? set : 0][row], &x[now][column]);
+        block_multiply(sum, &room->w[now][own_weights && set < block->parts ? set : 0][row], &room->x[now][column]);
 #endif
         now ^= 1;
         own_weights = walk.own_weights;
@@ -410,12 +418,12 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(MTS_ARGS) {
 #if MATRICES_MULTIPLY
     UNROLL for (int i = 0; i < MATRIX_ROWS; i++) {
         UNROLL for (int j = 0; j < MATRIX_COLUMNS; j++)
-            mts_matrix_store(&sums[(warp_row + 16 * i) * COLUMNS + warp_column + 16 * j], COLUMNS, &total[i][j]);
+            mts_matrix_store(&room->sums[(warp_row + 16 * i) * COLUMNS + warp_column + 16 * j], COLUMNS, &total[i][j]);
     }
     BARRIER();
     UNROLL for (int i = 0; i < ITEM_ROWS; i++) {
-        UNROLL for (int j = 0; j < ITEM_COLUMNS; j++) sum[i][j] = sums[(row + i) * COLUMNS + column + j * PART_LANES];
+        UNROLL for (int j = 0; j < ITEM_COLUMNS; j++) sum[i][j] = room->sums[(row + i) * COLUMNS + column + j * PART_LANES];
     }
 #endif
-    block_output(act, pool, params, block, row, lane, sum);
+    block_output(act, pool, params, block, id, row, lane, sum);
 }

@@ -21,6 +21,13 @@
  * blocks of other sizes are not computed. SCRATCH: vectors of scratch, at least
  * MTS_WINOGRAD_SCRATCH of the largest group. NV(rows): vectors at a time.
  */
+#ifdef PERSIST /* conv_tile has its own before */
+#undef CASES
+#undef NV
+#undef NV_FIT
+#undef EACH_VECTOR
+#define CASES WINOGRAD_CASES
+#endif
 #ifndef CASES
 #define CASES CASE(1) CASE(2) CASE(3) CASE(4)
 #endif

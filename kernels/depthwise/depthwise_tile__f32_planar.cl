@@ -11,6 +11,9 @@
  *
  * Tunables: NV. TAPS: fixed number of kernel positions, 0 if it varies.
  */
+#ifdef PERSIST /* the convolutions have others before */
+#undef NV
+#endif
 #ifndef NV
 #define NV 4 /* 1 to 8 */
 #endif

@@ -19,10 +19,15 @@
 #error "a work-item of fc_block computes one row"
 #endif
 
+#undef LANES
 #define LANES 32
 #define SLICES (GROUP / LANES)
 #define FC_SHARING 4
 #define FC_AHEAD 4 /* weights on their way at once */
+
+typedef struct fc_room {
+    float part[SLICES][FC_SHARING][LANES];
+} fc_room;
 
 INLINE GLOBAL const mts_segment_params *fc_segment_of(GLOBAL const mts_u32 *params, GLOBAL const mts_fc_params *job, mts_u32 s) {
     return (GLOBAL const mts_segment_params *)(params + job->segment) + s;
@@ -100,7 +105,7 @@ INLINE void fc_jobs(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLO
 }
 
 KERNEL_OF(GROUP) void fc_block__f32_planar(MTS_ARGS) {
-    LOCAL float part[SLICES][FC_SHARING][LANES];
+    LOCAL_ROOM(fc_room, room);
     GLOBAL const mts_fc_params *job = (GLOBAL const mts_fc_params *)(params + first) + mts_global_id(2);
     const mts_u32 id = mts_local_id(0), lane = id % LANES, slice = id / LANES, block = mts_group_id(0);
     const mts_u32 row = block * LANES + lane;
@@ -115,11 +120,11 @@ KERNEL_OF(GROUP) void fc_block__f32_planar(MTS_ARGS) {
         } else {
             fc_jobs(act, pool, params, job, block, lane, slice, sum, 1);
         }
-        UNROLL for (int t = 0; t < FC_SHARING; t++) part[slice][t][lane] = sum[t];
+        UNROLL for (int t = 0; t < FC_SHARING; t++) room->part[slice][t][lane] = sum[t];
         BARRIER();
         for (mts_u32 t = slice; t < nt; t += SLICES) { /* a slice stores a job */
             float total = 0.0f;
-            for (mts_u32 s = 0; s < SLICES; s++) total += part[s][t][lane];
+            for (mts_u32 s = 0; s < SLICES; s++) total += room->part[s][t][lane];
             if (row < job->rows) fc_store(act, pool, params, job + t, row, total);
         }
         BARRIER();

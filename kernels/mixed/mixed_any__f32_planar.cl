@@ -24,6 +24,7 @@ INLINE GLOBAL const mts_mixed_params *mixed_entry(GLOBAL const mts_u32 *params, 
         if (MIXED >> number & 1) name(act, from, params, entry->member, place);                            \
         break;
 
+#ifndef PERSIST
 #define MIXED_SOURCE(i) GLOBAL const mts_real *RESTRICT source_##i
 #define MIXED_IS(i) entry->source == i + 1 ? source_##i:
 
@@ -43,3 +44,4 @@ MTS_KERNEL void mixed_any__f32_planar(MTS_KERNEL_ARGS, MIXED_SOURCE(0), MIXED_SO
     default: break;
     }
 }
+#endif

@@ -17,6 +17,7 @@
 #define KERNEL_sets(...) KERNEL_IN(__VA_ARGS__)
 #define KERNEL_probe(...)
 #define KERNEL_mixed(...)
+#define KERNEL_persist(...)
 #define KERNEL(folder, name, params, walk, made_for) KERNEL_##walk(name, made_for)
 
 #define DECLARE(name) mts_cpu_function MTS_CPU_SYMBOL(name##_);

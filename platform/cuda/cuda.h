@@ -105,6 +105,7 @@ typedef struct mts_cu_launch {
     uint32_t first;
     void *arguments[4 + MTS_LAUNCH_SOURCES]; /* the addresses of those, sources last */
     uint32_t grid[3], block[3];
+    bool cooperative; /* all groups are on the device together */
     const char *label;
     CUgraphNode node;
 } mts_cu_launch;
@@ -112,6 +113,7 @@ typedef struct mts_cu_launch {
 typedef struct mts_cu_command_list {
     mts_command_list base;
     size_t made; /* launches that are ready */
+    bool cooperative; /* a launch is */
     mts_cu_launch *launches;
     mts_cu_buffer **imported; /* pools that are registered memory; NULL: there can be none */
     size_t imported_count;

@@ -108,6 +108,8 @@ static mts_status describe(const mts_cu_library *cu, CUdevice id, mts_device_inf
     info->groups_most = MTS_CU_GROUPS_MOST;
     info->memory_bytes = info->buffer_bytes = memory;
     info->local_bytes = get_number(cu, id, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    info->persistent = get_number(cu, id, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0 &&
+                       cu->cuLaunchCooperativeKernel && cu->cuOccupancyMaxActiveBlocksPerMultiprocessor;
     info->arch = major * 10 + minor;
     info->half_products = mts_cu_quirks_find(info->arch)->half_products;
     info->byte_products = mts_cu_multiplies_bytes(info->arch);

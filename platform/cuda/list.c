@@ -35,6 +35,7 @@ static mts_status fill_launch(mts_cu_launch *made, const mts_launch *launch, mts
     made->pool = address_of(launch->pool);
     made->params = address_of(launch->params);
     made->first = launch->first;
+    made->cooperative = launch->kernel->resident > 0;
     made->arguments[0] = &made->act;
     made->arguments[1] = &made->pool;
     made->arguments[2] = &made->params;
@@ -103,6 +104,7 @@ mts_status mts_cu_command_list_create(mts_device *base, const mts_launch *launch
     }
     for (size_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
         status = fill_launch(&list->launches[i], &launches[i], error);
+        list->cooperative = list->cooperative || list->launches[i].cooperative;
         list->made++;
     }
     MTS_TRY(status, mts_cu_enter(device, error));
@@ -165,9 +167,14 @@ static mts_status enqueue(mts_cu_device *device, mts_cu_launch *launch, mts_erro
     const uint32_t *grid = launch->grid;
     const uint32_t *block = launch->block;
     const CUresult result =
-        device->cu.cuLaunchKernel(launch->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
-                                  0, device->stream, launch->arguments, NULL);
-    const mts_status status = mts_cu_check(device, result, MTS_CU_CALL_ENQUEUE, "cuLaunchKernel", error);
+        launch->cooperative
+            ? device->cu.cuLaunchCooperativeKernel(launch->function, grid[0], grid[1], grid[2], block[0],
+                                                   block[1], block[2], 0, device->stream, launch->arguments)
+            : device->cu.cuLaunchKernel(launch->function, grid[0], grid[1], grid[2], block[0], block[1],
+                                        block[2], 0, device->stream, launch->arguments, NULL);
+    const mts_status status =
+        mts_cu_check(device, result, MTS_CU_CALL_ENQUEUE,
+                     launch->cooperative ? "cuLaunchCooperativeKernel" : "cuLaunchKernel", error);
     return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "launch '%s'", launch->label);
 }
 

@@ -268,10 +268,40 @@ mts_status mts_cu_kernel_create_from(mts_device *base, const mts_kernel_source *
     return MTS_STATUS_OK;
 }
 
+/* Groups of so many work-items that are on the device together. */
+static mts_status find_resident(mts_cu_device *device, const mts_cu_program *program, uint32_t items,
+                                uint32_t *out, mts_error *error)
+{
+    int blocks = 0;
+    mts_status status = mts_cu_enter(device, error);
+    if (status == MTS_STATUS_OK) {
+        status = mts_cu_check(
+            device,
+            device->cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, program->function, (int)items, 0),
+            MTS_CU_CALL_CREATE, "cuOccupancyMaxActiveBlocksPerMultiprocessor", error);
+        mts_cu_leave(device);
+    }
+    *out = blocks > 0 ? (uint32_t)blocks * device->base.info.compute_units : 0;
+    return status;
+}
+
 mts_status mts_cu_kernel_create(mts_device *base, const mts_kernel_desc *desc, mts_kernel **out,
                                 mts_error *error)
 {
-    return mts_cu_kernel_create_from(base, mts_kernel_find(desc->name), desc->defines, out, error);
+    mts_kernel *made = NULL;
+    mts_status status =
+        mts_cu_kernel_create_from(base, mts_kernel_find(desc->name), desc->defines, &made, error);
+    if (status == MTS_STATUS_OK && desc->resident_items > 0) {
+        made->resident_promised = true;
+        status = find_resident((mts_cu_device *)base, ((const mts_cu_kernel *)made)->program,
+                               desc->resident_items, &made->resident, error);
+    }
+    if (status != MTS_STATUS_OK && made) {
+        mts_cu_kernel_destroy(base, made);
+        made = NULL;
+    }
+    *out = made;
+    return status;
 }
 
 void mts_cu_kernel_destroy(mts_device *base, mts_kernel *kernel)

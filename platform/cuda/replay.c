@@ -64,7 +64,8 @@ static CUresult instantiate(const mts_cu_library *cu, mts_cu_command_list *list)
 void mts_cu_replay_record(mts_cu_device *device, mts_cu_command_list *list)
 {
     const mts_cu_library *cu = &device->cu;
-    if (!device->replays || list->made < 2) {
+    /* A node's first form cannot say that its launch is cooperative; such a list is short. */
+    if (!device->replays || list->made < 2 || list->cooperative) {
         return;
     }
     CUresult result = cu->cuGraphCreate(&list->graph, 0);

@@ -71,6 +71,11 @@ typedef struct cl_dot_products {
     cl_bool added_signed, added_unsigned, added_mixed;
 } cl_dot_products;
 
+/* of OpenCL 3.0 */
+#define CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES 0x1063u
+#define CL_DEVICE_ATOMIC_ORDER_ACQ_REL ((cl_bitfield)1 << 1)
+#define CL_DEVICE_ATOMIC_SCOPE_DEVICE ((cl_bitfield)1 << 5)
+
 /* of cl_khr_command_buffer */
 #define CL_DEVICE_COMMAND_BUFFER_CAPABILITIES 0x12a9u
 #define CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES 0x12aau

@@ -176,6 +176,29 @@ static void describe_driver(const mts_cl_library *cl, const found_device *found,
     (void)snprintf(out, DRIVER_MOST, "%s; %s; %s", driver, device, platform);
 }
 
+/*
+ * Options of programs whose work-groups wait for each other; NULL: the device has none
+ * such. Acquire and release at the scope of the device are in OpenCL 2.0 to 2.2, and in
+ * 3.0 where the device reports them. Below, a processor has coherent caches and
+ * instructions that order memory (kernels/counters.h); a GPU promises nothing.
+ */
+static const char *find_atomics(const mts_cl_library *cl, cl_device_id id)
+{
+    const cl_bitfield needed = CL_DEVICE_ATOMIC_ORDER_ACQ_REL | CL_DEVICE_ATOMIC_SCOPE_DEVICE;
+    char version[64];
+    get_text(cl, id, CL_DEVICE_VERSION, version, sizeof version);
+    if (strncmp(version, "OpenCL 2", strlen("OpenCL 2")) == 0) {
+        return "-cl-std=CL2.0 -DATOMICS=2";
+    }
+    if (strncmp(version, "OpenCL 3", strlen("OpenCL 3")) == 0 &&
+        (get_number(cl, id, CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES, sizeof(cl_bitfield)) & needed) == needed) {
+        return "-cl-std=CL3.0 -DATOMICS=2";
+    }
+    return (get_number(cl, id, CL_DEVICE_TYPE, sizeof(cl_bitfield)) & CL_DEVICE_TYPE_CPU) != 0
+               ? "-cl-std=CL1.2 -DATOMICS=1"
+               : NULL;
+}
+
 static uint32_t find_imports(const mts_cl_library *cl, const found_device *found, const mts_device_info *info)
 {
     mts_cl_import import;
@@ -205,6 +228,7 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     const uint64_t width = get_number(cl, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
     info->vector_floats = width >= 16 ? 16 : width >= 8 ? 8 : 4;
     info->launch_ns = info->is_gpu ? GPU_LAUNCH_NS : CPU_LAUNCH_NS;
+    info->persistent = find_atomics(cl, id) != NULL;
     const uint64_t group = get_number(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
     info->work_group_size = group > UINT32_MAX ? UINT32_MAX : (uint32_t)group;
     info->local_bytes = get_number(cl, id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(cl_ulong));
@@ -368,6 +392,7 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
         device->dot = find_dot(&device->cl, found.id);
         mts_cl_import_find(&device->cl, found.platform, found.id, &device->import);
         describe_driver(&device->cl, &found, driver);
+        device->atomics = find_atomics(&device->cl, device->id);
         device->driver_hash = mts_hash(driver, strlen(driver), 0);
         device->flush_every = options->flush_launches ? options->flush_launches : device->quirks->flush_every;
         if (wants_replay(options, device)) {

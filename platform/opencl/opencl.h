@@ -51,6 +51,7 @@ typedef struct mts_cl_device {
     uint32_t flush_every; /* launches after which the queue is flushed; 0: at a command list's end only */
     uint64_t buffers;     /* that were made so far */
     bool keeps_denormals; /* the compiler refuses to be told otherwise */
+    const char *atomics;  /* options of persistent programs; NULL: the device has none such */
     char *cache_dir;      /* NULL: no disk cache */
     uint64_t driver_hash; /* of the version texts at full length: info.driver is cut */
     mts_program_counts built;

@@ -10,8 +10,12 @@
 
 #include "base/text.h"
 
-#define OPTIONS_ALWAYS "-cl-std=CL1.2 -cl-mad-enable"
-#define OPTIONS_DOT "-cl-std=CL3.0 -cl-mad-enable "
+#define STANDARD "-cl-std=CL1.2"
+#define STANDARD_DOT "-cl-std=CL3.0"
+#define OPTIONS_ALWAYS " -cl-mad-enable "
+/* Groups of a persistent kernel on a compute unit of a GPU at most: the first number that
+   is tried. */
+#define RESIDENT_MOST 4u
 #define OPTION_DENORMALS                                                                                     \
     " -cl-denorms-are-zero" /* a hint, which some drivers refuse (PoCL's of remote devices) */
 #define LOG_IN_ERROR 320    /* characters of a build log that fit into an error text */
@@ -155,13 +159,14 @@ static mts_status build(mts_cl_device *device, mts_cl_program *program, mts_erro
     return status;
 }
 
-static char *make_options(mts_cl_device *device, const mts_kernel_source *source, const char *defines)
+static char *make_options(mts_cl_device *device, const mts_kernel_source *source, const mts_kernel_desc *desc)
 {
     const bool dot = device->dot && strstr(source->name, "__i32_words");
     mts_text text;
     mts_text_init(&text, device->base.allocator);
-    mts_text_add(&text, "%s%s%s %s %s", dot ? OPTIONS_DOT : OPTIONS_ALWAYS, dot ? device->dot : "",
-                 device->keeps_denormals ? "" : OPTION_DENORMALS, device->quirks->options, defines);
+    const char *standard = desc->resident_items > 0 ? device->atomics : dot ? STANDARD_DOT : STANDARD;
+    mts_text_add(&text, "%s%s%s%s %s %s", standard, OPTIONS_ALWAYS, dot ? device->dot : "",
+                 device->keeps_denormals ? "" : OPTION_DENORMALS, device->quirks->options, desc->defines);
     char *options = text.failed ? NULL : mts_alloc_string(device->base.allocator, mts_text_get(&text));
     mts_text_release(&text);
     return options;
@@ -169,14 +174,14 @@ static char *make_options(mts_cl_device *device, const mts_kernel_source *source
 
 /* Whether a driver that has built nothing yet builds the program once denormals are left
    alone. */
-static bool builds_with_denormals(mts_cl_device *device, mts_cl_program *program, const char *defines)
+static bool builds_with_denormals(mts_cl_device *device, mts_cl_program *program, const mts_kernel_desc *desc)
 {
     mts_error ignored;
     if (device->programs || device->keeps_denormals || device->base.lost) {
         return false;
     }
     device->keeps_denormals = true;
-    char *options = make_options(device, program->source, defines);
+    char *options = make_options(device, program->source, desc);
     bool builds = options;
     if (builds) {
         mts_alloc_free(device->base.allocator, program->options);
@@ -195,13 +200,13 @@ static bool builds_with_denormals(mts_cl_device *device, mts_cl_program *program
     return builds;
 }
 
-static mts_status program_get(mts_cl_device *device, const mts_kernel_source *source, const char *defines,
-                              mts_cl_program **out, mts_error *error)
+static mts_status program_get(mts_cl_device *device, const mts_kernel_source *source,
+                              const mts_kernel_desc *desc, mts_cl_program **out, mts_error *error)
 {
     mts_cl_program *program = mts_alloc_zero(device->base.allocator, 1, sizeof *program);
     if (program) {
         program->source = source;
-        program->options = make_options(device, source, defines);
+        program->options = make_options(device, source, desc);
     }
     if (!program || !program->options) {
         mts_alloc_free(device->base.allocator, program);
@@ -216,7 +221,7 @@ static mts_status program_get(mts_cl_device *device, const mts_kernel_source *so
         }
     }
     mts_status status = build(device, program, error);
-    if (status != MTS_STATUS_OK && builds_with_denormals(device, program, defines)) {
+    if (status != MTS_STATUS_OK && builds_with_denormals(device, program, desc)) {
         status = MTS_STATUS_OK;
     }
     if (status != MTS_STATUS_OK) {
@@ -252,29 +257,50 @@ static mts_status query_group(mts_cl_device *device, mts_cl_kernel *kernel, mts_
     return MTS_STATUS_OK;
 }
 
-mts_status mts_cl_kernel_create_from(mts_device *base, const mts_kernel_source *source, const char *defines,
-                                     mts_kernel **out, mts_error *error)
+/*
+ * OpenCL does not tell how many work-groups a compute unit holds. A processor's thread has
+ * one. A GPU's unit has as many as the kernel's largest group has room for, up to a few; a
+ * trial halves that until they meet.
+ */
+static uint32_t resident_groups(const mts_cl_device *device, const mts_kernel *kernel, uint32_t items)
+{
+    const mts_device_info *info = &device->base.info;
+    const uint32_t fit = items > 0 ? kernel->work_group_size / items : 0;
+    const uint32_t most = info->is_gpu ? RESIDENT_MOST : 1;
+    return info->compute_units * (fit < most ? fit : most);
+}
+
+static mts_status create_from(mts_device *base, const mts_kernel_source *source, const mts_kernel_desc *desc,
+                              mts_kernel **out, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
     mts_cl_kernel *kernel = mts_alloc_zero(base->allocator, 1, sizeof *kernel);
     if (!kernel) {
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for kernel '%s'", source->name);
     }
-    mts_status status = program_get(device, source, defines, &kernel->program, error);
+    mts_status status = program_get(device, source, desc, &kernel->program, error);
     MTS_TRY(status, query_group(device, kernel, error));
     if (status != MTS_STATUS_OK) {
         mts_alloc_free(base->allocator, kernel);
         return status;
     }
     kernel->base.device = base;
+    kernel->base.resident = resident_groups(device, &kernel->base, desc->resident_items);
     *out = &kernel->base;
     return MTS_STATUS_OK;
+}
+
+mts_status mts_cl_kernel_create_from(mts_device *base, const mts_kernel_source *source, const char *defines,
+                                     mts_kernel **out, mts_error *error)
+{
+    const mts_kernel_desc desc = {.defines = defines};
+    return create_from(base, source, &desc, out, error);
 }
 
 mts_status mts_cl_kernel_create(mts_device *base, const mts_kernel_desc *desc, mts_kernel **out,
                                 mts_error *error)
 {
-    return mts_cl_kernel_create_from(base, mts_kernel_find(desc->name), desc->defines, out, error);
+    return create_from(base, mts_kernel_find(desc->name), desc, out, error);
 }
 
 void mts_cl_kernel_destroy(mts_device *base, mts_kernel *kernel)

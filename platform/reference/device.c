@@ -45,6 +45,7 @@ static const struct {
 #define ENTRY_sets ENTRY
 #define ENTRY_mixed ENTRY
 #define ENTRY_probe(name)
+#define ENTRY_persist(name)
 #define KERNEL(folder, name, params, walk, made_for) ENTRY_##walk(name)
 #include "kernels/manifest.def"
 #undef KERNEL

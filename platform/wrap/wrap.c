@@ -245,6 +245,8 @@ static mts_status wrap_kernel_create(mts_device *device, const mts_kernel_desc *
     }
     object_add(wrap, object);
     object->base.kernel.work_group_size = object->inner.kernel->work_group_size;
+    object->base.kernel.resident = object->inner.kernel->resident;
+    object->base.kernel.resident_promised = object->inner.kernel->resident_promised;
     *out = &object->base.kernel;
     call.object = object;
     return end(wrap, &call, MTS_STATUS_OK);

@@ -85,6 +85,7 @@ static mts_status options_check(const mts_session_options *options, mts_error *e
     MTS_TRY(status, mts_check_kind(where, "grouping", (int)options->grouping, MTS_GROUPING_MEASURED, error));
     MTS_TRY(status, mts_check_flag(where, "separate_inputs", options->separate_inputs, error));
     MTS_TRY(status, mts_check_flag(where, "zero_copy_inputs", options->zero_copy_inputs, error));
+    MTS_TRY(status, mts_check_flag(where, "persistent", options->persistent, error));
     MTS_TRY(status, in_flight_check(options, error));
     return status;
 }
@@ -108,6 +109,7 @@ static mts_status engine_build(mts_session *session, const mts_session_options *
         .separate_inputs = options->separate_inputs != 0,
         .zero_copy_inputs = options->zero_copy_inputs != 0,
         .memory_budget = {options->memory_budget},
+        .persistent = options->persistent != 0,
         .priorities = options->priorities,
         .slots = options->frames_in_flight,
         .depth = on_device(options),

@@ -329,7 +329,10 @@ mts_status mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mt
     if (!mts_kernel_find(desc->name)) {
         return mts_fail(error, MTS_STATUS_NOT_FOUND, "there is no kernel '%s'", desc->name);
     }
-    const mts_kernel_desc whole = {desc->name, desc->defines ? desc->defines : ""};
+    if (desc->resident_items > 0 && !device->info.persistent) {
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "'%s' has no persistent kernels", device->info.name);
+    }
+    const mts_kernel_desc whole = {desc->name, desc->defines ? desc->defines : "", desc->resident_items};
     mts_kernel *kernel = NULL;
     status = CALL(device, kernel_create, &whole, &kernel);
     MTS_TRY(status, check_made(device, kernel, error));

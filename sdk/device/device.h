@@ -99,6 +99,9 @@ typedef struct mts_device_info {
     /* conv_tile takes jobs of float32 whose rows are the lanes of a vector
        (mts_conv_params.plane). */
     bool row_lanes;
+    /* Kernels may be persistent (mts_kernel_desc.resident_items): atomics order memory
+       for all of the device, and its work-groups can be at work at the same time. */
+    bool persistent;
     /* CUDA: compute capability, e.g. 87. Elsewhere 0. */
     uint32_t arch;
 } mts_device_info;
@@ -110,6 +113,9 @@ typedef struct mts_kernel_desc {
     /* "-DVEC=16 -DCASES=CASE(8,0)" with no space inside an option; "": none. It is part
        of the cache key. */
     const char *defines;
+    /* 0; or its work-groups have so many work-items, wait for each other, and therefore
+       have to be on the device at the same time: see mts_kernel.resident. */
+    uint32_t resident_items;
 } mts_kernel_desc;
 
 /*
@@ -294,6 +300,12 @@ struct mts_kernel {
     uint32_t work_group_size;
     /* It has MTS_LAUNCH_SOURCES arguments behind `first`, which are read as the pool is. */
     bool sources;
+    /* Of a kernel with resident_items: the most work-groups of a launch, which the driver
+       says can be on the device at the same time. Else 0. `resident_promised`: it makes
+       sure that they are, or the launch fails; else a trial has to prove it. The backend
+       fills both. */
+    uint32_t resident;
+    bool resident_promised;
 };
 struct mts_command_list {
     mts_device *device;

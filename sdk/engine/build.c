@@ -306,6 +306,7 @@ static mts_status encode(mts_builder *b)
 static mts_status encode_and_count(mts_builder *b)
 {
     mts_status status = encode(b);
+    MTS_TRY(status, mts_persistent_plan(b));
     MTS_TRY(status, mts_build_footprint(b));
     return status;
 }
@@ -423,6 +424,7 @@ static mts_status run_once(const mts_builder *b)
     mts_engine *e = b->engine;
     mts_buffer *stand_in = NULL;
     mts_status status = make_stand_in(b, &stand_in);
+    MTS_TRY(status, mts_persistent_first(b, stand_in));
     MTS_TRY(status, mts_launches_record(&e->launches, &e->inputs.slots, stand_in, b->error));
     if (status == MTS_STATUS_OK && e->launches.list && !e->device->info.ready_kernels) {
         status = mts_command_list_submit(e->launches.list, b->error);
@@ -453,6 +455,7 @@ static mts_status make(mts_builder *b, const mts_engine_options *options)
     MTS_TRY(status, mts_submissions_create(b->engine, b->error));
     b->in_kernels = status == MTS_STATUS_OK;
     MTS_TRY(status, prepare(b));
+    MTS_TRY(status, mts_persistent_build(b));
     MTS_TRY(status, report(b, 0.7f, "first run, for which drivers finish kernels"));
     MTS_TRY(status, run_once(b));
     MTS_TRY(status, report(b, 1.0f, "ready"));

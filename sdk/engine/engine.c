@@ -18,6 +18,7 @@ void mts_engine_destroy(mts_engine **engine_at)
     mts_frames_release(&engine->frames);
     mts_filters_release(engine);
     mts_zero_copy_release(&engine->inputs.slots);
+    mts_persistent_release(&engine->persistent);
     mts_launches_release(&engine->launches);
     mts_alloc_free(engine->allocator, engine->outputs.floats);
     mts_alloc_free(engine->allocator, engine->outputs.input_floats);
@@ -30,6 +31,7 @@ void mts_engine_destroy(mts_engine **engine_at)
 void mts_engine_stats_get(const mts_engine *engine, mts_session_stats *stats)
 {
     *stats = engine->stats;
+    stats->persistent_launches = mts_persistent_count(&engine->persistent);
     stats->workspace_bytes += mts_frames_bytes(&engine->frames);
     stats->peak_bytes += mts_frames_bytes(&engine->frames);
 }
@@ -56,4 +58,20 @@ uint32_t mts_engine_group_of(const mts_engine *engine, uint32_t task)
 {
     const mts_engine_task *found = mts_tasks_find(&engine->tasks, task);
     return found ? found->group : MTS_NONE;
+}
+
+bool mts_engine_oldest(const mts_engine *engine, mts_engine_run *out)
+{
+    const mts_submissions *all = &engine->submissions;
+    if (all->used == 0) {
+        return false;
+    }
+    *out = (mts_engine_run){.number = all->queue[0]->number,
+                            .finished = all->queue[0]->state == MTS_SUBMISSION_FINISHED};
+    return true;
+}
+
+uint32_t mts_engine_in_flight(const mts_engine *engine)
+{
+    return engine->submissions.used;
 }

@@ -38,6 +38,9 @@ typedef struct mts_engine_options {
        (plan/lanes.h, waves.h): dry runs and samples of a session with a budget, which has
        them only if they fit, and samples whose layers are measured. */
     bool in_order;
+    /* Runs of all tasks are persistent launches where the device has such, see
+       engine/persistent.h. */
+    bool persistent;
     /* Per task, the higher the earlier; NULL: all alike. */
     const uint32_t *priorities;
     /* Submissions in flight at most: submitted, and not consumed; 0: one. */

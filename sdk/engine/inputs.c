@@ -92,6 +92,7 @@ mts_status mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t inpu
     if (!mts_submissions_next(&engine->submissions, error)) {
         return MTS_STATUS_BUSY;
     }
+    mts_submissions_settle(engine);
     const float *floats = data;
     if (port->dtype != MTS_TYPE_FLOAT32) {
         float *converted = conversion_of(engine, own->common);
@@ -158,6 +159,7 @@ mts_status mts_engine_set_frame(mts_engine *engine, uint32_t task, const mts_fra
     if (status != MTS_STATUS_OK) {
         return status;
     }
+    mts_submissions_settle(engine);
     next->pinned_early = next->pinned_early || next->staged.zero_copy;
     status = mts_frame_submit(&engine->frames, &next->staged, error);
     if (status != MTS_STATUS_OK) {

@@ -6,6 +6,7 @@
 
 #include "engine/engine.h"
 #include "engine/inputs.h"
+#include "engine/persistent.h"
 #include "engine/submission.h"
 
 struct mts_engine {
@@ -26,6 +27,7 @@ struct mts_engine {
     mts_inputs inputs;
     mts_frames frames;
     mts_launches launches;
+    mts_persistent persistent;
     mts_filters filters;
     mts_outputs outputs;
     mts_submissions submissions;

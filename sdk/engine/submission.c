@@ -32,6 +32,9 @@ mts_status mts_submissions_create(mts_engine *engine, mts_error *error)
         status = s->active && s->group_ended ? MTS_STATUS_OK : mts_fail_memory(error);
         MTS_TRY(status, mts_readback_create(&s->readback, engine->device, &engine->outputs, error));
         MTS_TRY(status, mts_staged_frame_create(&s->staged, &engine->frames, error));
+        if (status == MTS_STATUS_OK && engine->options.persistent) {
+            status = mts_host_create(engine->device, sizeof *s->wait_failed, (void **)&s->wait_failed, error);
+        }
     }
     return status;
 }
@@ -42,6 +45,8 @@ void mts_submissions_release(mts_engine *engine)
     for (uint32_t i = 0; all->items && i < all->slots + all->spare; i++) {
         mts_staged_frame_release(&all->items[i].staged, &engine->frames);
         mts_readback_destroy(&all->items[i].readback, engine->device);
+        void *word = all->items[i].wait_failed;
+        mts_host_destroy(engine->device, &word);
     }
 }
 
@@ -177,11 +182,12 @@ static mts_status submit_filtered(mts_engine *engine, mts_submission *s, bool sp
    that has any. */
 static mts_status submit_launches(mts_engine *engine, mts_submission *s, mts_error *error)
 {
-    mts_launches *launches = &engine->launches;
+    mts_launches *launches = engine->persistent.on ? &engine->persistent.whole : &engine->launches;
     const mts_engine_tasks *tasks = &engine->tasks;
     const uint32_t count = mts_tasks_count_active(tasks, s->active);
     const bool split = s->deadline_ms > 0 && tasks->group_count > 1 && launches->count > 0;
     mts_status status = MTS_STATUS_OK;
+    s->persistent = engine->persistent.on && count == tasks->count && !split;
     if (count == tasks->count && !split) {
         status = mts_launches_prepare(launches, &engine->inputs.slots, error);
         if (status == MTS_STATUS_OK && launches->list) {
@@ -202,6 +208,9 @@ static mts_status seal(mts_engine *engine, mts_submission *s, mts_error *error)
     mts_status status = MTS_STATUS_OK;
     if (!is_partial(engine, s)) {
         status = mts_outputs_read_async(&engine->outputs, &engine->tasks, s->active, &s->readback, error);
+    }
+    if (s->persistent) {
+        MTS_TRY(status, mts_persistent_ask(&engine->persistent, s->wait_failed, error));
     }
     MTS_TRY(status, mts_timeline_signal(engine->device, &s->timeline, error));
     return status;
@@ -257,10 +266,26 @@ static void finish(mts_engine *engine, mts_submission *s, mts_status status)
     mts_frame_unpin(&s->staged, &engine->frames);
 }
 
+/* A wait in its persistent launches failed: the run comes again, launch by launch, with
+   its inputs, which nothing has changed meanwhile (device_has_room, settle). */
+static void repeat(mts_engine *engine, mts_submission *s)
+{
+    mts_persistent_give_up(&engine->persistent, "a work-group waited too long for another one");
+    mts_status status = submit_launches(engine, s, &s->error);
+    MTS_TRY(status, seal(engine, s, &s->error));
+    if (drain_on_error(engine, status) != MTS_STATUS_OK) {
+        finish(engine, s, status);
+    }
+}
+
 /* The timeline value has been reached: the submission has finished, or its next task
    group runs. */
 static void go_on(mts_engine *engine, mts_submission *s)
 {
+    if (s->persistent && *s->wait_failed != 0) {
+        repeat(engine, s);
+        return;
+    }
     if (!is_partial(engine, s)) {
         finish(engine, s, MTS_STATUS_OK);
         return;
@@ -292,6 +317,17 @@ static void look(mts_engine *engine)
     }
 }
 
+void mts_submissions_settle(mts_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->submissions.used; i++) {
+        const mts_submission *s = engine->submissions.queue[i];
+        while (s->state == MTS_SUBMISSION_RUNNING && s->persistent) {
+            (void)mts_timeline_wait(engine->device, s->timeline, NULL); /* a failure shows below */
+            look(engine);
+        }
+    }
+}
+
 /* Whether the device takes another run: it has fewer than it may, and none that is
    partially submitted. */
 static bool device_has_room(const mts_engine *engine)
@@ -301,7 +337,9 @@ static bool device_has_room(const mts_engine *engine)
     for (uint32_t i = 0; i < all->used; i++) {
         partial = partial || is_partial(engine, all->queue[i]);
     }
-    return !partial && count_state(all, MTS_SUBMISSION_RUNNING) < all->depth;
+    /* A run that may have to be repeated needs its inputs until it has ended. */
+    const uint32_t depth = engine->persistent.on ? 1 : all->depth;
+    return !partial && count_state(all, MTS_SUBMISSION_RUNNING) < depth;
 }
 
 void mts_engine_advance(mts_engine *engine)
@@ -414,17 +452,6 @@ mts_status mts_engine_submit_frame(mts_engine *engine, const mts_frame_view *fra
 }
 
 /* ---- finished: free ---- */
-
-bool mts_engine_oldest(const mts_engine *engine, mts_engine_run *out)
-{
-    const mts_submissions *all = &engine->submissions;
-    if (all->used == 0) {
-        return false;
-    }
-    *out = (mts_engine_run){.number = all->queue[0]->number,
-                            .finished = all->queue[0]->state == MTS_SUBMISSION_FINISHED};
-    return true;
-}
 
 mts_status mts_engine_wait_until(mts_engine *engine, uint64_t until, mts_error *error)
 {
@@ -566,9 +593,4 @@ bool mts_engine_holds(const mts_engine *engine, uint64_t run)
 bool mts_engine_has_slot(const mts_engine *engine)
 {
     return engine->submissions.used < engine->submissions.slots;
-}
-
-uint32_t mts_engine_in_flight(const mts_engine *engine)
-{
-    return engine->submissions.used;
 }

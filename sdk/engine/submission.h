@@ -50,6 +50,10 @@ typedef struct mts_submission {
     uint32_t stage;
     uint32_t deadline_ms;
     bool cancelled;
+    /* It was submitted as persistent launches; whether a wait in them failed, in memory
+       that the device copies to. */
+    bool persistent;
+    uint32_t *wait_failed;
     /* The timeline value behind what was submitted last. */
     uint64_t timeline;
     mts_readback readback;
@@ -83,6 +87,9 @@ void mts_submissions_release(mts_engine *engine);
 /* The slot of the next submission, or NULL with BUSY: none is free, or a frame waits for
    its turn. */
 mts_submission *mts_submissions_next(const mts_submissions *submissions, mts_error *error);
+/* Before inputs change: waits for runs that may have to be repeated with them, as those of
+   persistent launches do. */
+void mts_submissions_settle(mts_engine *engine);
 /* INVALID_ARGUMENT: no task of the engine takes frames. */
 mts_status mts_engine_check_frames(const mts_engine *engine, mts_error *error);
 

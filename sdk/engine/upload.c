@@ -99,14 +99,20 @@ static mts_status upload_weights(mts_builder *b)
     return status;
 }
 
+static uint64_t activation_bytes(const mts_builder *b)
+{
+    return mts_persistent_bytes(&b->engine->persistent,
+                                mts_precision_bytes(precision_of(b), b->plan->arena_floats));
+}
+
 mts_status mts_build_upload(mts_builder *b)
 {
     mts_engine *e = b->engine;
     const mts_param_buffer *params = &b->encoding.params;
     const size_t param_bytes = params->count * sizeof *params->words;
-    mts_status status = make_buffer(b, mts_precision_bytes(precision_of(b), b->plan->arena_floats),
-                                    "activations", &e->launches.act);
+    mts_status status = make_buffer(b, activation_bytes(b), "activations", &e->launches.act);
     MTS_TRY(status, mts_buffer_fill(e->launches.act, 0, e->launches.act->size, 0, b->error));
+    MTS_TRY(status, mts_persistent_upload(b));
     MTS_TRY(status, upload_weights(b));
     MTS_TRY(status, make_buffer(b, param_bytes, "kernel parameters", &e->launches.params));
     return status != MTS_STATUS_OK || param_bytes == 0
@@ -132,7 +138,7 @@ static uint64_t zero_copy_bytes(const mts_builder *b)
 mts_status mts_build_footprint(const mts_builder *b)
 {
     mts_engine *e = b->engine;
-    const uint64_t act = mts_precision_bytes(precision_of(b), b->plan->arena_floats);
+    const uint64_t act = activation_bytes(b);
     const uint64_t pool = mts_precision_bytes(precision_of(b), b->encoding.pool.count);
     const uint64_t params = b->encoding.params.count * sizeof(uint32_t) + zero_copy_bytes(b);
     e->stats = (mts_session_stats){.weight_bytes = pool,

@@ -337,7 +337,7 @@ static void a_region_that_leaves_its_buffer_is_refused(void **state)
                                  .stride = {6}};
     const mts_preprocess p = {.color = MTS_COLOR_GREY, .std = {1.0f}};
     const int64_t dims[4] = {1, 1, 2, 2};
-    const mts_kernel_desc desc = {KERNEL_NAME, ""};
+    const mts_kernel_desc desc = {.name = KERNEL_NAME, .defines = ""};
     mts_buffer *buffers[3] = {NULL};
     mts_kernel *kernel = NULL;
     mts_error error = {0};

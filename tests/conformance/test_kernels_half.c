@@ -26,7 +26,7 @@ static mts_status run(mts_device *device, const char *kernel, uint16_t *act, con
 {
     char options[32];
     (void)snprintf(options, sizeof options, "%s -DHALF=1", kernel_pair_scalar(device));
-    const mts_kernel_desc desc = {kernel, options};
+    const mts_kernel_desc desc = {.name = kernel, .defines = options};
     mts_buffer *buffers[3] = {NULL, NULL, NULL};
     mts_kernel *built = NULL;
     mts_command_list *list = NULL;

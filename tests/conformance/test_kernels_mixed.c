@@ -190,7 +190,7 @@ static mts_buffer *buffer_of(mts_device *device, const void *data, size_t size)
 static void check_readers(mts_device *device)
 {
     enum { WORDS = 1 + READERS * (MTS_PARAM_WORDS(mts_mixed_params) + MTS_PARAM_WORDS(mts_copy_params)) };
-    const mts_kernel_desc desc = {MTS_KERNEL_MIXED, "-DVEC=1 -DMIXED=32"};
+    const mts_kernel_desc desc = {.name = MTS_KERNEL_MIXED, .defines = "-DVEC=1 -DMIXED=32"};
     uint32_t words[WORDS];
     float act[READERS * RUN] = {0.0f}, data[RUN];
     mts_kernel *kernel = NULL;
@@ -239,7 +239,7 @@ static void each_member_reads_its_own_source(void **state)
 static void the_reference_refuses_entries_of_no_kernel_no_groups_and_no_source(void **state)
 {
     kernel_pair *pair = *state;
-    const mts_kernel_desc desc = {MTS_KERNEL_MIXED, ""};
+    const mts_kernel_desc desc = {.name = MTS_KERNEL_MIXED, .defines = ""};
     const mts_mixed_params wrong[] = {{.number = 99, .width = 1},
                                       {.number = 1, .width = 0},
                                       {.number = 1, .width = 1, .source = MTS_LAUNCH_SOURCES + 1},

@@ -166,7 +166,7 @@ static void a_binary_that_the_driver_refuses_is_made_again(void **state)
 
 /* ---- ahead of time ---- */
 
-static const mts_kernel_desc desc = {KERNEL, "-DVEC=1"};
+static const mts_kernel_desc desc = {.name = KERNEL, .defines = "-DVEC=1"};
 
 static void make_ahead(const char *board)
 {

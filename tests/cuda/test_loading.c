@@ -120,7 +120,7 @@ static void old_compiler(void **state)
 /* A machine without a GPU makes programs for a board. */
 static void offline(void **state)
 {
-    const mts_kernel_desc desc = {"scale_any__f32_planar", "-DVEC=1"};
+    const mts_kernel_desc desc = {.name = "scale_any__f32_planar", .defines = "-DVEC=1"};
     mts_error error = {MTS_STATUS_OK, ""};
     mts_kernel *kernel = NULL;
     (void)state;

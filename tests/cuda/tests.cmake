@@ -98,7 +98,7 @@ if(NOT MTS_SANITIZE)
     conformance_kernels_bytes conformance_kernels_frame conformance_kernels_mixed conformance_kernels_move
     conformance_kernels_reduce conformance_kernels_resize conformance_kernels_norm conformance_kernels_window
     engine_strategies engine_random_nets engine_precision engine_precision_border
-    engine_bytes engine_bytes_frames engine_edges engine_planted engine_sharing golden_vectors api_cache device_wrap
+    engine_bytes engine_bytes_frames engine_edges engine_persistent engine_planted engine_sharing golden_vectors api_cache device_wrap
     device_async device_async_random)
   foreach(name ${cuda_emulated})
     add_test(NAME cuda/${name} COMMAND ${name})
@@ -113,7 +113,7 @@ if(NOT MTS_SANITIZE)
       ENVIRONMENT "LD_LIBRARY_PATH=${fake_cuda_folder};MTS_TEST_DEVICE=cuda;MTS_FAKE_CUDA_ARCH=${arch}")
   endforeach()
   # both work in one folder
-  foreach(name random_nets precision precision_border sharing)
+  foreach(name persistent random_nets precision precision_border sharing)
     set_tests_properties(engine/${name} cuda/engine_${name} PROPERTIES RESOURCE_LOCK engine_${name})
   endforeach()
   set_tests_properties(golden/vectors cuda/golden_vectors PROPERTIES RESOURCE_LOCK golden_vectors)

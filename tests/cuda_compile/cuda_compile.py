@@ -53,6 +53,9 @@ TABLE = {
     "conv_block__f32_planar": Row(spill=128),
     "fc_block__f32_planar": Row(spill=128),
     "mixed_any__f32_planar": Row(options=(" -DMIXED=16383",), most=1),  # MTS_MIXED_USUAL
+    # with blocks of convolutions and fc_lanes (kernels/abi/persist.h)
+    "persist_any__f32_planar": Row(
+        options=(" -DITEMS=128 -DGROUP=128 -DMIXED=16383 -DPERSIST=786432",), most=1, spill=128),
 }
 CLANG_VECTORS = " -DVEC=4 -DREGS=16"  # kernels are written for any VEC; GPUs use 1
 

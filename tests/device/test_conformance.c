@@ -125,13 +125,20 @@ static void every_kernel_of_the_manifest_is_there(void **state)
         const bool ahead =
             strcmp(each_device.backend->name, "cpu") == 0; /* compiled, without those of GPUs */
         /* the only vector for kernels of GPUs; bits of the combined program's members */
-        const bool mixed = strcmp(rows[i].name, "mixed_any__f32_planar") == 0;
-        const mts_kernel_desc desc = {rows[i].name, ahead ? "" : mixed ? "-DVEC=1 -DMIXED=3" : "-DVEC=1"};
+        const bool persist = strcmp(rows[i].name, "persist_any__f32_planar") == 0;
+        const bool mixed = persist || strcmp(rows[i].name, "mixed_any__f32_planar") == 0;
+        const mts_kernel_desc desc = {
+            .name = rows[i].name,
+            .defines = ahead ? "" : persist ? "-DVEC=1 -DMIXED=3 -DPERSIST=0" : mixed ? "-DVEC=1 -DMIXED=3" : "-DVEC=1",
+            .resident_items = persist ? 1 : 0};
         if (ahead && (mixed || kernel_is_for_gpus(rows[i].name))) {
             continue;
         }
-        if (!strstr(rows[i].name, "_planar") && strcmp(each_device.backend->name, "reference") == 0) {
-            continue; /* a measurement, no operator */
+        if ((persist || !strstr(rows[i].name, "_planar")) && strcmp(each_device.backend->name, "reference") == 0) {
+            continue; /* a measurement, and launches of operators: none itself */
+        }
+        if (persist && !each_device.fixture.device->info.persistent) {
+            continue;
         }
         if (mts_kernel_create(each_device.fixture.device, &desc, &kernel, &error) != MTS_STATUS_OK) {
             fail_msg("%s", error.text);

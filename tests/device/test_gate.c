@@ -41,7 +41,7 @@ static mts_buffer *make_buffer(world *w)
 
 static void world_open(world *w)
 {
-    const mts_kernel_desc desc = {"scale_any__f32_planar", ""};
+    const mts_kernel_desc desc = {.name = "scale_any__f32_planar", .defines = ""};
     const mts_scale_params record = {.dest = device_fixture_dest(0, 4),
                                      .src = device_fixture_view(8),
                                      .scale = 0,

@@ -206,7 +206,7 @@ static void products_and_kernels_of_a_list_run_in_order(void **state)
 {
     (void)state;
     need_products();
-    const mts_kernel_desc desc = {"scale_any__f32_planar", "-DVEC=4"};
+    const mts_kernel_desc desc = {.name = "scale_any__f32_planar", .defines = "-DVEC=4"};
     mts_scale_params record = {.dest = device_fixture_dest(100, 8),
                                .src = device_fixture_view(100),
                                .scale = MTS_PARAM_NONE,
@@ -324,7 +324,7 @@ static void a_launch_is_a_product_or_a_kernel(void **state)
 {
     static const mts_gemm good = {
         .m = 1, .n = 1, .k = 1, .batch = 1, .a_pool = true, .b_pool = true, .a_ld = 1, .b_ld = 1, .c_ld = 1};
-    const mts_kernel_desc desc = {"scale_any__f32_planar", "-DVEC=4"};
+    const mts_kernel_desc desc = {.name = "scale_any__f32_planar", .defines = "-DVEC=4"};
     mts_kernel *kernel = NULL;
     (void)state;
     need_products();

@@ -45,8 +45,8 @@ static void null_arguments_are_refused_and_outputs_become_null(void **state)
     mts_buffer *buffer = (mts_buffer *)&error;
     mts_kernel *kernel = (mts_kernel *)&error;
     mts_command_list *list = (mts_command_list *)&error;
-    const mts_kernel_desc nameless = {"", ""};
-    const mts_kernel_desc unnamed = {NULL, NULL};
+    const mts_kernel_desc nameless = {.name = "", .defines = ""};
+    const mts_kernel_desc unnamed = {.name = NULL, .defines = NULL};
     assert_int_equal(mts_buffer_create(NULL, 4, &buffer, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_null(buffer);
     assert_int_equal(mts_buffer_create(each_device.fixture.device, 4, NULL, &error),
@@ -96,7 +96,7 @@ static void an_unknown_kernel_is_not_found(void **state)
     (void)state;
     mts_error error;
     mts_kernel *kernel = NULL;
-    const mts_kernel_desc desc = {"no_such_kernel__f32_planar", ""};
+    const mts_kernel_desc desc = {.name = "no_such_kernel__f32_planar", .defines = ""};
     assert_int_equal(mts_kernel_create(each_device.fixture.device, &desc, &kernel, &error),
                      MTS_STATUS_NOT_FOUND);
     assert_null(kernel);
@@ -219,7 +219,7 @@ static void a_failed_allocation_anywhere_is_out_of_memory_and_leaks_nothing(void
 {
     (void)state;
     each_device_objects_make();
-    const mts_kernel_desc desc = {SCALE_KERNEL, "-DMTS_TEST_FAULT=1"};
+    const mts_kernel_desc desc = {.name = SCALE_KERNEL, .defines = "-DMTS_TEST_FAULT=1"};
     for (uint32_t nth = 1;; nth++) {
         mts_buffer *buffer = NULL;
         mts_kernel *kernel = NULL;
@@ -285,7 +285,7 @@ static void a_lost_device_refuses_everything_but_destroying(void **state)
     mts_command_list *none = NULL;
     uint64_t time = 0;
     mts_launch_time span = {0, 0};
-    const mts_kernel_desc desc = {SCALE_KERNEL, ""};
+    const mts_kernel_desc desc = {.name = SCALE_KERNEL, .defines = ""};
     mts_command_list *list = each_device_list(&each_device.launch, 1);
     each_device.fixture.device->lost = true;
     assert_int_equal(mts_buffer_create(each_device.fixture.device, 4, &buffer, &error),

@@ -52,7 +52,7 @@ static mts_buffer *make_buffer(size_t size)
 
 static mts_launch make_launch(void)
 {
-    const mts_kernel_desc desc = {KERNEL_NAME, ""};
+    const mts_kernel_desc desc = {.name = KERNEL_NAME, .defines = ""};
     mts_launch launch = {
         .act = make_buffer(64), .pool = make_buffer(64), .params = make_buffer(64), .label = "one"};
     assert_int_equal(mts_kernel_create(world.device, &desc, &launch.kernel, NULL), MTS_STATUS_OK);
@@ -292,7 +292,7 @@ static mts_status fly(mts_buffer *buffer, mts_command_list *list)
 /* Everything once; the first failure's code. */
 static mts_status scenario(void)
 {
-    const mts_kernel_desc desc = {KERNEL_NAME, ""};
+    const mts_kernel_desc desc = {.name = KERNEL_NAME, .defines = ""};
     uint32_t word = 7;
     mts_launch_time time = {0, 0};
     mts_buffer *buffer = NULL;

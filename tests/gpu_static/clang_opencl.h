@@ -66,6 +66,12 @@ STATIC_INLINE half2 static_fma(half2 a, half2 b, half2 c)
 }
 #define fma static_fma
 
+#ifdef __AMDGCN__
+#define mem_fence(flags) __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent")
+#define atomic_inc(p) __atomic_fetch_add(p, 1u, __ATOMIC_RELAXED)
+#define atomic_xchg(p, x) __atomic_exchange_n(p, x, __ATOMIC_RELAXED)
+#endif
+
 #define vload_half(i, p) __builtin_load_halff((p) + (i))
 #define vstore_half(x, i, p) __builtin_store_halff(x, (p) + (i))
 

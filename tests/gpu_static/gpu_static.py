@@ -51,6 +51,8 @@ ROWS = {
     "depthwise_tile__f32_planar": [GPU, f"{GPU} -DHALF=1"],
     "norm_any__f32_planar": [f"{GPU} -DGROUP=64"],
     "mixed_any__f32_planar": [f"{GPU} -DMIXED=16383"],
+    # with conv_block and fc_lanes (kernels/abi/persist.h)
+    "persist_any__f32_planar": [f"{BLOCK} -DATOMICS=1 -DITEMS=128 -DMIXED=16383 -DPERSIST=786432"],
 }
 # Whose main loops add products. In others only formulas of functions do.
 MULTIPLY = {"conv_tile__f32_planar", "conv_block__f32_planar", "fc_lanes__f32_planar", "fc_block__f32_planar",
@@ -85,11 +87,24 @@ def member_kernels():
     return re.findall(r"M\(\d+, (\w+)", (ROOT / "kernels/abi/mixed.h").read_text())
 
 
+def persistent_kernels():
+    """Likewise of the persistent program: (number, name)."""
+    return re.findall(r"M\((\d+), (\w+)", (ROOT / "kernels/abi/persist.h").read_text())
+
+
+def persistent_parts(bodies):
+    """What stands before the persistent program's own text, as the build puts it together."""
+    own = [f"#if PERSIST >> {number} & 1\n{bodies[name]}#endif\n" for number, name in persistent_kernels()]
+    members = [bodies[name] for name in member_kernels() + ["mixed_any__f32_planar"]]
+    return own + members + [read_text("kernels/abi/persist.h"), read_text("kernels/counters.h")]
+
+
 def make_texts(folder):
     head = "".join(read_text(path) for path in head_files())
     bodies = {name: read_text(f"kernels/{of}/{name}.cl") for of, name in kernel_rows(of_cpus=True)}
     for of, name in kernel_rows():
         parts = [bodies[member] for member in member_kernels()] if of == "mixed" else []
+        parts = persistent_parts(bodies) if of == "persist" else parts
         (folder / f"{name}.cl").write_text(head + "".join(parts) + bodies[name])
 
 

@@ -179,7 +179,7 @@ bool bench_device_time(bench_device *d, const bench_launch *b, int warm, int cou
 {
     char defines[2048];
     mts_error error = {0};
-    const mts_kernel_desc desc = {b->kernel, defines};
+    const mts_kernel_desc desc = {.name = b->kernel, .defines = defines};
     mts_launch launch = {
         .act = d->act, .pool = d->pool, .params = d->table, .first = b->first, .label = b->kernel};
     snprintf(defines, sizeof defines, "-DVEC=%u %s%s", d->vector, b->defines, d->half ? " -DHALF=1" : "");

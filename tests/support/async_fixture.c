@@ -76,7 +76,7 @@ int async_open(void **state)
     const float two[16] = {2.0f};
     const float half[16] = {0.5f};
     const mts_scale_params records[2] = {scale_record(0, ASYNC_COUNT), scale_record(ASYNC_COUNT, 0)};
-    const mts_kernel_desc desc = {"scale_any__f32_planar", ""};
+    const mts_kernel_desc desc = {.name = "scale_any__f32_planar", .defines = ""};
     mts_error error = {MTS_STATUS_OK, ""};
     (void)state;
     device_fixture_init(&async.base, NULL);

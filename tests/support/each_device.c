@@ -63,7 +63,7 @@ static mts_scale_params scale_record(uint32_t from, uint32_t to)
 
 void each_device_objects_make(void)
 {
-    const mts_kernel_desc desc = {SCALE_KERNEL, ""};
+    const mts_kernel_desc desc = {.name = SCALE_KERNEL, .defines = ""};
     const mts_scale_params records[3] = {scale_record(0, 0), scale_record(0, COUNT),
                                          scale_record(COUNT, 2 * COUNT)};
     const float factor = 2.0f;

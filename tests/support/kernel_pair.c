@@ -279,7 +279,7 @@ static bool fit(mts_launch *launch, const char *kernel)
 
 static void launch_and_wait(mts_device *device, const trial *t, mts_buffer **buffers)
 {
-    const mts_kernel_desc desc = {t->kernel, t->defines};
+    const mts_kernel_desc desc = {.name = t->kernel, .defines = t->defines};
     mts_kernel *kernel = NULL;
     mts_command_list *list = NULL;
     mts_error error = {0};
@@ -414,7 +414,7 @@ static bool cpu_has_vectors(mts_device *device, unsigned long vector)
         return true;
     }
     (void)snprintf(options, sizeof options, "-DVEC=%lu", vector);
-    const mts_kernel_desc desc = {"copy_any__f32_planar", options};
+    const mts_kernel_desc desc = {.name = "copy_any__f32_planar", .defines = options};
     const bool has = mts_kernel_create(device, &desc, &kernel, NULL) == MTS_STATUS_OK;
     mts_kernel_destroy(&kernel);
     return has;

@@ -363,6 +363,14 @@ typedef struct mts_session_options {
     /* Called while the session is created, with the part that is done, 0..1. A result other than 0
        makes mts_session_create fail with CANCELLED. NULL (default): not called. */
     int (*progress)(void *context, float fraction, const char *what);
+    /* 0 (default): a frame is a sequence of launches. 1: it is few persistent launches, whose
+       work-groups wait for counters in place of the ends of launches, on devices that can:
+       OpenCL with atomics that order memory for the whole device, CUDA with cooperative launches.
+       The bits are the same. Where the device cannot, or a wait takes too long, frames go launch by
+       launch, nothing is lost, and the log says why; mts_session_stats.persistent_launches says
+       whether it is so. Frames follow one another on the device then, and runs of some of the
+       tasks or with a deadline go launch by launch. See docs/design/waves.md. */
+    uint32_t persistent;
 } mts_session_options;
 
 /*

@@ -541,6 +541,9 @@ typedef struct mts_session_stats {
     double planning_ms;
     /* Latency of a run that the planner predicted; 0: it measured nothing. */
     double predicted_ms;
+    /* Launches of a run of all tasks in the persistent form (mts_session_options.persistent);
+       0: the session has none. */
+    uint32_t persistent_launches;
 } mts_session_stats;
 
 #endif

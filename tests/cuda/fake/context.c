@@ -93,7 +93,10 @@ static CUresult attribute(int *out, int what)
         *out = 49152;
         return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-        *out = 2;
+        *out = FAKE_UNITS;
+        return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
+        *out = device->resident > 0;
         return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_INTEGRATED:
         *out = device->integrated;

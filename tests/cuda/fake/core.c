@@ -53,6 +53,7 @@ static void configure(void)
         .registers = 40,
         .local_bytes = 0,
         .group_most = 1024,
+        .resident = 2,
     };
     is_configured = true;
 }

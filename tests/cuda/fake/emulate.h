@@ -69,6 +69,15 @@ extern "C" __attribute__((visibility("default"), used)) emulated_world *emulated
 #define __syncthreads() (({ EMULATED_MARK(); }), emulated.meet(emulated.driver, 1, __LINE__))
 #define __syncwarp(...) (({ EMULATED_MARK(); }), emulated.meet(emulated.driver, 0, __LINE__))
 
+/* Threads and blocks run one after another: memory is in order. */
+#define __threadfence()
+static inline unsigned int atomicAdd(unsigned int *p, unsigned int x)
+{
+    const unsigned int before = *p;
+    *p = before + x;
+    return before;
+}
+
 static inline unsigned int emulated_lane()
 {
     return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;

@@ -30,6 +30,8 @@ typedef struct fake_cuda_counts {
 } fake_cuda_counts;
 
 /* Of the device and the libraries; fake_cuda_reset takes them from the environment (in brackets). */
+#define FAKE_UNITS 2 /* multiprocessors */
+
 typedef struct fake_cuda_properties {
     int devices;        /* 1 [MTS_FAKE_CUDA_DEVICES] */
     int arch;           /* 87: compute capability 8.7 [MTS_FAKE_CUDA_ARCH] */
@@ -42,6 +44,7 @@ typedef struct fake_cuda_properties {
     int registers;      /* that every kernel is said to use */
     int local_bytes;    /* likewise */
     int group_most;     /* most threads of a block of every kernel, 1024 */
+    int resident;       /* blocks of every kernel on a multiprocessor at a time, 2; 0: no cooperative launches */
 } fake_cuda_properties;
 
 /* Nothing fails, counters of calls and of mistakes are 0, properties are those of the environment. */

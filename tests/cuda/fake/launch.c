@@ -414,22 +414,42 @@ CUresult fake_launch_make(fake_launch *out, CUfunction function, fake_three grid
     return CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
-                        CUstream handle, void **parameters, void **extra)
+/* Both launches; `called` is the driver's function. */
+static CUresult launch_kernel(const char *called, CUfunction function, fake_three grid, fake_three block,
+                              unsigned int shared, CUstream handle, void **parameters, bool bad)
 {
-    CUresult result = fake_enter(__func__, FAKE_NEED_CONTEXT);
+    CUresult result = fake_enter(called, FAKE_NEED_CONTEXT);
     CUstream stream = result == CUDA_SUCCESS ? fake_stream_find(handle) : NULL;
     fake_work work = {.kind = FAKE_WORK_LAUNCH};
-    const fake_three grid = {grid_x, grid_y, grid_z};
-    const fake_three block = {block_x, block_y, block_z};
     if (result == CUDA_SUCCESS) {
         result = !stream ? CUDA_ERROR_INVALID_HANDLE
-                 : extra ? CUDA_ERROR_INVALID_VALUE
+                 : bad   ? CUDA_ERROR_INVALID_VALUE
                          : fake_launch_make(&work.launch, function, grid, block, shared, parameters);
     }
     if (result == CUDA_SUCCESS) {
         result = fake_stream_add(stream, &work, NULL, 0);
     }
     return fake_leave(result);
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
+                        CUstream handle, void **parameters, void **extra)
+{
+    const fake_three grid = {grid_x, grid_y, grid_z};
+    const fake_three block = {block_x, block_y, block_z};
+    return launch_kernel(__func__, function, grid, block, shared, handle, parameters, extra != NULL);
+}
+
+/* Blocks run one after another all the same: what the first ones wait for in vain never comes. */
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                   unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                   unsigned int block_z, unsigned int shared, CUstream handle,
+                                   void **parameters)
+{
+    const fake_three grid = {grid_x, grid_y, grid_z};
+    const fake_three block = {block_x, block_y, block_z};
+    const unsigned int most = (unsigned int)(fake_cuda_device()->resident * FAKE_UNITS);
+    return launch_kernel(__func__, function, grid, block, shared, handle, parameters,
+                         grid_x * grid_y * grid_z > most);
 }

@@ -191,6 +191,18 @@ size_t fake_module_shared(const struct CUmod_st *module)
                : 0;
 }
 
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, CUfunction handle, int threads, size_t shared)
+{
+    CUresult result = fake_enter(__func__, FAKE_NEED_CONTEXT);
+    if (result == CUDA_SUCCESS && (!fake_function_find(handle) || threads <= 0 || shared != 0)) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result == CUDA_SUCCESS) {
+        *out = threads <= fake_cuda_device()->group_most ? fake_cuda_device()->resident : 0;
+    }
+    return fake_leave(result);
+}
+
 CUresult cuFuncGetAttribute(int *out, int what, CUfunction handle)
 {
     CUresult result = fake_enter(__func__, FAKE_NEED_CONTEXT);

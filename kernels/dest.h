@@ -293,10 +293,9 @@ INLINE float mts_vec_least(mts_vec v) {
  * ---- a square of vectors ----
  *
  * mts_vec_transpose(v): VEC vectors of VEC lanes, rows to columns, in place: first within
- * stretches of four lanes, which many processors shuffle quicker than across them, then
- * the stretches.
+ * stretches of four lanes, which many processors shuffle quicker, then the stretches.
  */
-#if defined(MTS_SHUFFLE) && VEC >= 8
+#if defined(MTS_SHUFFLE) && VEC >= 4
 #define MTS_LOW_ONE(i) (i) / 4 * 4 + (i) % 4 / 2 + (i) % 2 * VEC
 #define MTS_HIGH_ONE(i) MTS_LOW_ONE(i) + 2
 #define MTS_LOW_TWO(i) (i) / 4 * 4 + (i) % 2 + (i) % 4 / 2 * VEC
@@ -313,7 +312,9 @@ INLINE void mts_vec_transpose_four(mts_vec *v) {
     v[2] = MTS_SHUFFLE(b, d, MTS_LOW_TWO);
     v[3] = MTS_SHUFFLE(b, d, MTS_HIGH_TWO);
 }
-#if VEC == 8
+#if VEC == 4
+#define mts_vec_transpose mts_vec_transpose_four
+#elif VEC == 8
 INLINE void mts_vec_swap_stretches(mts_vec *v) {
     const mts_vec a = v[0], b = v[4];
     v[0] = MTS_SHUFFLE(a, b, MTS_LOW_HALF);
@@ -329,6 +330,7 @@ INLINE void mts_vec_swap_stretches(mts_vec *v) {
     v[12] = MTS_SHUFFLE(b, d, MTS_ODD_FOUR);
 }
 #endif
+#if VEC > 4
 INLINE void mts_vec_transpose(mts_vec *v) {
     mts_vec_transpose_four(v);
     mts_vec_transpose_four(v + 4);
@@ -342,6 +344,7 @@ INLINE void mts_vec_transpose(mts_vec *v) {
     mts_vec_swap_stretches(v + 3);
 }
 #endif
+#endif
 
 /*
  * ---- memory that may be the caller's (zero-copy) ----
@@ -353,7 +356,6 @@ typedef struct mts_source {
     GLOBAL const mts_real *p; /* of floats where `zero_copy` is set */
     int zero_copy;
 } mts_source;
-
 /* from: what the kernel parameters say: 0 act, 1 pool, 2 the caller's memory. */
 INLINE mts_source mts_source_open(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, mts_u32 from) {
     mts_source s;
@@ -361,10 +363,8 @@ INLINE mts_source mts_source_open(GLOBAL const mts_real *act, GLOBAL const mts_r
     s.zero_copy = HALF && from == 2;
     return s;
 }
-
 #if HALF
 #define mts_source_floats(s) ((GLOBAL const float *)(s).p)
-
 /* n elements further on; _by: n may be negative. */
 INLINE mts_source mts_source_at(mts_source s, mts_u32 n) {
     s.p = s.zero_copy ? (GLOBAL const mts_real *)(mts_source_floats(s) + n) : s.p + n;

@@ -458,12 +458,13 @@ typedef struct mts_deconv_params {
  * Space-to-depth for a strided convolution: phase (py, px) of channel c is a plane of
  * `rows` x `row` floats at out + ((c * sy + py) * sx + px) * pitch; its element (y, x) is
  * input (y * sy + py - top, x * sx + px - left), zero outside the image. With it every
- * tap of a strided convolution is a constant pixel offset. Grid: (n, channels, members):
- * a work-item owns a run of ceil(pitch / n) positions in all phases of a channel.
+ * tap of a strided convolution is a constant pixel offset. Grid: (n, channels / each,
+ * rounded up, members): a work-item owns a run of ceil(pitch / n) positions in all phases
+ * of `each` channels.
  */
 typedef struct mts_space_to_depth_params {
     mts_u32 out, pitch, rows, row; /* pitch >= rows * row; the rest of a plane is written 0 */
-    mts_u32 channels, sy, sx;
+    mts_u32 channels, each, sy, sx;
     mts_i32 top, left;
     /* act offset of pixel 0 of channel 0; floats between channels, rows and columns */
     mts_u32 src, src_pitch, src_row, src_column;

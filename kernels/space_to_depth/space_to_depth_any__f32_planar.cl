@@ -2,7 +2,7 @@
  * space_to_depth_any: splits an image into the sy * sx phases of a strided convolution,
  * so that each tap of it is a constant pixel offset. See mts_space_to_depth_params;
  * unlike the other kernels it has no mts_dest_params: a work-item owns a run of positions
- * of one channel, in all of its phases.
+ * of some channels, in all of their phases.
  */
 
 /* Where a row of the phases comes from. */
@@ -116,21 +116,52 @@ INLINE mts_u32 phase_narrow(GLOBAL mts_real *act, mts_source base, GLOBAL const 
     }
     return y;
 }
+
+/* Positions of a direction, from *first on, where phase p lies inside of `size` pixels;
+   returns the one after the last. */
+INLINE mts_u32 phase_inside(mts_i32 before, mts_i32 p, mts_i32 step, mts_i32 size, mts_u32 most, mts_u32 *first)
+{
+    const mts_i32 low = before - p, high = size - 1 + low;
+    *first = low > 0 ? (mts_u32)((low + step - 1) / step) : 0;
+    return high < 0 ? 0 : mts_least(most, (mts_u32)(high / step) + 1);
+}
+
+/* Planes of so few pixels that each is moved alone: where they go is found once for all
+   channels from `channel` up to `stop`. */
+#define PHASE_FEW 24
+INLINE void phase_few(GLOBAL mts_real *act, mts_source base, GLOBAL const mts_space_to_depth_params *r, mts_u32 channel,
+                      mts_u32 stop)
+{
+    const mts_u32 phases = r->sy * r->sx;
+    for (mts_u32 p = 0; p < phases; p++) {
+        const mts_i32 py = (mts_i32)(p / r->sx), px = (mts_i32)(p - (mts_u32)py * r->sx);
+        mts_u32 top, left;
+        const mts_u32 bottom = phase_inside(r->top, py, (mts_i32)r->sy, (mts_i32)r->in_h, r->rows, &top);
+        const mts_u32 right = phase_inside(r->left, px, (mts_i32)r->sx, (mts_i32)r->in_w, r->row, &left);
+        for (mts_u32 c = channel; c < stop; c++) {
+            GLOBAL mts_real *to = act + r->out + (c * phases + p) * r->pitch;
+            const mts_source src = mts_source_at(base, r->src + c * r->src_pitch);
+            for (mts_u32 i = 0; i < r->pitch; i += VEC)
+                mts_row_store(to + i, mts_vec_splat(0.0f), r->pitch - i, 0);
+            for (mts_u32 y = top; y < bottom; y++) {
+                const mts_i32 row = ((mts_i32)(y * r->sy) + py - r->top) * (mts_i32)r->src_row;
+                mts_i32 x = ((mts_i32)(left * r->sx) + px - r->left) * (mts_i32)r->src_column;
+                for (mts_u32 i = left; i < right; i++, x += (mts_i32)(r->sx * r->src_column))
+                    mts_store(to + y * r->row + i, mts_source_load(src, row + x));
+            }
+        }
+    }
+}
 #else
 #define phase_pair(act, r, s)
 #define phase_pairs(r, s) 0
 #endif
 
-KERNEL void space_to_depth_any__f32_planar(MTS_ARGS)
+/* All of a channel's positions from the at-th on, up to the end-th. */
+INLINE void phase_channel(GLOBAL mts_real *act, mts_source base, GLOBAL const mts_space_to_depth_params *r, mts_u32 channel,
+                          mts_u32 at, mts_u32 end)
 {
-    GLOBAL const mts_space_to_depth_params *r = MTS_MEMBER(mts_space_to_depth_params);
-    const mts_u32 channel = mts_global_id(1), run = mts_run(r->pitch);
-    const mts_u32 end = mts_least(mts_global_id(0) * run + run, r->pitch);
-    const mts_source base = mts_source_open(act, pool, r->src_pool);
     const mts_source src = mts_source_at(base, r->src + channel * r->src_pitch);
-    mts_u32 at = mts_global_id(0) * run;
-    if (channel >= r->channels)
-        return;
 #if VEC > 1
     if (r->sx == 2 && r->src_column == 1 && r->row <= VEC && at == 0 && end == r->pitch)
         at = phase_narrow(act, base, r, channel) * r->row;
@@ -155,4 +186,20 @@ KERNEL void space_to_depth_any__f32_planar(MTS_ARGS)
         }
         at += n;
     }
+}
+
+KERNEL void space_to_depth_any__f32_planar(MTS_ARGS)
+{
+    GLOBAL const mts_space_to_depth_params *r = MTS_MEMBER(mts_space_to_depth_params);
+    const mts_u32 channel = mts_global_id(1) * r->each, stop = mts_least(channel + r->each, r->channels);
+    const mts_u32 run = mts_run(r->pitch), at = mts_global_id(0) * run, end = mts_least(at + run, r->pitch);
+    const mts_source base = mts_source_open(act, pool, r->src_pool);
+#if VEC > 1
+    if (at == 0 && end == r->pitch && r->in_h * r->in_w <= PHASE_FEW) {
+        phase_few(act, base, r, channel, stop);
+        return;
+    }
+#endif
+    for (mts_u32 c = channel; c < stop; c++)
+        phase_channel(act, base, r, c, at, end);
 }

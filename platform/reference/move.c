@@ -200,7 +200,7 @@ static const char *phase_member(const mts_reference_call *call, const void *para
     const uint64_t planes = (uint64_t)r->channels * r->sy * r->sx;
     const mts_view_params src = {r->src, {0, 0, 0, r->src_pitch, r->src_row, r->src_column}};
     const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, r->channels, r->in_h, r->in_w};
-    if (r->row == 0 || r->sx == 0 || r->sy == 0 || (uint64_t)r->rows * r->row > r->pitch) {
+    if (r->row == 0 || r->sx == 0 || r->sy == 0 || r->each == 0 || (uint64_t)r->rows * r->row > r->pitch) {
         return "the phases overlap";
     }
     if (!mts_reference_view_fits(call, &src, dims, r->src_pool != 0)) {

@@ -2,16 +2,20 @@
  * encode_convert.c: copies of values in another layout, and the caller's data of
  * zero-copy inputs.
  */
-#include "lower/launch_shape.h"
+#include "lower/copy_dims.h"
 #include "lower/encoders.h"
+#include "lower/launch_shape.h"
 
 /* src_pool of a launch whose pool is float32 data of the caller, whatever the session's
  * precision (kernels/abi/params.h). */
 enum { CALLERS_POOL = 2 };
 
-static mts_status launch_copies(mts_encoding *encoding, const mts_copy_params *params, uint32_t count,
+static mts_status launch_copies(mts_encoding *encoding, mts_copy_params *params, uint32_t count,
                                 const char *label)
 {
+    for (uint32_t i = 0; params && i < count; i++) {
+        mts_copy_join_dims(&params[i]);
+    }
     return mts_encode_dests(encoding, "copy_any__f32_planar", label, params, MTS_PARAM_WORDS(mts_copy_params),
                             count);
 }
@@ -80,7 +84,7 @@ static mts_copy_params copy_of(const mts_encoding *encoding, const mts_conversio
 
 /* Copies of conversions `which`[count] in one launch. */
 static mts_status encode_copies(mts_encoding *encoding, const uint32_t *which, uint32_t count,
-                                const mts_copy_params *params, const char *label)
+                                mts_copy_params *params, const char *label)
 {
     mts_status status = launch_copies(encoding, params, count, label);
     MTS_TRY(status, mark_conversions(encoding, which, count, MTS_PARAM_WORDS(mts_copy_params)));
@@ -125,9 +129,9 @@ static mts_copy_params flat_part(const mts_encoding *encoding, const mts_encode_
 
 static mts_status copy_part(mts_encoding *encoding, const mts_encode_part *part)
 {
-    const mts_copy_params params = encoding->plan->turned[part->value] != MTS_NONE
-                                       ? turned_input(encoding, part->value)
-                                       : flat_part(encoding, part);
+    mts_copy_params params = encoding->plan->turned[part->value] != MTS_NONE
+                                 ? turned_input(encoding, part->value)
+                                 : flat_part(encoding, part);
     const mts_status status = launch_copies(encoding, &params, 1, "input");
     if (status != MTS_STATUS_OK) {
         return status;
@@ -150,16 +154,27 @@ mts_status mts_encode_inputs(mts_encoding *encoding, const mts_step *step)
     return status;
 }
 
+/* Channels of a work-item: a CPU's gets some hundred floats of small planes. */
+static mts_u32 channels_each(const mts_device_info *device, uint64_t floats, uint32_t channels)
+{
+    enum { FLOATS = 1024 };
+    const uint64_t each = device->is_gpu ? 1 : FLOATS / (floats > 0 ? floats : 1);
+    return each < 1 ? 1 : each > channels && channels > 0 ? channels : (mts_u32)each;
+}
+
 static mts_space_to_depth_params params_of(const mts_encoding *encoding, const mts_conversion *c)
 {
     const mts_storage *out = &encoding->plan->storages[c->storage];
     const mts_shape *shape = &encoding->stitched->values[c->value].shape;
     const mts_view_params view = view_of(encoding, c);
+    const uint32_t channels = (uint32_t)(shape->dims[0] * shape->dims[1]);
+    const uint64_t floats = (uint64_t)out->pitch * c->stride[0] * c->stride[1];
     return (mts_space_to_depth_params){.out = (mts_u32)out->offset,
                                        .pitch = out->pitch,
                                        .rows = c->rows,
                                        .row = out->row,
-                                       .channels = (mts_u32)(shape->dims[0] * shape->dims[1]),
+                                       .channels = channels,
+                                       .each = channels_each(encoding->device, floats, channels),
                                        .sy = c->stride[0],
                                        .sx = c->stride[1],
                                        .top = (mts_i32)c->top,
@@ -196,7 +211,8 @@ static mts_status launch_space_to_depth(mts_encoding *encoding, const uint32_t *
     }
     for (uint32_t i = 0; i < count; i++) {
         params[i] = params_of(encoding, &encoding->plan->conversions[which[i]]);
-        mts_extent_add(&extent, params[i].pitch, params[i].channels);
+        const uint32_t items = (params[i].channels + params[i].each - 1) / params[i].each;
+        mts_extent_add(&extent, params[i].pitch, items);
     }
     return launch_conversions(encoding, &launch, params, MTS_PARAM_WORDS(mts_space_to_depth_params), which,
                               &extent);

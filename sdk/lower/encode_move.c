@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "lower/copy_dims.h"
 #include "lower/encoders.h"
 
 /* A copy of an operand that is broadcast to `dims`; the caller changes its steps. */
@@ -34,6 +35,7 @@ static void fill_slice(mts_encoding *encoding, const mts_member *member, void *p
         r->src.base += (mts_u32)slice->start[axis - skip] * r->src.stride[axis];
         r->step[axis] *= (mts_i32)slice->step[axis - skip];
     }
+    mts_copy_join_dims(r);
 }
 
 MTS_OPERATOR(slice, copy, fill_slice, NULL);
@@ -46,6 +48,7 @@ static void fill_transpose(mts_encoding *encoding, const mts_member *member, voi
     for (uint32_t axis = skip; axis < MTS_PARAM_RANK; axis++) {
         r->step[axis] = (mts_i32)r->src.stride[skip + transpose->perm[axis - skip]];
     }
+    mts_copy_join_dims(r);
 }
 
 MTS_OPERATOR(transpose, copy, fill_transpose, NULL);
@@ -54,6 +57,7 @@ static void fill_expand(mts_encoding *encoding, const mts_member *member, void *
 {
     const mts_dest_params dest = mts_encode_output(encoding, member);
     copy_operand(encoding, member, dest.dims, params);
+    mts_copy_join_dims(params);
 }
 
 MTS_OPERATOR(expand, copy, fill_expand, NULL);
@@ -91,12 +95,6 @@ static bool is_dense_view(const mts_view_params *view, const uint32_t dims[MTS_P
     return true;
 }
 
-static bool is_dense_dest(const mts_dest_params *dest)
-{
-    return dest->gap == 0 && dest->tail == 0 && dest->row == dest->dims[5] &&
-           dest->pitch == dest->dims[4] * dest->dims[5];
-}
-
 /* Dimensions behind the axis are one with it, and those before it are rows, where all
  * parts and the result are dense: a row of a part then is as long as can be, and many
  * short ones lie in one plane. */
@@ -110,7 +108,7 @@ static void join_dims(mts_encoding *encoding, mts_concat_params *r)
         outer *= i < r->axis ? dest->dims[i] : 1;
         inner *= i > r->axis ? dest->dims[i] : 1;
     }
-    const bool dense = is_dense_dest(dest);
+    const bool dense = mts_dest_is_dense(dest);
     uint32_t own[MTS_PARAM_RANK];
     memcpy(own, dest->dims, sizeof own);
     for (uint32_t i = 0; i < r->parts; i++) {
@@ -172,7 +170,7 @@ static void join_last(mts_pad_params *r)
 
 static void join_pad_dims(mts_pad_params *r)
 {
-    const bool dense = is_dense_dest(&r->dest) && is_dense_view(&r->src, r->src_dims);
+    const bool dense = mts_dest_is_dense(&r->dest) && is_dense_view(&r->src, r->src_dims);
     for (int i = 0; dense && i < MTS_PARAM_RANK - 1; i++) {
         const bool whole = r->before[5] == 0 && r->src_dims[5] == r->dest.dims[5];
         if (whole && (r->mode == MTS_PAD_CONSTANT || r->src_dims[5] == 1)) {

@@ -81,6 +81,29 @@ static void copy_interleaves_pairs(void **state)
     }
 }
 
+/* Planes whose rows and columns change places, as those of channels first and last do. */
+static void copy_turns_rows_and_columns(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_copy_params params[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (int m = 0; m < MEMBERS; m++) {
+            const uint32_t rows = kernel_pair_pick(pair, 1, 70);
+            const uint32_t columns = kernel_pair_pick(pair, 1, 45);
+            const uint32_t own[MTS_PARAM_RANK] = {1, 1, 1, 2, columns, rows};
+            const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, 2, rows, columns};
+            const mts_view_params view = kernel_pair_operand(pair, own, false, &params[m].src_pool);
+            params[m].src.base = view.base;
+            for (int i = 0; i < MTS_PARAM_RANK; i++) {
+                params[m].step[i] = (int32_t)view.stride[i == 4 ? 5 : i == 5 ? 4 : i];
+            }
+            params[m].dest = kernel_pair_output(pair, dims);
+        }
+        kernel_pair_run_dest(pair, "copy_any__f32_planar", params, MEMBERS, sizeof params[0]);
+    }
+}
+
 static void copy_reads_floats_of_a_zero_copy_input_whatever_is_stored(void **state)
 {
     kernel_pair *pair = *state;
@@ -195,8 +218,13 @@ static void gather_agrees_along_every_axis(void **state)
 
 static void space_to_depth_params(kernel_pair *pair, mts_space_to_depth_params *r, bool zero_copy)
 {
-    const uint32_t dims[MTS_PARAM_RANK] = {
-        1, 1, 1, kernel_pair_pick(pair, 1, 4), kernel_pair_pick(pair, 1, 40), kernel_pair_pick(pair, 1, 70)};
+    const bool few = kernel_pair_pick(pair, 0, 3) == 0; /* a few pixels of many channels */
+    const uint32_t dims[MTS_PARAM_RANK] = {1,
+                                           1,
+                                           1,
+                                           kernel_pair_pick(pair, 1, few ? 40 : 4),
+                                           kernel_pair_pick(pair, 1, few ? 4 : 40),
+                                           kernel_pair_pick(pair, 1, few ? 6 : 70)};
     if (zero_copy) {
         r->src = kernel_pair_pool(pair, dims[3] * dims[4] * dims[5]);
         r->src_pitch = dims[4] * dims[5];
@@ -218,6 +246,7 @@ static void space_to_depth_params(kernel_pair *pair, mts_space_to_depth_params *
     r->in_h = dims[4];
     r->in_w = dims[5];
     r->channels = dims[3];
+    r->each = kernel_pair_pick(pair, 1, 9);
     r->sy = kernel_pair_pick(pair, 1, 3);
     r->sx = kernel_pair_pick(pair, 1, 3);
     r->top = (int32_t)kernel_pair_pick(pair, 0, 4) - 1;
@@ -250,7 +279,7 @@ static void run_phases(kernel_pair *pair, bool zero_copy)
         for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
             const uint32_t local[3] = {builds[i].local, 1, 1};
             const uint32_t items = (pitch + builds[i].run - 1) / builds[i].run;
-            const uint32_t grid[3] = {(items + local[0] - 1) / local[0] * local[0], 4 * 9, MEMBERS};
+            const uint32_t grid[3] = {(items + local[0] - 1) / local[0] * local[0], 40, MEMBERS};
             kernel_pair_run(pair, "space_to_depth_any__f32_planar", builds[i].defines, first, grid, local);
         }
     }
@@ -271,6 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copy_follows_signed_and_transposed_steps),
         cmocka_unit_test(copy_interleaves_pairs),
+        cmocka_unit_test(copy_turns_rows_and_columns),
         cmocka_unit_test(copy_reads_floats_of_a_zero_copy_input_whatever_is_stored),
         cmocka_unit_test(concat_agrees_along_every_axis),
         cmocka_unit_test(pad_agrees_in_every_mode_and_when_it_crops),

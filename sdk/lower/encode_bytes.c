@@ -197,7 +197,8 @@ static void add_member(mts_tiler *t, uint32_t index)
     t->members++;
     t->status = mts_tiles_cut(site.weight, 0, site.conv.channels, UINT32_MAX, MTS_TILES_EVEN, &t->scratch,
                               &runs, t->encoding->error);
-    const uint32_t most = (site.depthwise ? WORD : t->encoding->device->is_gpu ? GPU_ROWS : ROWS_MOST) / WORD;
+    const uint32_t rows = t->encoding->device->is_gpu ? (uint32_t)GPU_ROWS : (uint32_t)ROWS_MOST;
+    const uint32_t most = site.depthwise ? 1 : rows / WORD;
     for (uint32_t b = 0; t->status == MTS_STATUS_OK && b < runs.count; b++) {
         const mts_row_block *run = &runs.blocks[b];
         const uint32_t words = MTS_CODE_WORDS(run->rows_a), jobs = (words + most - 1) / most;

@@ -51,8 +51,9 @@ typedef struct mts_codes_params {
 /*
  * Floats whose values have 8 bits -> planes of codes, with the border and the phases of
  * mts_space_to_depth_params. Channels that the last word has and the tensor has not are
- * 0. With `coded` the source is planes of codes of the same grid itself: src, src_pitch
- * and src_row are those of words. Channel c of image i lies at src + (i * channels + c) *
+ * 0. Columns of the source are src_column floats apart. With `coded` the source is planes
+ * of codes of the same grid itself: src, src_pitch and src_row are those of words, and
+ * src_column is 1. Channel c of image i lies at src + (i * channels + c) *
  * src_pitch; word plane (i, w, phase) at out + ((i * words + w)
  * * phases + phase) * pitch, words = MTS_CODE_WORDS(channels). Grid: (n, images * words,
  *   members): a work-item owns rows of one word in all phases.
@@ -62,7 +63,7 @@ typedef struct mts_pack_params {
     mts_u32 images, channels, sy, sx;
     mts_u32 phases; /* planes of a word: sy * sx, or the first alone */
     mts_i32 top, left;
-    mts_u32 src, src_pitch, src_row;
+    mts_u32 src, src_pitch, src_row, src_column;
     mts_u32 in_h, in_w;
     mts_f32 inverse; /* 1 / step */
     mts_f32 least;

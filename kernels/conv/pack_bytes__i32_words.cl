@@ -31,10 +31,32 @@ INLINE mts_u32 pack_word(const mts_real *act, const mts_pack_params *r, const pa
     if (r->coded) return ((const mts_u32 *)act)[s->src + (mts_u32)(s->x + i * s->step)];
     for (mts_u32 c = 0; c < 4; c++) { /* channels that are not there hold 0 */
         const float x =
-            c < s->channels ? mts_load(act + (s->src + c * r->src_pitch + (mts_u32)(s->x + i * s->step))) : 0.0f;
+            c < s->channels ? mts_load(act + (s->src + c * r->src_pitch + (mts_u32)(s->x + i * s->step) * r->src_column)) : 0.0f;
         word |= pack_code(r, x) << (8 * c);
     }
     return word;
+}
+
+/* VEC positions of channel c, which are columns `column` and further on and lie apart. */
+INLINE mts_vec pack_apart(const mts_real *act, const mts_pack_params *r, const pack_span *s, mts_u32 c, mts_u32 column) {
+    const mts_real *p = act + s->src + c * r->src_pitch + column * r->src_column;
+    const mts_i32 step = s->step * (mts_i32)r->src_column;
+    if (c >= s->channels) return mts_vec_zero();
+    return (step == 3 ? mts_vec_three(p) : mts_vec_gather(p, step)) * mts_vec_splat(r->inverse);
+}
+
+/* Whole vectors of positions whose columns lie apart: images with their channels inside,
+   which a TRANSPOSE would put in planes. The first position that is left. */
+INLINE mts_i32 pack_vectors_apart(mts_real *act, const mts_pack_params *r, const pack_span *s) {
+    const mts_i32 zero = (mts_i32)(0.0f - r->least);
+    mts_i32 i = s->from;
+    for (; i + VEC <= s->until; i += VEC) {
+        const mts_u32 column = (mts_u32)(s->x + i * s->step);
+        const mts_vec a = pack_apart(act, r, s, 0, column), b = pack_apart(act, r, s, 1, column);
+        const mts_vec c = pack_apart(act, r, s, 2, column), d = pack_apart(act, r, s, 3, column);
+        mts_words_put((mts_i32 *)act + s->to + i, mts_words_codes(a, b, c, d, zero));
+    }
+    return i;
 }
 
 /* n positions of channel c, which are columns `column` and further on. */
@@ -51,6 +73,7 @@ INLINE mts_vec pack_load(const mts_real *act, const mts_pack_params *r, const pa
 INLINE mts_i32 pack_vectors(mts_real *act, const mts_pack_params *r, const pack_span *s) {
     const mts_i32 zero = (mts_i32)(0.0f - r->least);
     mts_i32 i = s->from;
+    if (r->src_column != 1) return pack_vectors_apart(act, r, s);
     for (; s->step <= 2 && i < s->until; i += VEC) {
         const mts_u32 n = (mts_u32)mts_least(s->until - i, VEC), column = (mts_u32)(s->x + i * s->step);
         if (r->coded) {
@@ -104,7 +127,7 @@ INLINE void pack_plane(GLOBAL mts_real *act, GLOBAL const mts_pack_params *r, mt
     for (mts_u32 p = item; p < r->pitch; p += items) {
         const mts_u32 row = p / r->row, y = row * r->sy + phase / r->sx - (mts_u32)r->top;
         const mts_u32 x = (p - row * r->row) * r->sx + phase % r->sx - (mts_u32)r->left;
-        const mts_u32 at = src + y * r->src_row + x;
+        const mts_u32 at = src + y * r->src_row + x * r->src_column;
         mts_u32 word = mts_codes_zero(r->least);
         if (row < r->rows && y < r->in_h && x < r->in_w) {
             word = r->coded ? words[at] : 0;

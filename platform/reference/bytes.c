@@ -252,8 +252,9 @@ static uint32_t word_of(const mts_reference_call *call, const mts_pack_params *r
     }
     for (uint32_t c = 4 * word; c < 4 * word + 4; c++) {
         const uint64_t plane = r->src + ((uint64_t)image * r->channels + c) * r->src_pitch;
-        const float value =
-            c < r->channels ? call->act[plane + (uint64_t)y * r->src_row + (uint64_t)x] : 0.0f;
+        const float value = c < r->channels
+                                ? call->act[plane + (uint64_t)y * r->src_row + (uint64_t)x * r->src_column]
+                                : 0.0f;
         packed |= code_of(value * r->inverse, r->least) << 8 * (c % 4);
     }
     return packed;
@@ -282,7 +283,8 @@ static const char *pack_member(const mts_reference_call *call, const void *param
     const mts_pack_params *r = params;
     const uint64_t planes = (uint64_t)r->images * MTS_CODE_WORDS(r->channels) * r->phases;
     const uint64_t sources = (uint64_t)r->images * (r->coded ? MTS_CODE_WORDS(r->channels) : r->channels);
-    const uint64_t source = (sources - 1) * r->src_pitch + ((uint64_t)r->in_h - 1) * r->src_row + r->in_w;
+    const uint64_t source = (sources - 1) * r->src_pitch + ((uint64_t)r->in_h - 1) * r->src_row +
+                            ((uint64_t)r->in_w - 1) * r->src_column + 1;
     if ((uint64_t)r->rows * r->row > r->pitch || !mts_reference_in_act(call, r->out, planes * r->pitch) ||
         !mts_reference_in_act(call, r->src, source)) {
         return "a tensor leaves the arena";

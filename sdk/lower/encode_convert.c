@@ -233,7 +233,7 @@ static mts_pack_params pack_of(const mts_encoding *encoding, const mts_conversio
 {
     const mts_storage *out = &encoding->plan->storages[c->storage];
     const mts_shape *shape = &encoding->stitched->values[c->value].shape;
-    const mts_view_params view = mts_encode_view(encoding, c->value);
+    const mts_view_params view = view_of(encoding, c);
     const mts_grid *grid = &encoding->plan->grids[c->value];
     const mts_conversion *from = c->from != MTS_NONE ? &encoding->plan->conversions[c->from] : NULL;
     const mts_storage *codes = from ? &encoding->plan->storages[from->storage] : NULL;
@@ -252,6 +252,7 @@ static mts_pack_params pack_of(const mts_encoding *encoding, const mts_conversio
                                           : view.base,
                              .src_pitch = codes ? codes->pitch : view.stride[3],
                              .src_row = codes ? codes->row : view.stride[4],
+                             .src_column = codes ? 1 : view.stride[5],
                              .in_h = (mts_u32)shape->dims[2],
                              .in_w = (mts_u32)shape->dims[3],
                              .coded = codes != NULL,

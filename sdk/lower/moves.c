@@ -47,7 +47,8 @@ static const char *layer_reason(const mts_stitched *s, const mts_layer *layer)
                    ? "only zeros behind channels are written by the producer, and only its own"
                    : "only zeros are written by the producer";
     case MTS_OP_TRANSPOSE:
-        return "not only convolutions with a stride read it, and its operand is no input in place";
+        return "not only convolutions of bytes or with a stride read it, and its operand is no input in "
+               "place";
     case MTS_OP_GATHER:
         return "the indices are a list";
     case MTS_OP_TAKE:

@@ -7,9 +7,9 @@
 /* How a value is read. */
 typedef struct reading {
     uint32_t readers;
-    /* By a convolution of floats with a stride, which reads a space-to-depth copy; by
-       anything else. */
-    bool by_strides, otherwise;
+    /* By a convolution of floats with a stride, which reads a space-to-depth copy, or one
+       of bytes, which reads codes; by anything else. */
+    bool by_copies, otherwise;
     /* By a graph's output or an operator that wants it dense; or it lies in another
        value, or another one in it. */
     bool fixed;
@@ -20,8 +20,9 @@ static bool reads_copy(const mts_plan *plan, uint32_t member, uint32_t operand)
     const mts_variant variant = plan->members[member].variant;
     const mts_attrs_conv *conv =
         &mts_member_node(plan->stitched, &plan->stitched->members[member])->attrs.conv;
-    return operand == 0 && (variant == MTS_VARIANT_TILE || variant == MTS_VARIANT_DEPTHWISE) &&
-           (conv->stride[0] != 1 || conv->stride[1] != 1);
+    return operand == 0 && (variant == MTS_VARIANT_BYTES ||
+                            ((variant == MTS_VARIANT_TILE || variant == MTS_VARIANT_DEPTHWISE) &&
+                             (conv->stride[0] != 1 || conv->stride[1] != 1)));
 }
 
 static void note_member(const mts_plan *plan, uint32_t index, reading *readings)
@@ -31,7 +32,7 @@ static void note_member(const mts_plan *plan, uint32_t index, reading *readings)
         if (member->inputs[i] != MTS_NONE) {
             reading *r = &readings[member->inputs[i]];
             r->readers++;
-            r->by_strides = r->by_strides || reads_copy(plan, index, i);
+            r->by_copies = r->by_copies || reads_copy(plan, index, i);
             r->otherwise = r->otherwise || !reads_copy(plan, index, i);
         }
     }
@@ -63,7 +64,7 @@ static bool may_vanish(const mts_stitched *s, const mts_member *member, const re
 static bool is_read_through(const mts_stitched *s, const mts_member *member, const reading *readings)
 {
     const reading *r = &readings[member->output];
-    return may_vanish(s, member, readings) && r->by_strides && !r->otherwise;
+    return may_vanish(s, member, readings) && r->by_copies && !r->otherwise;
 }
 
 static bool is_turned(const mts_plan *plan, const uint8_t *inputs, const mts_member *member,

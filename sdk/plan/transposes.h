@@ -10,8 +10,9 @@
 
 /*
  * Marks such members as in_place, all of a layer or none. There are two kinds. The
- * results of the first are read by convolutions with a stride alone: their space-to-depth
- * copies are made of the TRANSPOSE's operand, and the result is `forced`. The operand of
+ * results of the first are read by convolutions of bytes or with a stride alone: their
+ * codes and space-to-depth copies are made of the TRANSPOSE's operand, and the result is
+ * `forced`. The operand of
  * the second is a zero-copy input that nothing else reads: the INPUT step writes the
  * result (plan->turned).
  *

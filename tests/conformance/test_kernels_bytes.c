@@ -341,7 +341,9 @@ static mts_pack_params pack(kernel_pair *pair)
     r.phases = kernel_pair_pick(pair, 0, 2) ? stride * stride : 1;
     r.in_h = kernel_pair_pick(pair, 1, 20);
     r.in_w = kernel_pair_pick(pair, 1, 70);
-    r.src_row = r.in_w + kernel_pair_pick(pair, 0, 3);
+    r.coded = kernel_pair_pick(pair, 0, 1);
+    r.src_column = r.coded || kernel_pair_pick(pair, 0, 1) ? 1 : kernel_pair_pick(pair, 2, 5);
+    r.src_row = r.in_w * r.src_column + kernel_pair_pick(pair, 0, 3);
     r.src_pitch = r.in_h * r.src_row + kernel_pair_pick(pair, 0, 5);
     r.top = (int32_t)kernel_pair_pick(pair, 0, 2);
     r.left = (int32_t)kernel_pair_pick(pair, 0, 2);
@@ -355,7 +357,6 @@ static mts_pack_params pack(kernel_pair *pair)
         pair->act[r.src + n] = ((float)kernel_pair_pick(pair, 0, 300) + r.least - 20.0f) / r.inverse;
     }
     r.out = kernel_pair_act(pair, r.images * MTS_CODE_WORDS(r.channels) * r.phases * r.pitch);
-    r.coded = kernel_pair_pick(pair, 0, 1);
     if (r.coded) { /* fewer planes than there are of floats, of any bytes */
         fill_words(pair, pair->act + r.src, r.images * MTS_CODE_WORDS(r.channels) * r.src_pitch, false, 0);
     }

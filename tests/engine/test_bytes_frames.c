@@ -26,7 +26,7 @@ static mts_device *devices[DEVICES]; /* NULL: there is none */
 
 static uint32_t filled(mts_graph *graph, const char *name, uint32_t count, float number)
 {
-    float data[ROWS];
+    float data[SIDE];
     const mts_shape shape = {.rank = 1, .dims = {count}};
     for (uint32_t i = 0; i < count; i++) {
         data[i] = number;
@@ -34,18 +34,22 @@ static uint32_t filled(mts_graph *graph, const char *name, uint32_t count, float
     return mts_graph_add_const(graph, name, MTS_TYPE_FLOAT32, &shape, data);
 }
 
-/* y = conv(STEP (x - zero)) */
-static mts_graph *network(mts_arena *arena, mts_type dtype, float zero)
+/* y = conv(STEP (x - zero)). inner: channels are the input's last dimension, and a TRANSPOSE puts them
+ * before rows and columns. */
+static mts_graph *network(mts_arena *arena, mts_type dtype, float zero, bool inner)
 {
     int8_t weights[ROWS * CHANNELS * 9];
-    const mts_shape in = {.rank = 4, .dims = {1, CHANNELS, SIDE, SIDE}},
+    const uint32_t factors = inner ? SIDE : CHANNELS;
+    const mts_shape in = inner ? (mts_shape){.rank = 4, .dims = {1, SIDE, SIDE, CHANNELS}}
+                               : (mts_shape){.rank = 4, .dims = {1, CHANNELS, SIDE, SIDE}},
                     weight = {.rank = 4, .dims = {ROWS, CHANNELS, 3, 3}},
                     out = {.rank = 4, .dims = {1, ROWS, SIDE, SIDE}};
-    const mts_attrs none = {0}, conv = {.conv = {.kernel = {3, 3},
-                                                 .stride = {1, 1},
-                                                 .dilation = {1, 1},
-                                                 .pad = {1, 1, 1, 1},
-                                                 .group = 1}};
+    const mts_attrs none = {0}, turn = {.transpose = {.perm = {0, 3, 1, 2}}},
+                    conv = {.conv = {.kernel = {3, 3},
+                                     .stride = {1, 1},
+                                     .dilation = {1, 1},
+                                     .pad = {1, 1, 1, 1},
+                                     .group = 1}};
     mts_graph *graph = mts_graph_create(arena, "g");
     mts_error error = {0};
     uint32_t scaled = MTS_NONE, y = MTS_NONE;
@@ -54,9 +58,13 @@ static mts_graph *network(mts_arena *arena, mts_type dtype, float zero)
         weights[i] = (int8_t)((int)(i * 37 % 255) - 127);
     }
     const uint32_t x = mts_graph_add_input(graph, "x", dtype, &in);
-    const uint32_t scale[3] = {x, filled(graph, "s", CHANNELS, STEP),
-                               filled(graph, "b", CHANNELS, -zero * STEP)};
+    const uint32_t scale[3] = {x, filled(graph, "s", factors, STEP),
+                               filled(graph, "b", factors, -zero * STEP)};
     assert_int_equal(mts_graph_add_node(graph, MTS_OP_SCALE, "scale", scale, 3, &none, &scaled, &error), 0);
+    if (inner) {
+        assert_int_equal(
+            mts_graph_add_node(graph, MTS_OP_TRANSPOSE, "turn", &scaled, 1, &turn, &scaled, &error), 0);
+    }
     const uint32_t operands[2] = {scaled, mts_graph_add_const(graph, "w", MTS_TYPE_INT8, &weight, weights)};
     assert_int_equal(mts_graph_add_node(graph, MTS_OP_CONV, "conv", operands, 2, &conv, &y, &error), 0);
     assert_int_equal(mts_graph_add_output(graph, "y", y, MTS_TYPE_FLOAT32, &out, &error), 0);
@@ -102,16 +110,17 @@ static void run(mts_device *device, const test_net *net, float *results)
     mts_engine_destroy(&engine);
 }
 
-static void expect_equal(mts_type dtype, float zero, float mean)
+static void expect_equal(mts_type dtype, float zero, float mean, bool inner)
 {
     static float wanted[RESULTS], found[RESULTS];
     mts_arena arena;
     test_net net;
     mts_error error = {0};
     mts_arena_init(&arena, mts_allocator_default());
-    const mts_graph *graph = network(&arena, dtype, zero);
+    const mts_graph *graph = network(&arena, dtype, zero, inner);
     assert_int_equal(net_make(&graph, 1, 0.0f, &net, &error), MTS_STATUS_OK);
     net.archive->tasks[0].preprocess.color = MTS_COLOR_RGB;
+    net.archive->tasks[0].preprocess.interleaved = inner;
     for (int c = 0; c < CHANNELS; c++) {
         net.archive->tasks[0].preprocess.mean[c] = mean;
     }
@@ -134,10 +143,10 @@ static void expect_equal(mts_type dtype, float zero, float mean)
 static void a_frame_is_integers_of_the_inputs_type_on_every_device(void **state)
 {
     (void)state;
-    expect_equal(MTS_TYPE_INT8, -5.0f, 0.0f);
-    expect_equal(MTS_TYPE_INT8, 0.0f, 150.0f);
-    expect_equal(MTS_TYPE_UINT8, 130.0f, 0.0f);
-    expect_equal(MTS_TYPE_UINT8, 0.0f, 40.25f);
+    expect_equal(MTS_TYPE_INT8, -5.0f, 0.0f, false);
+    expect_equal(MTS_TYPE_INT8, 0.0f, 150.0f, false);
+    expect_equal(MTS_TYPE_UINT8, 130.0f, 0.0f, true);
+    expect_equal(MTS_TYPE_UINT8, 0.0f, 40.25f, true);
 }
 
 int main(void)

@@ -155,7 +155,8 @@ static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *we
     if (t->cases) {
         t->cases->tile[block->rows_a][block->rows_b] = true;
     }
-    const uint32_t together = t->row_lanes ? put_rows_into_lanes(t, site, block, &fresh.params) : 1;
+    const uint32_t together =
+        MTS_HAS_ROW_LANES && t->row_lanes ? put_rows_into_lanes(t, site, block, &fresh.params) : 1;
     for (uint32_t image = 0; image < site->images && t->status == MTS_STATUS_OK; image += together) {
         fresh.params.in = site->in + (image * site->in_channels + group * depth) * site->in_pitch;
         const mts_epilogue_params epilogue = mts_conv_epilogue(t->encoding, site, image, block->row_a);

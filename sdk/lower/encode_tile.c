@@ -318,7 +318,7 @@ mts_status mts_encode_tile(mts_encoding *encoding, const mts_layer *layer, const
 {
     const mts_kernel_config finer = cut_finer(encoding, config);
     mts_tiler t;
-    if (mts_row_lanes_accepts(encoding, layer, finer.rows)) {
+    if (MTS_HAS_ROW_LANES && mts_row_lanes_accepts(encoding, layer, finer.rows)) {
         mts_tiler_open_lanes(&t, encoding, layer);
     } else {
         mts_tiler_open(&t, encoding, layer, finer.rows, &encoding->cases);

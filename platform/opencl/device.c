@@ -184,6 +184,11 @@ static void describe_driver(const mts_cl_library *cl, const found_device *found,
  */
 static const char *find_atomics(const mts_cl_library *cl, cl_device_id id)
 {
+#ifdef MTS_SMALL
+    (void)cl;
+    (void)id;
+    return NULL; /* the smallest library has no persistent programs */
+#else
     const cl_bitfield needed = CL_DEVICE_ATOMIC_ORDER_ACQ_REL | CL_DEVICE_ATOMIC_SCOPE_DEVICE;
     char version[64];
     get_text(cl, id, CL_DEVICE_VERSION, version, sizeof version);
@@ -197,6 +202,7 @@ static const char *find_atomics(const mts_cl_library *cl, cl_device_id id)
     return (get_number(cl, id, CL_DEVICE_TYPE, sizeof(cl_bitfield)) & CL_DEVICE_TYPE_CPU) != 0
                ? "-cl-std=CL1.2 -DATOMICS=1"
                : NULL;
+#endif
 }
 
 static uint32_t find_imports(const mts_cl_library *cl, const found_device *found, const mts_device_info *info)

@@ -13,6 +13,13 @@
 #include "engine/launches.h"
 #include "lower/persist.h"
 
+/* Whether there is any of this: the smallest library has none. */
+#ifdef MTS_SMALL
+#define MTS_HAS_PERSISTENT 0
+#else
+#define MTS_HAS_PERSISTENT 1
+#endif
+
 typedef struct mts_persistent {
     mts_persist plan;
     mts_kernel *kernel;

@@ -32,7 +32,7 @@ mts_status mts_submissions_create(mts_engine *engine, mts_error *error)
         status = s->active && s->group_ended ? MTS_STATUS_OK : mts_fail_memory(error);
         MTS_TRY(status, mts_readback_create(&s->readback, engine->device, &engine->outputs, error));
         MTS_TRY(status, mts_staged_frame_create(&s->staged, &engine->frames, error));
-        if (status == MTS_STATUS_OK && engine->options.persistent) {
+        if (MTS_HAS_PERSISTENT && status == MTS_STATUS_OK && engine->options.persistent) {
             status = mts_host_create(engine->device, sizeof *s->wait_failed, (void **)&s->wait_failed, error);
         }
     }
@@ -46,7 +46,9 @@ void mts_submissions_release(mts_engine *engine)
         mts_staged_frame_release(&all->items[i].staged, &engine->frames);
         mts_readback_destroy(&all->items[i].readback, engine->device);
         void *word = all->items[i].wait_failed;
-        mts_host_destroy(engine->device, &word);
+        if (MTS_HAS_PERSISTENT) {
+            mts_host_destroy(engine->device, &word);
+        }
     }
 }
 
@@ -182,12 +184,13 @@ static mts_status submit_filtered(mts_engine *engine, mts_submission *s, bool sp
    that has any. */
 static mts_status submit_launches(mts_engine *engine, mts_submission *s, mts_error *error)
 {
-    mts_launches *launches = engine->persistent.on ? &engine->persistent.whole : &engine->launches;
+    mts_launches *launches =
+        MTS_HAS_PERSISTENT && engine->persistent.on ? &engine->persistent.whole : &engine->launches;
     const mts_engine_tasks *tasks = &engine->tasks;
     const uint32_t count = mts_tasks_count_active(tasks, s->active);
     const bool split = s->deadline_ms > 0 && tasks->group_count > 1 && launches->count > 0;
     mts_status status = MTS_STATUS_OK;
-    s->persistent = engine->persistent.on && count == tasks->count && !split;
+    s->persistent = MTS_HAS_PERSISTENT && engine->persistent.on && count == tasks->count && !split;
     if (count == tasks->count && !split) {
         status = mts_launches_prepare(launches, &engine->inputs.slots, error);
         if (status == MTS_STATUS_OK && launches->list) {
@@ -209,7 +212,7 @@ static mts_status seal(mts_engine *engine, mts_submission *s, mts_error *error)
     if (!is_partial(engine, s)) {
         status = mts_outputs_read_async(&engine->outputs, &engine->tasks, s->active, &s->readback, error);
     }
-    if (s->persistent) {
+    if (MTS_HAS_PERSISTENT && s->persistent) {
         MTS_TRY(status, mts_persistent_ask(&engine->persistent, s->wait_failed, error));
     }
     MTS_TRY(status, mts_timeline_signal(engine->device, &s->timeline, error));
@@ -282,7 +285,7 @@ static void repeat(mts_engine *engine, mts_submission *s)
    group runs. */
 static void go_on(mts_engine *engine, mts_submission *s)
 {
-    if (s->persistent && *s->wait_failed != 0) {
+    if (MTS_HAS_PERSISTENT && s->persistent && *s->wait_failed != 0) {
         repeat(engine, s);
         return;
     }
@@ -319,7 +322,7 @@ static void look(mts_engine *engine)
 
 void mts_submissions_settle(mts_engine *engine)
 {
-    for (uint32_t i = 0; i < engine->submissions.used; i++) {
+    for (uint32_t i = 0; MTS_HAS_PERSISTENT && i < engine->submissions.used; i++) {
         const mts_submission *s = engine->submissions.queue[i];
         while (s->state == MTS_SUBMISSION_RUNNING && s->persistent) {
             (void)mts_timeline_wait(engine->device, s->timeline, NULL); /* a failure shows below */
@@ -338,7 +341,7 @@ static bool device_has_room(const mts_engine *engine)
         partial = partial || is_partial(engine, all->queue[i]);
     }
     /* A run that may have to be repeated needs its inputs until it has ended. */
-    const uint32_t depth = engine->persistent.on ? 1 : all->depth;
+    const uint32_t depth = MTS_HAS_PERSISTENT && engine->persistent.on ? 1 : all->depth;
     return !partial && count_state(all, MTS_SUBMISSION_RUNNING) < depth;
 }
 

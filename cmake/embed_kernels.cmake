@@ -5,7 +5,7 @@
 # The library carries these texts onto every device, so comments, blanks and #include lines are left out. Line
 # breaks stay: the lines that a driver's compiler names are those of head and kernel, one after the other. With
 # -DKEEP=ON texts are embedded as they are. What only the dialect in C has (#if MTS_WORDS_DOT) is left out too. With
-# -DSMALL=ON there is no prelude of CUDA's, without -DCUDA=ON.
+# -DSMALL=ON there is no prelude of CUDA's, without -DCUDA=ON, and those made for larger libraries are empty.
 function(drop_comments out text)
   if(text MATCHES "\"[^\"\n]*(//|/\\*)[^\"\n]*\"")
     message(FATAL_ERROR "a string of a kernel looks as if it held a comment: ${CMAKE_MATCH_0}")
@@ -121,7 +121,7 @@ if(SMALL AND NOT CUDA)
   set(cuda "")
 endif()
 read_text(head kernels/prelude.h ${cuda} kernels/prelude_opencl.h kernels/prelude_operators.h kernels/abi/kinds.h kernels/abi/functions.h
-          kernels/abi/params.h kernels/abi/mixed.h kernels/dest.h kernels/abi/bytes.h kernels/codes.h ${own_head} kernels/member.h)
+          kernels/abi/params.h kernels/abi/mixed.h kernels/dest.h kernels/border.h kernels/abi/bytes.h kernels/codes.h ${own_head} kernels/member.h)
 set(all "${head}")
 string(LENGTH "${head}" head_length)
 set(entries "")
@@ -139,7 +139,7 @@ foreach(row ${rows})
   set(folder ${CMAKE_MATCH_1})
   set(name ${CMAKE_MATCH_2})
   read_text(text kernels/${folder}/${name}.cl)
-  if(SMALL AND folder STREQUAL "persist")
+  if(SMALL AND (folder STREQUAL "persist" OR row MATCHES ", large\\)"))
     continue()
   elseif(folder STREQUAL "persist")
     read_text(text kernels/abi/persist.h kernels/counters.h kernels/${folder}/${name}.cl)

@@ -19,6 +19,7 @@ endif()
 # clang's would not, and are optimised one by one. Pages of 16 KiB are the largest of phones and boards of today; arm64
 # linkers would fill up to 64 KiB.
 if(MTS_SMALL)
+  target_compile_definitions(mts_options INTERFACE MTS_SMALL=1)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     target_compile_options(mts_options INTERFACE -flto=auto -ffat-lto-objects -fno-tree-loop-im
       -fno-move-loop-invariants -fno-guess-branch-probability)

@@ -32,6 +32,7 @@ typedef unsigned char uchar;
 #define GLOBAL
 #define CONSTANT static const
 #define LOCAL_PTR
+#define BARRIER() /* a group has one work-item */
 #define RESTRICT restrict
 #define INLINE static inline __attribute__((always_inline, unused))
 /* A function that many cases of a kernel share, so that they stay small. */

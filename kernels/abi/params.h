@@ -190,8 +190,8 @@ typedef struct mts_depthwise_params {
  *   beyond its last pixel; what they read there counts for nothing, and at act[zeros] lie
  *   MTS_ROW_ZEROS zeros. `row` is that of output, residual and mask, what it has beyond w
  *   is set to 0; room: floats from pixel 0 of a plane on that its vectors may write, at
- *   least h * row rounded up to a vector. More than one part: row >= 16, part is a multiple of 16. A dilation
- *   of more than 1: stride 1, w > 16.
+ *   least h * row rounded up to a vector. More than one part: row >= 16, part is a
+ *   multiple of 16. A dilation of more than 1: stride 1, w > 16.
  */
 #define MTS_ROW_ZEROS 80u
 #define MTS_ROWS_NARROW 8u /* columns of a plane that fills vectors with channels, at most */
@@ -204,6 +204,50 @@ typedef struct mts_depthwise_rows_params {
     mts_u32 weight;
     mts_epilogue_params epilogue;
 } mts_depthwise_rows_params;
+
+/*
+ * A depthwise convolution (3 x 3 or 5 x 5 taps, stride 1 or 2) with the 1 x 1 convolution
+ * that reads it and, where `expands` is not 0, the 1 x 1 convolution that it reads, of
+ * one image: group (i, 0) of member m computes rows i * part .. of all output channels.
+ *
+ * The depthwise one has `channels` channels; tap (ky, kx) of its pixel (y, x) is pixel (y
+ * * stride + ky - top, x * stride + kx - left) of the image of in_h x in_w pixels, whose
+ * rows are in_row long, or 0 where that has no such pixel; vectors may read as far beyond
+ * a plane as those of mts_depthwise_rows_params. Of its epilogue only index, scale, bias,
+ * slope, fn, a and b count. Jobs are words of mts_conv_params with rows_b 0 and one
+ * epilogue; in, in_pitch, tile, taps and tap do not count. Those of `job` read the
+ * depthwise channels and share pixels and mask; those of `expand` read the image at
+ * act[in] and compute each of `channels` channels once, which they list as their
+ * output's.
+ *
+ * part * row is a multiple of VEC, or there is one part.
+ */
+#define MTS_FUSED_ROWS 13u       /* rows of a job at most */
+#define MTS_FUSED_CHANNELS 4096u /* depthwise channels at most */
+typedef struct mts_fused_params {
+    mts_u32 channels;
+    mts_u32 in, in_pitch, in_row, in_h, in_w;
+    mts_u32 size, stride, top, left;
+    mts_u32 h, w, row, part;
+    mts_u32 weight; /* pool offset of f32[channels][size][size] */
+    mts_epilogue_params between;
+    mts_u32 expands, expand; /* count, word index of u32[]: word indices of jobs */
+    mts_u32 jobs, job;
+} mts_fused_params;
+
+/* Number of a member's taps and steps: 0 to 7. */
+#define MTS_FUSED_SHAPE(size, stride, expands) (((expands) ? 4 : 0) + ((size) == 5 ? 2 : 0) + (int)(stride)-1)
+
+/* Floats of a depthwise channel and of an expanded one in a group's memory, and the
+   vectors of all. */
+#define MTS_FUSED_KEPT(part, row, vec) (((part) * (row) + 2 * (vec)-1) / (vec) * (vec))
+#define MTS_FUSED_TAKEN(part, stride, size, in_row, vec)                                                     \
+    (((((part)-1) * (stride) + (size)) * (in_row) + 6 * (vec) + 15) / (vec) * (vec))
+#define MTS_FUSED_SCRATCH(p, vec)                                                                            \
+    (((p)->channels * MTS_FUSED_KEPT((p)->part, (p)->row, vec) +                                             \
+      ((p)->expands > 0 ? MTS_FUSED_ROWS : 0) *                                                              \
+          MTS_FUSED_TAKEN((p)->part, (p)->stride, (p)->size, (p)->in_row, vec)) /                            \
+     (vec))
 
 /*
  * Fully connected: outputs of one image. Work-item get_global_id(0) computes rows [g *

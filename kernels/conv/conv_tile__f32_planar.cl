@@ -361,11 +361,6 @@ INLINE void conv_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBA
     }
 }
 
-/* Work-item `item` of the group's `items`. */
-INLINE void conv_zero(GLOBAL mts_real *p, mts_u32 count, mts_u32 item, mts_u32 items) {
-    for (mts_u32 i = item; i < count; i += items) mts_store(p + i, 0.0f);
-}
-
 /* The zeros around the stored planes: before them, in the rounding after their pixels,
    and after the last one. */
 INLINE void conv_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, mts_u32 first,
@@ -373,15 +368,7 @@ INLINE void conv_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOB
     GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
         for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
-            const mts_u32 channel = params[e->index + r];
-            GLOBAL mts_real *plane = act + e->out + channel * e->out_pitch;
-            if (first == 0) conv_zero(plane - e->gap, e->gap, item, items);
-            if (end == job->pixels) {
-                mts_u32 plane_end = job->pixels;
-                if (e->gap + job->pixels < e->out_pitch) plane_end = e->out_pitch - e->gap;
-                if (e->last == channel) plane_end += e->tail;
-                conv_zero(plane + job->pixels, plane_end - job->pixels, item, items);
-            }
+            mts_epilogue_border(act, e, params[e->index + r], job->pixels, first == 0, end == job->pixels, item, items);
         }
     }
 }

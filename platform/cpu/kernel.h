@@ -20,4 +20,6 @@
 #include "kernels/abi/params.h"
 #include "kernels/dest.h"
 
+#include "kernels/border.h"
+
 #endif

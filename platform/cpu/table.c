@@ -9,6 +9,11 @@
 #define ROW_gpu(ROW, name)
 #define ROW_any(ROW, name) ROW(name)
 #define ROW_cpu(ROW, name) ROW(name)
+#ifdef MTS_CPU_FN_SHARED /* the smallest library */
+#define ROW_large(ROW, name)
+#else
+#define ROW_large(ROW, name) ROW(name)
+#endif
 #define KERNEL_tiles(...) KERNEL_IN(__VA_ARGS__)
 #define KERNEL_lanes(...) KERNEL_IN(__VA_ARGS__)
 #define KERNEL_dest(...) KERNEL_IN(__VA_ARGS__)

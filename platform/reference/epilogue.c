@@ -10,20 +10,26 @@ static float vector_at(const mts_reference_call *call, uint32_t base, uint32_t r
     return base == MTS_PARAM_NONE ? absent : call->pool[(uint64_t)base + row];
 }
 
+float mts_reference_end(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t row, double sum,
+                        float residual)
+{
+    const double scale = (double)vector_at(call, e->scale, row, 1.0f);
+    const double bias = (double)vector_at(call, e->bias, row, 0.0f);
+    const float v = (float)(scale * sum + bias + (double)residual);
+    return mts_reference_apply(e->fn, v, e->a, e->b, vector_at(call, e->slope, row, 1.0f));
+}
+
 void mts_reference_store_row(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t row,
                              uint32_t first, uint32_t count, uint32_t mask, const double *sums)
 {
     const uint32_t channel = call->params[e->index + row];
-    const float scale = vector_at(call, e->scale, row, 1.0f);
-    const float bias = vector_at(call, e->bias, row, 0.0f);
-    const float slope = vector_at(call, e->slope, row, 1.0f);
     float *out = call->act + e->out + (uint64_t)channel * e->out_pitch + first;
     const float *res =
         e->res == MTS_PARAM_NONE ? NULL : call->act + e->res + (uint64_t)channel * e->res_pitch + first;
     const float *keep = mask == MTS_PARAM_NONE ? NULL : call->pool + mask + first;
     for (uint32_t p = 0; p < count; p++) {
-        const float v = (float)((double)scale * sums[p] + (double)bias + (res ? (double)res[p] : 0.0));
-        out[p] = keep && keep[p] == 0.0f ? 0.0f : mts_reference_apply(e->fn, v, e->a, e->b, slope);
+        const float v = mts_reference_end(call, e, row, sums[p], res ? res[p] : 0.0f);
+        out[p] = keep && keep[p] == 0.0f ? 0.0f : v;
     }
 }
 

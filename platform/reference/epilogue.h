@@ -19,4 +19,8 @@ void mts_reference_store_border(const mts_reference_call *call, const mts_epilog
 const char *mts_reference_check_epilogue(const mts_reference_call *call, const mts_epilogue_params *e,
                                          uint32_t rows, uint32_t pixels);
 
+/* Scale, bias and function of a row's sum, to which `residual` is added. */
+float mts_reference_end(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t row, double sum,
+                        float residual);
+
 #endif

@@ -61,7 +61,7 @@ static void add_epilogue(mts_tiler *t, mts_tile_job *to, const mts_epilogue_para
 
 bool mts_tiler_add(mts_tiler *t, const mts_tile_job *fresh, const mts_epilogue_params *epilogue)
 {
-    const bool shared = t->encoding->stitched->shared;
+    const bool shared = t->encoding->stitched->shared && !t->alone;
     const uint32_t key[2] = {fresh->params.in, fresh->segments[0].weight_a};
     const uint64_t hash = mts_hash(key, sizeof key, 0);
     const uint32_t known =
@@ -188,7 +188,7 @@ static mts_tiles_mode choose_mode(const mts_tiler *t, uint32_t index)
             common = common || (m != index && s->members[m].inputs[0] == s->members[index].inputs[0]);
         }
     }
-    return !blocks ? MTS_TILES_EVEN : common && s->shared ? MTS_TILES_FULL : MTS_TILES_JOIN;
+    return !blocks ? MTS_TILES_EVEN : t->alone || (common && s->shared) ? MTS_TILES_FULL : MTS_TILES_JOIN;
 }
 
 static void add_member(mts_tiler *t, uint32_t index)
@@ -319,6 +319,14 @@ void mts_tiler_open_lanes(mts_tiler *t, mts_encoding *encoding, const mts_layer 
     mts_tiler_begin(t, encoding, layer, encoding->device->vector_floats, NULL);
     t->row_lanes = true;
     add_members(t);
+}
+
+void mts_tiler_open_member(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t member,
+                           uint32_t rows)
+{
+    mts_tiler_begin(t, encoding, layer, rows, NULL);
+    t->alone = true;
+    add_member(t, member);
 }
 
 void mts_tiler_close(mts_tiler *t)

@@ -31,6 +31,8 @@ typedef struct mts_tiler {
     uint32_t rows;
     /* Jobs put rows into lanes (row_lanes.h). */
     bool row_lanes;
+    /* Jobs of one member, none with rows of two blocks, and each with one epilogue. */
+    bool alone;
     /* Receives the row cases of the jobs, or NULL. */
     mts_kernel_cases *cases;
     mts_arena scratch;
@@ -53,6 +55,9 @@ void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer
                     mts_kernel_cases *cases);
 /* The same with jobs that put rows into lanes, of a layer that mts_row_lanes_accepts. */
 void mts_tiler_open_lanes(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer);
+/* The same of one member: jobs for the kernel that computes it with others. */
+void mts_tiler_open_member(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t member,
+                           uint32_t rows);
 void mts_tiler_close(mts_tiler *t);
 /* The same without jobs, for callers that make their own: */
 void mts_tiler_begin(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,

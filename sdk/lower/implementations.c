@@ -11,8 +11,10 @@
 #include "lower/launch_shape.h"
 #include "lower/encode_block.h"
 #include "lower/encode_conv.h"
+#include "lower/encode_fused.h"
 #include "lower/encode_tile.h"
 #include "lower/encode_winograd.h"
+#include "lower/fuse.h"
 #include "lower/encoders.h"
 
 typedef struct implementation {
@@ -171,7 +173,7 @@ static mts_kernel_config avoid_failed(const mts_kernel_configs *configs, const m
 mts_kernel_config mts_kernel_configs_get(const mts_kernel_configs *configs, const mts_device_info *device,
                                          const mts_layer_facts *facts)
 {
-    if (configs && configs->forced) {
+    if (configs && configs->forced && configs->forced->kernel != MTS_KERNEL_CONFIG_FUSED) {
         return fit(*configs->forced, device);
     }
     const mts_kernel_config_entry *found = mts_kernel_configs_nearest(configs, facts);
@@ -256,6 +258,9 @@ static mts_status encode_variant(mts_encoding *encoding, const mts_layer *layer,
 
 mts_status mts_encode_conv(mts_encoding *encoding, const mts_layer *layer)
 {
+    if (MTS_FUSES && mts_plan_fuses(encoding->plan, (uint32_t)(layer - encoding->stitched->layers))) {
+        return mts_encode_fused(encoding, layer);
+    }
     static const mts_variant variants[] = {MTS_VARIANT_TILE, MTS_VARIANT_BYTES, MTS_VARIANT_DEPTHWISE,
                                            MTS_VARIANT_FC};
     mts_status status = is_configured(encoding, layer) ? find_config(encoding, layer) : MTS_STATUS_OK;
@@ -289,6 +294,9 @@ uint32_t mts_conv_program(const mts_encoding *encoding, const mts_plan *plan, co
     mts_error ignored;
     probe.plan = plan;
     probe.error = &ignored;
+    if (mts_plan_fuses(plan, (uint32_t)(layer - plan->stitched->layers))) {
+        return MTS_PROGRAM_FUSED;
+    }
     if (is_depthwise(plan, layer)) {
         return MTS_PROGRAM_MIXED;
     }
@@ -326,6 +334,22 @@ static mts_status set_defines(mts_encoding *encoding, mts_launch_kind kind, mts_
     return defines ? MTS_STATUS_OK : mts_encode_memory(encoding);
 }
 
+/* The build options of fused blocks. */
+static mts_status fused_cases(mts_encoding *encoding, const char *common)
+{
+    const mts_kernel_cases *cases = &encoding->cases;
+    mts_text text;
+    mts_text_init(&text, encoding->arena->allocator);
+    mts_text_add(&text, "%s -DSCRATCH=%u -DSHAPES=%u -DCASES=", common, cases->fused_scratch,
+                 cases->fused_shapes);
+    for (uint32_t rows = MTS_FUSED_ROWS; rows > 0; rows--) {
+        if (cases->fused[rows]) {
+            mts_text_add(&text, "CASE(%u)", rows);
+        }
+    }
+    return set_defines(encoding, MTS_LAUNCH_FUSED, &text);
+}
+
 mts_status mts_encode_cases(mts_encoding *encoding)
 {
     const mts_kernel_cases *cases = &encoding->cases;
@@ -339,6 +363,7 @@ mts_status mts_encode_cases(mts_encoding *encoding)
         }
     }
     mts_status status = set_defines(encoding, MTS_LAUNCH_WINOGRAD, &text);
+    MTS_TRY(status, MTS_FUSES ? fused_cases(encoding, common) : MTS_STATUS_OK);
     mts_text_init(&text, encoding->arena->allocator);
     mts_text_add(&text, "%s -DMIXED=%u", common, cases->mixed);
     const mts_status mixed = set_defines(encoding, MTS_LAUNCH_MIXED, &text);

@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "lower/task_masks.h"
 #include "plan/kernel_config.h"
+#include "plan/plan.h"
 
 /* How a launch's grid is made up, and what its kernel is built for. */
 typedef enum mts_launch_kind {
@@ -20,6 +21,8 @@ typedef enum mts_launch_kind {
     MTS_LAUNCH_WINOGRAD,
     /* The kernel is built for work-groups of exactly local[0] work-items. */
     MTS_LAUNCH_BLOCKS,
+    /* fused_rows: likewise. */
+    MTS_LAUNCH_FUSED,
     /* mixed: as conv_tile, of different kernels. */
     MTS_LAUNCH_MIXED,
     /* A matrix product of the device's library: `gemm`, and no kernel. */
@@ -67,6 +70,10 @@ typedef struct mts_encoded_launch {
     /* Bytes that have to be moved at least. Of a layer's launches only the one with most
        work has them. */
     uint64_t bytes;
+    /* Of a fused block: its layers; else `project` is MTS_NONE. */
+    mts_fused_layers fused;
+    /* Of the last layer of a block that could be fused: why it is not; else NULL. */
+    const char *apart;
     /* Why a launch that only moves data is there; NULL: it computes. */
     const char *moves;
 } mts_encoded_launch;

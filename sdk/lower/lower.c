@@ -203,6 +203,8 @@ static mts_status describe_step(mts_encoding *encoding, const mts_step *step, si
     const bool layer = step->kind == MTS_STEP_LAYER;
     const uint32_t tasks = count_tasks(encoding, step);
     const char *moves = mts_moves_reason(encoding->plan, step);
+    const mts_fusion *fusion = layer ? &encoding->plan->fusions[step->first] : NULL;
+    const bool fuses = layer && mts_plan_fuses(encoding->plan, step->first);
     uint32_t access_count = 0;
     const mts_access *accesses = find_accesses(encoding, step, &access_count);
     size_t most = first;
@@ -222,6 +224,10 @@ static mts_status describe_step(mts_encoding *encoding, const mts_step *step, si
         launch->wave = step->wave;
         launch->section = mts_weights_section(&encoding->pool);
         launch->moves = moves;
+        launch->fused = (mts_fused_layers){.expand = fuses ? fusion->expand : MTS_NONE,
+                                           .depthwise = fuses ? fusion->depthwise : MTS_NONE,
+                                           .project = fuses ? step->first : MTS_NONE};
+        launch->apart = fusion ? fusion->reason : NULL;
         launch->accesses = accesses;
         launch->access_count = access_count;
         most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;

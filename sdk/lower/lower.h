@@ -33,10 +33,15 @@ typedef struct mts_kernel_cases {
     bool tile[MTS_TILE_ROWS + 1][MTS_TILE_ROWS + 1];
     /* conv_winograd: rows of a row block. */
     bool winograd[MTS_WINOGRAD_ROWS + 1];
+    /* fused_rows: rows of a job; a bit for each MTS_FUSED_SHAPE. */
+    bool fused[MTS_FUSED_ROWS + 1];
+    uint32_t fused_shapes;
     /* mixed: a bit for each kernel (kernels/abi/mixed.h). */
     uint32_t mixed;
     /* Vectors of the scratch memory of conv_winograd's largest work-group. */
     uint32_t winograd_scratch;
+    /* Likewise of fused_rows. */
+    uint32_t fused_scratch;
 } mts_kernel_cases;
 
 /*
@@ -92,6 +97,8 @@ mts_status mts_encode_steps(mts_encoding *encoding);
 /* Numbers of programs: conversions have those of mts_step_kind. */
 enum {
     /* + mts_op, and above it the function and the kind that a program of its own computes. */
+    /* Of fused blocks. */
+    MTS_PROGRAM_FUSED = 1u << 4,
     /* Of all steps that the combined program computes (mix.h). */
     MTS_PROGRAM_MIXED = 1u << 5,
     MTS_PROGRAM_OPERATOR = 1u << 6,

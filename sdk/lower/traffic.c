@@ -70,25 +70,48 @@ static int compare_sources(const void *left, const void *right)
                      mts_order(MTS_COMPARE(a->owner, b->owner), MTS_COMPARE(a->id, b->id)));
 }
 
-static uint64_t layer_bytes(const mts_encoding *encoding, const mts_layer *layer)
+/* Whether a value is never stored: the launch that reads it computes it. */
+static bool is_fused(const mts_encoding *encoding, uint32_t value)
 {
+    const uint32_t producer = encoding->stitched->values[value].member;
+    return MTS_FUSES && producer != MTS_NONE && encoding->plan->members[producer].fused;
+}
+
+/* Adds what a member reads; returns the bytes that it stores. */
+static uint64_t add_member(sources *s, uint32_t index)
+{
+    const mts_encoding *encoding = s->encoding;
+    const mts_member *member = &encoding->stitched->members[index];
+    const mts_member_plan *how = &encoding->plan->members[index];
+    const bool codes = how->variant == MTS_VARIANT_BYTES || how->variant == MTS_VARIANT_CODES;
+    const size_t size = mts_precision_size(encoding->precision);
+    uint64_t bytes = how->bare || how->fused ? 0 : value_bytes(encoding, member->output);
+    bytes += how->codes_conversion != MTS_NONE ? value_elements(encoding, member->output) : 0;
+    for (uint32_t i = 0; i < member->input_count; i++) {
+        const mts_value *constant = mts_member_operand(encoding->stitched, member, i);
+        if (member->inputs[i] != MTS_NONE && !is_fused(encoding, member->inputs[i])) {
+            const uint64_t elements = value_elements(encoding, member->inputs[i]);
+            add_source(s, (source){.id = member->inputs[i], .bytes = elements * (codes ? 1 : size)});
+        } else if (member->inputs[i] == MTS_NONE && constant) {
+            add_constant(s, member, constant, codes && i == 1 ? 1 : size);
+        }
+    }
+    return bytes;
+}
+
+/* Of a layer, with those that are fused into it. */
+static uint64_t layer_bytes(const mts_encoding *encoding, uint32_t index)
+{
+    const mts_fusion *fusion = &encoding->plan->fusions[index];
+    const bool fuses = mts_plan_fuses(encoding->plan, index);
+    const uint32_t layers[] = {index, fuses ? fusion->depthwise : MTS_NONE,
+                               fuses ? fusion->expand : MTS_NONE};
     sources s = {.encoding = encoding};
     uint64_t bytes = 0;
-    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        const mts_member *member = &encoding->stitched->members[m];
-        const mts_member_plan *how = &encoding->plan->members[m];
-        const bool codes = how->variant == MTS_VARIANT_BYTES || how->variant == MTS_VARIANT_CODES;
-        const size_t size = mts_precision_size(encoding->precision);
-        bytes += how->bare ? 0 : value_bytes(encoding, member->output);
-        bytes += how->codes_conversion != MTS_NONE ? value_elements(encoding, member->output) : 0;
-        for (uint32_t i = 0; i < member->input_count; i++) {
-            const mts_value *constant = mts_member_operand(encoding->stitched, member, i);
-            if (member->inputs[i] != MTS_NONE) {
-                const uint64_t elements = value_elements(encoding, member->inputs[i]);
-                add_source(&s, (source){.id = member->inputs[i], .bytes = elements * (codes ? 1 : size)});
-            } else if (constant) {
-                add_constant(&s, member, constant, codes && i == 1 ? 1 : size);
-            }
+    for (int i = 0; i < 3 && layers[i] != MTS_NONE; i++) {
+        const mts_layer *layer = &encoding->stitched->layers[layers[i]];
+        for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+            bytes += add_member(&s, m);
         }
     }
     if (s.count > 0) {
@@ -106,7 +129,7 @@ uint64_t mts_traffic_bytes(const mts_encoding *encoding, const mts_step *step)
     const mts_plan *plan = encoding->plan;
     uint64_t bytes = 0;
     if (step->kind == MTS_STEP_LAYER) {
-        return layer_bytes(encoding, &encoding->stitched->layers[step->first]);
+        return layer_bytes(encoding, step->first);
     }
     for (uint32_t i = 0; i < step->count && step->kind == MTS_STEP_INPUT; i++) {
         const uint32_t value = plan->imports[step->first + i];

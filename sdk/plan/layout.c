@@ -6,6 +6,7 @@
 #include "device/kernel.h"
 #include "plan/codes.h"
 #include "plan/conversion.h"
+#include "plan/fuse.h"
 #include "plan/places.h"
 #include "plan/transposes.h"
 
@@ -26,6 +27,7 @@ typedef struct layouter {
     bool *dense;  /* per svalue: is read dense, so that anything between its planes costs a copy */
     mts_place *places;
     const uint8_t *inputs;
+    const mts_plan_fuse *fuse;
     bool depthwise_rows, byte_products, spread_planes;
     mts_error *error;
 } layouter;
@@ -176,7 +178,7 @@ static bool reads_rows(const layouter *l, const mts_member *member)
 {
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
     const mts_member_plan *how = &l->plan->members[member - l->stitched->members];
-    return l->depthwise_rows && how->variant == MTS_VARIANT_DEPTHWISE &&
+    return (l->depthwise_rows || how->fused) && how->variant == MTS_VARIANT_DEPTHWISE &&
            mts_plan_by_rows(conv, (uint64_t)value_shape(l, member->output)->dims[3]) &&
            !l->forced[member->inputs[0]];
 }
@@ -441,8 +443,8 @@ static mts_status store_input(layouter *l, uint32_t value)
 {
     uint32_t *storage = &l->plan->value_storage[value];
     const bool stays = input_kind(l, value) == MTS_INPUT_ARENA;
-    const mts_status status =
-        add_dense(l, value_shape(l, value), stays ? MTS_REGION_INPUT : MTS_REGION_TRANSIENT, storage);
+    const mts_storage_region region = stays ? MTS_REGION_INPUT : MTS_REGION_TRANSIENT;
+    const mts_status status = add_dense(l, value_shape(l, value), region, storage);
     if (status == MTS_STATUS_OK && !stays) {
         l->plan->import_value[*storage] = value;
     }
@@ -470,11 +472,9 @@ static mts_status store_values(layouter *l)
         if (status != MTS_STATUS_OK || alias) {
             continue;
         }
-        if (l->cells[member->output].tied) {
-            status = add_padded(l, member->output, storage);
-        } else {
-            status = add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT, storage);
-        }
+        status = l->cells[member->output].tied
+                     ? add_padded(l, member->output, storage)
+                     : add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT, storage);
     }
     const uint32_t count = l->plan->conversion_count;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
@@ -534,6 +534,7 @@ static mts_status decide_in_place(layouter *l, mts_arena *arena)
     mts_status status = l->byte_products ? mts_codes_choose(l->plan, arena, l->error) : MTS_STATUS_OK;
     MTS_TRY(status, mts_places_find(l->plan, l->forced, l->places, arena, l->error));
     MTS_TRY(status, mts_transposes_find(l->plan, l->inputs, l->dense, l->forced, l->places, arena, l->error));
+    MTS_TRY(status, mts_fuse_find(l->plan, l->fuse, l->forced, arena, l->error));
     return status;
 }
 
@@ -554,11 +555,13 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
     layouter l = {.plan = plan,
                   .stitched = s,
                   .inputs = request->inputs,
+                  .fuse = request->fuse,
                   .depthwise_rows = request->depthwise_rows,
                   .byte_products = request->byte_products,
                   .spread_planes = request->spread_planes,
                   .error = error};
     const size_t conversions = mts_layout_conversions_most(s);
+    plan->conversion_count = plan->storage_count = 0;
     plan->conversions = mts_arena_zero(arena, conversions, sizeof *plan->conversions);
     plan->storages = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->storages);
     plan->import_value = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->import_value);

@@ -5,6 +5,7 @@
 #include "plan/plan.h"
 
 #include "device/kernel.h"
+#include "plan/fuse.h"
 #include "plan/lanes.h"
 #include "plan/layout.h"
 #include "plan/wave_steps.h"
@@ -160,20 +161,35 @@ static void add_conversions(mts_plan *plan, const mts_layer *layer)
     close_step(plan, &dense);
 }
 
+/* Whether a value lies in no storage: its reader's step computes it. */
+static bool is_fused(const mts_plan *plan, uint32_t value)
+{
+    const uint32_t producer = plan->stitched->values[value].member;
+    return MTS_FUSES && producer != MTS_NONE && plan->members[producer].fused;
+}
+
 static void touch_member(mts_plan *plan, uint32_t member, uint32_t step)
 {
     const mts_member *m = &plan->stitched->members[member];
     for (uint32_t i = 0; i < m->input_count; i++) {
-        if (m->inputs[i] != MTS_NONE) {
+        if (m->inputs[i] != MTS_NONE && !is_fused(plan, m->inputs[i])) {
             touch(plan, operand_storage(plan, member, i), step, false);
         }
     }
     const mts_member_plan *how = &plan->members[member];
-    if (!how->bare) {
+    if (!how->bare && !how->fused) {
         touch(plan, plan->value_storage[m->output], step, true);
     }
     if (how->codes_conversion != MTS_NONE) {
         touch(plan, plan->conversions[how->codes_conversion].storage, step, true);
+    }
+}
+
+static void touch_layer(mts_plan *plan, uint32_t index, uint32_t step)
+{
+    const mts_layer *layer = &plan->stitched->layers[index];
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        touch_member(plan, m, step);
     }
 }
 
@@ -184,14 +200,20 @@ static void add_steps(mts_plan *plan)
         const mts_layer *layer = &s->layers[i];
         add_inputs(plan, layer);
         add_conversions(plan, layer);
-        if (layer->op == MTS_OP_RESHAPE || plan->members[layer->first].in_place) {
-            continue; /* all members of a layer are in place, or none */
+        if (layer->op == MTS_OP_RESHAPE || plan->members[layer->first].in_place ||
+            plan->fusions[i].into != MTS_NONE) {
+            continue; /* all members of a layer are in place, or none; likewise fused */
         }
         const uint32_t step = plan->step_count++;
         plan->steps[step] = (mts_step){.kind = MTS_STEP_LAYER, .first = i, .count = 1, .group = layer->group};
-        for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-            touch_member(plan, m, step);
+        if (mts_plan_fuses(plan, i)) {
+            const mts_fusion *fusion = &plan->fusions[i];
+            touch_layer(plan, fusion->depthwise, step);
+            if (fusion->expand != MTS_NONE) {
+                touch_layer(plan, fusion->expand, step);
+            }
         }
+        touch_layer(plan, i, step);
     }
     mts_step input = {.kind = MTS_STEP_INPUT, .first = plan->import_count, .group = MTS_NONE};
     for (uint32_t i = 0; i < plan->storage_count; i++) {
@@ -306,7 +328,9 @@ static mts_status allocate(planner *p)
     plan->steps = mts_arena_zero(p->arena, (size_t)s->layer_count * 4 + 2, sizeof *plan->steps);
     plan->uses = mts_arena_zero(p->arena, uses_most(s, conversions), sizeof *plan->uses);
     plan->output_storage = mts_arena_zero(p->arena, s->graph_count, sizeof *plan->output_storage);
-    bool ok = plan->order && plan->uses && plan->imports && plan->steps && plan->output_storage;
+    plan->fusions = mts_arena_zero(p->arena, s->layer_count, sizeof *plan->fusions);
+    bool ok =
+        plan->fusions && plan->order && plan->uses && plan->imports && plan->steps && plan->output_storage;
     for (uint32_t g = 0; ok && g < s->graph_count; g++) {
         plan->output_storage[g] =
             mts_arena_zero(p->arena, s->graphs[g]->output_count, sizeof **plan->output_storage);
@@ -321,7 +345,9 @@ mts_status mts_plan_create(const mts_plan_request *request, mts_arena *arena, mt
     *out = NULL;
     planner p = {.stitched = request->stitched, .request = request, .arena = arena, .error = error};
     mts_status status = allocate(&p);
-    MTS_TRY(status, mts_layout_assign(p.plan, request, arena, error));
+    do { /* again without the fused blocks that turned out to be too large */
+        MTS_TRY(status, mts_layout_assign(p.plan, request, arena, error));
+    } while (status == MTS_STATUS_OK && mts_fuse_misfits(p.plan, request->fuse));
     if (status == MTS_STATUS_OK) {
         add_steps(p.plan);
         find_uses(p.plan);

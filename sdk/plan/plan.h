@@ -22,6 +22,15 @@
 
 #define MTS_PLAN_ALIGN 16u /* floats: planes of convolutions begin on a vector of the widest device */
 
+/* The smallest library fuses nothing: it has no kernel for it. */
+#ifdef MTS_SMALL
+#define MTS_FUSES 0
+#else
+#define MTS_FUSES 1
+#endif
+
+typedef struct mts_plan mts_plan;
+
 typedef enum mts_storage_region {
     MTS_REGION_INPUT = 0,
     MTS_REGION_OUTPUT = 1,
@@ -98,9 +107,33 @@ typedef struct mts_member_plan {
     uint32_t residual_conversion; /* likewise; of CODES: the second operand */
     uint32_t codes_conversion;    /* that it stores besides its output; or MTS_NONE */
     bool bare;                    /* its output itself is not stored: all readers read those codes */
+    bool fused;                   /* a reader's step computes it: its output is not stored (fuse.h) */
     bool in_place; /* has no launch: its operands' storages are parts of its output's, or the other
                                      way round (places.h) */
 } mts_member_plan;
+
+/* Layers that a fused block consists of; expand may be MTS_NONE. */
+typedef struct mts_fused_layers {
+    uint32_t expand, depthwise, project;
+} mts_fused_layers;
+
+/* Of a layer: how it is part of a fused block. */
+typedef struct mts_fusion {
+    uint32_t into;              /* the layer whose step computes this one too, or MTS_NONE */
+    uint32_t depthwise, expand; /* of a block's last layer: the others, or MTS_NONE */
+    const char *reason;         /* of a layer that could be such a last one: why it is not; else NULL */
+    bool large;                 /* it does not fit the device */
+} mts_fusion;
+
+/* Decides about blocks that could be fused. */
+typedef struct mts_plan_fuse {
+    /* Why the layers are not fused, or NULL: they are. */
+    const char *(*refuses)(void *context, const mts_stitched *stitched, const mts_fused_layers *layers);
+    /* Whether the device has the memory for the block that ends with a layer. The plan
+       has layouts, and no offsets. */
+    bool (*fits)(void *context, const mts_plan *plan, uint32_t layer);
+    void *context;
+} mts_plan_fuse;
 
 typedef enum mts_step_kind {
     MTS_STEP_LAYER = 0,
@@ -110,10 +143,11 @@ typedef enum mts_step_kind {
 } mts_step_kind;
 
 /*
- * LAYER: all members of layer `first`. INPUT: the caller's data of inputs imports[first
- * .. first + count), into their storages. Else conversions order[first .. first + count).
- * `group`: of the layer that the step is or serves, which need not have a step itself;
- * MTS_NONE: it serves outputs of several groups.
+ * LAYER: all members of layer `first`, and of those that are fused into it. INPUT: the
+ * caller's data of inputs imports[first .. first + count), into their storages. Else
+ * conversions order[first .. first + count). `group`: of the layer that the step is or
+ * serves, which need not have a step itself; MTS_NONE: it serves outputs of several
+ * groups.
  */
 typedef struct mts_step {
     mts_step_kind kind;
@@ -132,7 +166,7 @@ typedef struct mts_storage_use {
     bool writes;
 } mts_storage_use;
 
-typedef struct mts_plan {
+struct mts_plan {
     const mts_stitched *stitched;
     uint32_t storage_count, conversion_count, step_count, order_count, import_count, use_count;
     mts_storage *storages;
@@ -149,11 +183,12 @@ typedef struct mts_plan {
     uint32_t *turned;
     mts_grid *grids;           /* per svalue: the 8-bit numbers that it holds */
     mts_member_plan *members;  /* per member */
+    mts_fusion *fusions;       /* per layer */
     uint32_t **output_storage; /* [graph][output], MTS_NONE for constants */
     /* With `depthwise_rows` MTS_ROW_ZEROS floats that stay 0 come first; then inputs, outputs
        and transients, up to these. */
     uint64_t input_floats, output_floats, arena_floats;
-} mts_plan;
+};
 
 /* Waves (plan/waves.h), on a device whose launches cost time. */
 typedef struct mts_plan_waves {
@@ -175,6 +210,7 @@ typedef struct mts_plan_request {
     bool byte_products;  /* the device multiplies bytes: convolutions of 8-bit numbers read planes of codes */
     bool depthwise_rows; /* the device runs mts_plan_by_rows convolutions without phases and borders */
     bool spread_planes;  /* planes are spread over the sets of a cache (layout.c) */
+    const mts_plan_fuse *fuse; /* NULL: nothing is fused */
     uint32_t lanes;      /* groups that run at the same time at most (plan/lanes.h); 0: one */
     const mts_plan_waves *waves; /* instead of lanes; NULL: each step is a wave */
     uint64_t lane_floats;        /* what lanes or waves may add to the arena, beside a tenth of it */
@@ -192,13 +228,15 @@ mts_status mts_plan_create(const mts_plan_request *request, mts_arena *arena, mt
  * width: of its output.
  */
 bool mts_plan_by_rows(const mts_attrs_conv *conv, uint64_t width);
-/* Last input coordinate that output coordinate out - 1 reaches, counted from the image's start;
-   may be < 0. */
+/* Last input coordinate that output coordinate out - 1 reaches, counted from the image's
+   start; may be < 0. */
 int64_t mts_plan_reach(const mts_attrs_conv *conv, int axis, int64_t out);
+/* Whether a layer's step computes others too. */
+bool mts_plan_fuses(const mts_plan *plan, uint32_t layer);
 /* What computes a member, as far as shapes tell; NONE: no convolution. */
 mts_variant mts_plan_variant(const mts_stitched *stitched, const mts_member *member);
-/* Operators whose launch states the output in other dimensions than the value has, so that it
-   must be dense. */
+/* Operators whose launch states the output in other dimensions than the value has, so
+   that it must be dense. */
 bool mts_plan_changes_rank(const mts_node *node);
 /* Marks, per svalue, outputs of graphs and what operators read dense. */
 void mts_plan_mark_dense(const mts_stitched *stitched, bool *dense);

@@ -73,3 +73,9 @@ void mts_plan_mark_dense(const mts_stitched *stitched, bool *dense)
         }
     }
 }
+
+bool mts_plan_fuses(const mts_plan *plan, uint32_t layer)
+{
+    const mts_fusion *fusion = plan->fusions ? &plan->fusions[layer] : NULL;
+    return MTS_FUSES && fusion && fusion->depthwise != MTS_NONE && !fusion->reason;
+}

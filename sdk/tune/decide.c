@@ -11,8 +11,10 @@
  */
 #include <string.h>
 
+#include "lower/fuse.h"
 #include "lower/implementations.h"
 #include "platform/os/os.h"
+#include "tune/fusing.h"
 #include "tune/grouping.h"
 #include "tune/kernels.h"
 #include "tune/memory.h"
@@ -61,6 +63,7 @@ static mts_status measure(mts_planning *p)
     const bool groups = measures_groups(p);
     p->fresh = true;
     mts_status status = groups ? mts_memory_find_least(p) : mts_memory_fit(p);
+    MTS_TRY(status, MTS_FUSES ? mts_fusing_tune(p) : MTS_STATUS_OK);
     MTS_TRY(status, mts_kernels_tune(p));
     if (groups) {
         MTS_TRY(status, mts_grouping_measure(p));
@@ -75,7 +78,8 @@ static mts_status tune_more(mts_planning *p)
 {
     p->fresh = true;
     p->report.layers_tuned = p->report.layers_changed = 0; /* the same layers are counted again */
-    mts_status status = mts_kernels_tune(p);
+    mts_status status = MTS_FUSES ? mts_fusing_tune(p) : MTS_STATUS_OK;
+    MTS_TRY(status, mts_kernels_tune(p));
     MTS_TRY(status, mts_memory_fit(p));
     return status;
 }
@@ -140,7 +144,8 @@ static mts_status create_once(mts_planning *p, bool *kernels_failed, mts_engine 
  * *marked: at least one was not marked before. */
 static mts_status fail_special(mts_planning *p, bool *marked)
 {
-    static const mts_kernel_config special[] = {{.kernel = MTS_KERNEL_CONFIG_BLOCK},
+    static const mts_kernel_config special[] = {{.kernel = MTS_KERNEL_CONFIG_FUSED},
+                                                {.kernel = MTS_KERNEL_CONFIG_BLOCK},
                                                 {.kernel = MTS_KERNEL_CONFIG_WINOGRAD}};
     mts_status status = MTS_STATUS_OK;
     *marked = false;

@@ -190,6 +190,11 @@ static void add_group_names(const explained *e, uint32_t group, bool json, mts_t
     }
 }
 
+static uint32_t fused_layers(const mts_encoded_launch *launch)
+{
+    return launch->fused.project == MTS_NONE ? 1 : launch->fused.expand == MTS_NONE ? 2 : 3;
+}
+
 static void explain_json(const explained *e, mts_text *text)
 {
     const mts_session_stats *s = &e->stats;
@@ -225,6 +230,13 @@ static void explain_json(const explained *e, mts_text *text)
             mts_text_add(text, ", \"moves\": ");
             mts_text_add_json(text, l->moves);
         }
+        if (MTS_FUSES && l->fused.project != MTS_NONE) {
+            mts_text_add(text, ", \"fused\": %u", fused_layers(l));
+        }
+        if (MTS_FUSES && l->apart) {
+            mts_text_add(text, ", \"apart\": ");
+            mts_text_add_json(text, l->apart);
+        }
         mts_text_add(text, "}");
     }
     mts_text_add(text, "]}");
@@ -245,6 +257,26 @@ static void moves_text(const explained *e, mts_text *text)
         if (l->moves) {
             mts_text_add(text, "%4u  %-48s %11llu bytes: %s\n", i, l->label, (unsigned long long)l->bytes,
                          l->moves);
+        }
+    }
+}
+
+/* Blocks of a depthwise convolution and the 1x1 ones beside it: what is one launch, and
+   why others are not. */
+static void fused_text(const explained *e, mts_text *text)
+{
+    uint32_t fused = 0;
+    uint32_t layers = 0;
+    for (uint32_t i = 0; i < e->view.launch_count; i++) {
+        const mts_encoded_launch *l = &e->view.launches[i];
+        fused += l->fused.project != MTS_NONE ? 1 : 0;
+        layers += l->fused.project != MTS_NONE ? fused_layers(l) : 0;
+    }
+    mts_text_add(text, "%u launches are fused blocks, of %u layers\n", fused, layers);
+    for (uint32_t i = 0; i < e->view.launch_count; i++) {
+        const mts_encoded_launch *l = &e->view.launches[i];
+        if (l->apart) {
+            mts_text_add(text, "%4u  %-48s apart: %s\n", i, l->label, l->apart);
         }
     }
 }
@@ -275,6 +307,9 @@ static void explain_text(const explained *e, mts_text *text)
                      l->tasks);
     }
     moves_text(e, text);
+    if (MTS_FUSES) {
+        fused_text(e, text);
+    }
 }
 
 void mts_explain(const mts_engine *engine, const mts_planning_report *report, bool json, mts_text *text)

@@ -180,8 +180,11 @@ static mts_session_stats run_with(const world *w, int device, mts_strategy strat
                                         .zero_copy_inputs = w->family.seed % 3 != 0};
     static const uint32_t apart[TASKS_MOST] = {0, 1, 2, 3};
     const bool groups = strategy == MTS_STRATEGY_COMPACT && w->family.seed % 5 < 3;
+    const mts_kernel_config fused = {.kernel = MTS_KERNEL_CONFIG_FUSED};
+    const mts_kernel_configs fuses = {.forced = &fused};
     const mts_decision decision = {.group_of = groups ? apart : NULL,
-                                   .slice_bytes = slices[w->family.seed / 3 % 4]};
+                                   .slice_bytes = slices[w->family.seed / 3 % 4],
+                                   .configs = w->family.seed % 2 == 0 ? &fuses : NULL};
     mts_engine *engine = NULL;
     mts_session_stats stats;
     mts_error error = {0};

@@ -49,6 +49,7 @@ ROWS = {
     "fc_lanes__f32_planar": [GPU, f"{GPU} -DHALF=1"],
     "fc_block__f32_planar": [f"{GPU} -DGROUP=64", f"{GPU} -DHALF=1 -DGROUP=64"],
     "depthwise_tile__f32_planar": [GPU, f"{GPU} -DHALF=1"],
+    "fused_rows__f32_planar": [f"{GPU} -DSCRATCH=4096 -DSHAPES=1 -DCASES=CASE(6)"],
     "norm_any__f32_planar": [f"{GPU} -DGROUP=64"],
     "mixed_any__f32_planar": [f"{GPU} -DMIXED=16383"],
     # with conv_block and fc_lanes (kernels/abi/persist.h)

@@ -1,0 +1,191 @@
+/*
+ * test_fused.c: blocks of a depthwise convolution and the 1x1 ones beside it compute the same in one
+ * launch as in several, and what lies between them takes no memory.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/eval.h"
+#include "support/net.h"
+#include "support/nets.h"
+
+#define TASKS_MOST 3
+#define TOLERANCE 1e-5
+
+typedef struct world {
+    mts_arena arena;
+    uint32_t tasks;
+    const mts_graph *graphs[TASKS_MOST];
+    float *input[TASKS_MOST];
+    const float *wanted[TASKS_MOST];
+    test_net net;
+} world;
+
+/* A pair with a residual, an inverted residual with one, and a depthwise convolution with two readers. */
+static void build(mts_net *net)
+{
+    const mts_net_value x = mts_net_input(net, 3, 20);
+    const mts_net_value stem = mts_net_conv(net, x, mts_net_channels(net, true), 3, 2, NULL);
+    const mts_net_value pair =
+        mts_net_conv(net, mts_net_depthwise(net, mts_net_scale(net, stem)), stem, 1, 1, &stem);
+    const mts_net_value wide = mts_net_conv(net, pair, mts_net_channels(net, true), 1, 1, NULL);
+    const mts_net_value block = mts_net_conv(net, mts_net_depthwise(net, wide), pair, 1, 1, &pair);
+    const mts_net_value twice = mts_net_depthwise(net, block);
+    const mts_net_value left = mts_net_conv(net, twice, mts_net_channels(net, true), 1, 1, NULL);
+    mts_net_end(net, mts_net_mean(net, mts_net_concat(net, left, twice)), 5);
+}
+
+static void make_world(world *w, const mts_net_plan *plan)
+{
+    mts_error error = {0};
+    *w = (world){.tasks = plan->tasks};
+    mts_arena_init(&w->arena, mts_allocator_default());
+    for (uint32_t t = 0; t < plan->tasks; t++) {
+        mts_net net;
+        mts_net_begin(&net, plan, &w->arena, t);
+        build(&net);
+        assert_false(net.failed);
+        w->graphs[t] = net.graph;
+        const size_t count = mts_shape_count(&net.graph->inputs[0].shape);
+        w->input[t] = mts_arena_zero(&w->arena, count, sizeof(float));
+        float **values = mts_arena_zero(&w->arena, net.graph->value_count, sizeof *values);
+        assert_true(w->input[t] && values);
+        for (size_t i = 0; i < count; i++) {
+            w->input[t][i] = (float)((i * 37 + 11) % 101) / 50.0f - 1.0f;
+        }
+        assert_true(mts_eval(net.graph, (const float *const *)&w->input[t], &w->arena, values));
+        w->wanted[t] = values[net.graph->outputs[0].value];
+    }
+    assert_int_equal(net_make(w->graphs, w->tasks, 0.0f, &w->net, &error), MTS_STATUS_OK);
+}
+
+static void release_world(world *w)
+{
+    net_release(&w->net);
+    mts_arena_release(&w->arena);
+}
+
+static void compare(const world *w, const mts_engine *engine)
+{
+    for (uint32_t t = 0; t < w->tasks; t++) {
+        size_t count = 0;
+        const float *got = net_output(engine, &w->net, t, 0, &count);
+        double most = 1e-3;
+        assert_non_null(got);
+        for (size_t i = 0; i < count; i++) {
+            most = fmax(most, fabs((double)w->wanted[t][i]));
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (!(fabs((double)got[i] - (double)w->wanted[t][i]) <= TOLERANCE * most)) {
+                fail_msg("task %u, output %zu: %g instead of %g", t, i, (double)got[i],
+                         (double)w->wanted[t][i]);
+            }
+        }
+    }
+}
+
+/* Runs with every block fused, or none. */
+static mts_session_stats run(const world *w, mts_device *device, mts_kernel_config_kernel kernel)
+{
+    const mts_kernel_config config = {.kernel = kernel, .rows = 6, .vectors = 4, .local = 16};
+    const mts_kernel_configs forced = {.forced = &config};
+    const mts_decision decision = {.configs = &forced};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
+    const void *data[TASKS_MOST];
+    const void *const *inputs[TASKS_MOST];
+    mts_engine *engine = NULL;
+    mts_session_stats stats;
+    mts_error error = {0};
+    for (uint32_t t = 0; t < w->tasks; t++) {
+        data[t] = w->input[t];
+        inputs[t] = &data[t];
+    }
+    const mts_status status =
+        mts_engine_create(device, w->net.archive, &options, &decision, NULL, &engine, &error);
+    assert_string_equal(error.text, "");
+    assert_int_equal(status, MTS_STATUS_OK);
+    assert_int_equal(net_engine_run(engine, &w->net, inputs, &error), MTS_STATUS_OK);
+    compare(w, engine);
+    mts_engine_stats_get(engine, &stats);
+    mts_engine_destroy(&engine);
+    return stats;
+}
+
+/* Networks `first` to 2: of so many tasks and one. */
+static void check(mts_device *device, uint32_t first)
+{
+    for (uint32_t seed = first; seed < 3; seed++) {
+        const mts_net_plan plan = {.tasks = 1 + seed, .shared = 14, .exclusive = 1 + seed, .seed = seed};
+        world w;
+        make_world(&w, &plan);
+        const mts_session_stats apart = run(&w, device, MTS_KERNEL_CONFIG_TILE);
+        const mts_session_stats fused = run(&w, device, MTS_KERNEL_CONFIG_FUSED);
+        /* a pair is a launch less, an inverted residual two; the depthwise one with two readers is apart */
+        assert_int_equal(apart.launches - fused.launches, 3);
+        assert_int_equal(apart.mul_adds, fused.mul_adds);
+        assert_true(fused.activation_bytes <= apart.activation_bytes);
+        release_world(&w);
+    }
+}
+
+static void blocks_agree_on_the_reference(void **state)
+{
+    mts_device *device = NULL;
+    mts_error error = {0};
+    (void)state;
+    assert_int_equal(net_device_open("reference", NULL, &device, &error), MTS_STATUS_OK);
+    check(device, 0);
+    mts_device_destroy(&device);
+}
+
+/* "opencl", or what MTS_TEST_DEVICE names; skips the test without it. */
+static mts_device *second_device(void)
+{
+    mts_device *device = NULL;
+    mts_error error = {0};
+    if (net_device_open("opencl", NULL, &device, &error) != MTS_STATUS_OK) {
+        skip();
+    }
+    return device;
+}
+
+static void blocks_agree_on_a_device(void **state)
+{
+    (void)state;
+    mts_device *device = second_device();
+    check(device, device->info.ready_kernels ? 0 : 2); /* drivers compile for seconds */
+    mts_device_destroy(&device);
+}
+
+/* Work-groups of many work-items, on whatever runs them. */
+static void blocks_agree_on_a_gpu(void **state)
+{
+    (void)state;
+    mts_device *device = second_device();
+    if (strcmp(device->info.backend, "cpu") == 0) {
+        mts_device_destroy(&device);
+        skip();
+    }
+    device->info.is_gpu = true;
+    device->info.local_bytes = 32 << 10;
+    check(device, 2);
+    mts_device_destroy(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_agree_on_the_reference),
+        cmocka_unit_test(blocks_agree_on_a_device),
+        cmocka_unit_test(blocks_agree_on_a_gpu),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -5,7 +5,9 @@
 # The library carries these texts onto every device, so comments, blanks and #include lines are left out. Line
 # breaks stay: the lines that a driver's compiler names are those of head and kernel, one after the other. With
 # -DKEEP=ON texts are embedded as they are. What only the dialect in C has (#if MTS_WORDS_DOT) is left out too. With
-# -DSMALL=ON there is no prelude of CUDA's, without -DCUDA=ON, and those made for larger libraries are empty.
+# -DSMALL=ON there is no prelude of CUDA's, without -DCUDA=ON, kernels made for larger libraries are left out, and those
+# made for processors are empty: device `cpu` has them compiled, and the library's texts are for GPUs
+# (mts_launch_by_processor).
 function(drop_comments out text)
   if(text MATCHES "\"[^\"\n]*(//|/\\*)[^\"\n]*\"")
     message(FATAL_ERROR "a string of a kernel looks as if it held a comment: ${CMAKE_MATCH_0}")
@@ -151,9 +153,15 @@ foreach(row ${rows})
       set(text "#if !defined(PERSIST) || (PERSIST >> ${number} & 1)\n${text}#endif\n")
     endif()
   endif()
+  list(FIND members ${name} member)
+  if(SMALL AND row MATCHES ", cpu\\)")
+    set(text "")
+    if(NOT member LESS 0) # a case of the combined program that no session asks for
+      set(text "#define ${name}(a,b,c,d,e)\n")
+    endif()
+  endif()
   string(LENGTH "${all}" first)
   string(APPEND all "${text}")
-  list(FIND members ${name} member)
   if(number)
     if(NOT own_before)
       set(own_begin ${first})

@@ -146,7 +146,7 @@ static mts_status plan(mts_builder *b)
                                .inputs = b->input_kinds,
                                .byte_products =
                                    info->byte_products && b->engine->stats.precision == MTS_PRECISION_FLOAT32,
-                               .depthwise_rows = mts_launch_by_rows(info),
+                               .depthwise_rows = mts_launch_by_processor(info),
                                .spread_planes = !info->is_gpu};
     mts_status status = MTS_STATUS_OK;
     mts_encoding kernels = {.stitched = b->stitched,

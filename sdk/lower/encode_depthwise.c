@@ -31,7 +31,7 @@ bool mts_depthwise_by_rows(const mts_encoding *l, uint32_t member)
     const mts_member *m = &l->stitched->members[member];
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, m)->attrs.conv;
     const uint64_t width = (uint64_t)l->stitched->values[m->output].shape.dims[3];
-    return mts_launch_by_rows(l->device) && mts_plan_by_rows(conv, width) &&
+    return mts_launch_by_processor(l->device) && mts_plan_by_rows(conv, width) &&
            (conv->stride[0] == 1 || l->plan->members[member].input_conversion == MTS_NONE);
 }
 

@@ -44,7 +44,7 @@ static mts_kernel_config usual(const mts_device_info *device)
 bool mts_winograd_candidate(const mts_device_info *device, uint32_t index, mts_kernel_config *out)
 {
     *out = usual(device);
-    return !device->is_gpu && index == 0;
+    return mts_launch_by_processor(device) && index == 0;
 }
 
 /*
@@ -56,7 +56,7 @@ bool mts_winograd_prefers(const mts_device_info *device, const mts_layer_facts *
 {
     enum { CHANNELS_LEAST = 32, PIXELS_LEAST = 36, LOCAL_LEAST = 1 << 20 };
     *out = usual(device);
-    return facts && facts->conv && !device->is_gpu && device->vector_floats >= 16 &&
+    return facts && facts->conv && mts_launch_by_processor(device) && device->vector_floats >= 16 &&
            device->local_bytes >= LOCAL_LEAST && computes(facts->conv) &&
            facts->in_channels >= CHANNELS_LEAST && facts->out_channels >= CHANNELS_LEAST &&
            (uint64_t)facts->height * facts->width >= PIXELS_LEAST;
@@ -331,7 +331,7 @@ bool mts_winograd_accepts(const mts_encoding *encoding, const mts_layer *layer)
 {
     const mts_stitched *s = encoding->stitched;
     const uint32_t vec = mts_launch_vector(encoding->device);
-    if (encoding->device->is_gpu || encoding->least_weights || shares_products(s, layer)) {
+    if (!mts_launch_by_processor(encoding->device) || encoding->least_weights || shares_products(s, layer)) {
         return false;
     }
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {

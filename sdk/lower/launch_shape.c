@@ -11,9 +11,15 @@ uint32_t mts_launch_vector(const mts_device_info *device)
 }
 
 /* A GPU takes depthwise_tile, whose neighbouring work-items read neighbouring floats. */
-bool mts_launch_by_rows(const mts_device_info *device)
+#ifdef MTS_SMALL
+#define HAS_TEXTS false
+#else
+#define HAS_TEXTS true
+#endif
+
+bool mts_launch_by_processor(const mts_device_info *device)
 {
-    return !device->is_gpu;
+    return !device->is_gpu && (device->ready_kernels || HAS_TEXTS);
 }
 
 #define EACH_PRECISION(vec)                                                                                  \

@@ -19,9 +19,11 @@ void mts_launch_over_planes(const mts_device_info *device, uint32_t pitch, uint6
  * kernel for fewer work-items than they advertise. by_group: global[0] counts
  * work-groups, and shrinks too. */
 void mts_launch_fit(mts_launch *launch, bool by_group);
-/* Whether a device takes depthwise_rows where it can, see
-   mts_plan_request.depthwise_rows. */
-bool mts_launch_by_rows(const mts_device_info *device);
+/* Whether kernels that are made for processors (kernels/manifest.def) exist for a device,
+ * and pay: conv_winograd, and depthwise_rows, see mts_plan_request.depthwise_rows. The
+ * smallest library has no texts of them, so that only devices whose kernels are compiled
+ * ahead of time do there. */
+bool mts_launch_by_processor(const mts_device_info *device);
 /* VEC: floats of a work-item's vectors. */
 uint32_t mts_launch_vector(const mts_device_info *device);
 /* The build options of all kernels of a session: "-DVEC=.." of the device, "-DHALF=.." if

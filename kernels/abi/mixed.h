@@ -35,12 +35,6 @@
     M(13, depthwise_tile__f32_planar)                                                                        \
     M(14, depthwise_rows__f32_planar)
 
-/*
- * What is in every combined program, so that there are few different ones: all that is
- * built quickly.
- */
-#define MTS_MIXED_USUAL 0x3fffu
-
 /* Buffers of the caller's float32 data that members may read in the pool's place:
    arguments of the kernel behind the usual ones (MTS_LAUNCH_SOURCES of device.h). */
 #define MTS_MIXED_SOURCES 8

@@ -410,11 +410,13 @@ static bool mixes_with(const merger *m, const merged_launch *a, const merged_lau
 /*
  * Makes one launch of those of the wave that the combined program can compute, or a few
  * where one does not hold them all. The others are empty afterwards. Devices whose
- * launches cost nothing have no such program.
+ * launches cost nothing have no such program, nor have those whose driver cannot build it.
  */
 static void mix_launches(merger *m)
 {
-    const uint32_t merged = m->encoding->device->launch_ns > 0 ? m->merged_count : 0;
+    const mts_kernel_config mixed = {.kernel = MTS_KERNEL_CONFIG_MIXED};
+    const bool builds = !mts_kernel_configs_failed(m->encoding->configs, &mixed);
+    const uint32_t merged = m->encoding->device->launch_ns > 0 && builds ? m->merged_count : 0;
     for (uint32_t i = 0; i < merged; i++) {
         merged_launch *s = &m->merged[i];
         s->mixes = may_mix(m, s);

@@ -23,6 +23,16 @@ uint32_t mts_mix_number(const char *kernel)
     return MTS_NONE;
 }
 
+/* What is in every combined program, so that there are few different ones: all that is
+   built quickly. */
+static uint32_t usual_kernels(void)
+{
+#define BIT(number, name) (1u << number) |
+    const uint32_t all = MTS_MIXED(BIT) 0;
+#undef BIT
+    return all & ~(1u << mts_mix_number("depthwise_rows__f32_planar"));
+}
+
 /* Members of functions and kinds of their own (lower.c) have programs of their own. */
 bool mts_mix_accepts(const mts_encoding *encoding, const mts_encoded_launch *launch)
 {
@@ -108,7 +118,7 @@ mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, ui
     for (uint32_t i = 0; i < count; i++) {
         add_entries(&m, &encoding->launches[launches[i]], local);
         encoding->cases.mixed |=
-            MTS_MIXED_USUAL | 1u << mts_mix_number(encoding->launches[launches[i]].kernel);
+            usual_kernels() | 1u << mts_mix_number(encoding->launches[launches[i]].kernel);
     }
     m.words[0] = m.count;
     out->kind = MTS_LAUNCH_MIXED;

@@ -20,7 +20,8 @@ typedef enum mts_kernel_config_kernel {
     MTS_KERNEL_CONFIG_GEMM = 2,     /* a dense matrix product of a library */
     MTS_KERNEL_CONFIG_BLOCK = 3,    /* direct, blocks staged in a GPU's local memory */
     MTS_KERNEL_CONFIG_FUSED = 4,    /* of a block's signature: its layers are one launch (lower/fuse.h) */
-    MTS_KERNEL_CONFIG_KERNEL_COUNT = 5
+    MTS_KERNEL_CONFIG_MIXED = 5,    /* of no layer: the combined program, where it does not build */
+    MTS_KERNEL_CONFIG_KERNEL_COUNT = 6
 } mts_kernel_config_kernel;
 
 typedef struct mts_kernel_config {
@@ -30,7 +31,8 @@ typedef struct mts_kernel_config {
                          pixels of a block: 32, 64 or 128 */
     uint32_t local;   /* work-items of a tile or block; 1 on a CPU */
     uint32_t depth;   /* BLOCK: products that are staged at once: 8, 16 or 32; else 0 */
-    uint32_t parts;   /* BLOCK: stretches of pixels of different jobs in a block at most: 1, 2, 4. FUSED, if it is forced:
+    uint32_t
+        parts; /* BLOCK: stretches of pixels of different jobs in a block at most: 1, 2, 4. FUSED, if it is forced:
                          2: pairs only. Else 0 */
 } mts_kernel_config;
 

@@ -52,7 +52,7 @@ TABLE = {
     # the assembler spills a few words of some shapes, rather than have fewer groups resident
     "conv_block__f32_planar": Row(spill=128),
     "fc_block__f32_planar": Row(spill=128),
-    "mixed_any__f32_planar": Row(options=(" -DMIXED=16383",), most=1),  # MTS_MIXED_USUAL
+    "mixed_any__f32_planar": Row(options=(" -DMIXED=16383",), most=1),  # all but depthwise_rows (sdk/lower/mix.c)
     # with blocks of convolutions and fc_lanes (kernels/abi/persist.h)
     "persist_any__f32_planar": Row(
         options=(" -DITEMS=128 -DGROUP=128 -DMIXED=16383 -DPERSIST=786432",), most=1, spill=128),

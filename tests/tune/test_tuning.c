@@ -17,10 +17,12 @@
 #include "tune/tune.h"
 #include "platform/wrap/wrap.h"
 #include "support/net.h"
+#include "support/random_net.h"
 #include "support/synth.h"
 
-/* Refuses convolution programs: all but the first that was asked for, that one, or any. */
-typedef enum refusal { NONE, OTHERS, FIRST, ALL } refusal;
+/* Refuses convolution programs: all but the first that was asked for, that one, or any. Or
+   the combined program. */
+typedef enum refusal { NONE, OTHERS, FIRST, ALL, COMBINED } refusal;
 
 static struct {
     refusal what;
@@ -31,6 +33,11 @@ static struct {
 static mts_status refuse(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
 {
     (void)wrap;
+    if (call->kind == MTS_WRAP_KIND_KERNEL_CREATE && plan.what == COMBINED &&
+        strcmp(call->desc->name, MTS_KERNEL_MIXED) == 0) {
+        plan.refused++;
+        return mts_fail(error, MTS_STATUS_DEVICE, "no combined program");
+    }
     if (call->kind != MTS_WRAP_KIND_KERNEL_CREATE || strncmp(call->desc->name, "conv_tile", 9) != 0) {
         return MTS_STATUS_OK;
     }
@@ -177,6 +184,46 @@ static void where_the_default_does_not_build_the_smallest_tiles_do(void **state)
     test_synth_close(&s);
 }
 
+/* Layers of unlike networks share launches, or have their own where the program for that
+   does not build. */
+static void where_the_combined_program_does_not_build_sessions_go_without(void **state)
+{
+    enum { TASKS = 6 };
+    static const refusal refusals[] = {NONE, COMBINED};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
+    const mts_graph *graphs[TASKS];
+    uint32_t launches[2];
+    mts_error error = {0};
+    mts_arena arena;
+    test_net net;
+    (void)state;
+    mts_arena_init(&arena, mts_allocator_default());
+    for (uint32_t t = 0; t < TASKS; t++) {
+        const random_family family = {.seed = 740 + t, .tasks = 1, .steps = 8};
+        graphs[t] = random_net(&family, 0, &arena);
+        assert_non_null(graphs[t]);
+    }
+    assert_int_equal(net_make(graphs, TASKS, 0.0f, &net, &error), MTS_STATUS_OK);
+    mts_arena_release(&arena);
+    for (int i = 0; i < 2; i++) {
+        mts_engine *engine = NULL;
+        mts_session_stats stats = {0};
+        mts_device *device = open_device("null", refusals[i]);
+        device->info.launch_ns = 20000;
+        test_must(mts_planned_engine_create(device, net.archive, &options, &how, &engine, &report, &error),
+                  &error, "session");
+        assert_int_equal(plan.refused, i);
+        assert_int_equal(report.fallback, i);
+        mts_engine_stats_get(engine, &stats);
+        launches[i] = stats.launches;
+        mts_planning_report_release(&report);
+        mts_engine_destroy(&engine);
+        mts_device_destroy(&device);
+    }
+    assert_true(launches[1] > launches[0]);
+    net_release(&net);
+}
+
 static void where_nothing_builds_the_first_reason_is_given(void **state)
 {
     test_synth s;
@@ -201,6 +248,7 @@ int main(void)
         cmocka_unit_test(tuned_kernels_give_the_same_outputs),
         cmocka_unit_test(a_candidate_that_does_not_build_is_skipped_and_remembered),
         cmocka_unit_test(where_the_default_does_not_build_the_smallest_tiles_do),
+        cmocka_unit_test(where_the_combined_program_does_not_build_sessions_go_without),
         cmocka_unit_test(where_nothing_builds_the_first_reason_is_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,6 +122,13 @@ static bool is_expansion(const finder *f, uint32_t member)
            !f->forced[f->stitched->members[member].inputs[0]];
 }
 
+/* A part of one block is no end of another: its own parts would then be computed by no
+   launch. Layers are visited in their order, so `before` has been decided about. */
+static bool is_free(const finder *f, uint32_t layer)
+{
+    return !mts_plan_fuses(f->plan, layer) && f->plan->fusions[layer].into == MTS_NONE;
+}
+
 static void fuse(finder *f, uint32_t part, uint32_t into)
 {
     const mts_layer *layer = &f->stitched->layers[part];
@@ -137,11 +144,12 @@ static void try_layer(finder *f, uint32_t index)
     mts_fusion *fusion = &f->plan->fusions[index];
     const uint32_t depthwise =
         all_are(f, index, is_pointwise) ? only_source(f, &f->stitched->layers[index]) : MTS_NONE;
-    if (depthwise == MTS_NONE || !all_are(f, depthwise, is_depthwise)) {
+    if (depthwise == MTS_NONE || !is_free(f, depthwise) || !all_are(f, depthwise, is_depthwise)) {
         return;
     }
     const uint32_t before = only_source(f, &f->stitched->layers[depthwise]);
-    const uint32_t expand = before != MTS_NONE && all_are(f, before, is_expansion) ? before : MTS_NONE;
+    const bool expands = before != MTS_NONE && is_free(f, before) && all_are(f, before, is_expansion);
+    const uint32_t expand = expands ? before : MTS_NONE;
     const mts_fused_layers block = {.expand = expand, .depthwise = depthwise, .project = index};
     const mts_fused_layers pair = {.expand = MTS_NONE, .depthwise = depthwise, .project = index};
     fusion->reason = fusion->large ? "it does not fit the memory of a work-group"

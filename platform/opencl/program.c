@@ -172,30 +172,56 @@ static char *make_options(mts_cl_device *device, const mts_kernel_source *source
     return options;
 }
 
+/* Builds the program anew, with options as the device has them now. */
+static bool builds_again(mts_cl_device *device, mts_cl_program *program, const mts_kernel_desc *desc)
+{
+    mts_error ignored;
+    char *options = make_options(device, program->source, desc);
+    if (!options) {
+        return false;
+    }
+    mts_alloc_free(device->base.allocator, program->options);
+    program->options = options;
+    if (program->handle) {
+        (void)device->cl.clReleaseProgram(program->handle);
+        program->handle = NULL;
+    }
+    return build(device, program, &ignored) == MTS_STATUS_OK;
+}
+
 /* Whether a driver that has built nothing yet builds the program once denormals are left
    alone. */
 static bool builds_with_denormals(mts_cl_device *device, mts_cl_program *program, const mts_kernel_desc *desc)
 {
-    mts_error ignored;
     if (device->programs || device->keeps_denormals || device->base.lost) {
         return false;
     }
     device->keeps_denormals = true;
-    char *options = make_options(device, program->source, desc);
-    bool builds = options;
-    if (builds) {
-        mts_alloc_free(device->base.allocator, program->options);
-        program->options = options;
-        if (program->handle) {
-            (void)device->cl.clReleaseProgram(program->handle);
-            program->handle = NULL;
-        }
-        builds = build(device, program, &ignored) == MTS_STATUS_OK;
-    }
+    const bool builds = builds_again(device, program, desc);
     device->keeps_denormals = builds;
     if (builds) {
         mts_log_write(device->base.log, MTS_LOG_INFO, "this driver refuses%s: kernels are built without",
                       OPTION_DENORMALS);
+    }
+    return builds;
+}
+
+/* Whether a program of codes builds without the device's products of bytes, in the form
+   of plain OpenCL C 1.2 that its kernels have. The device then does without them. */
+static bool builds_without_dot(mts_cl_device *device, mts_cl_program *program, const mts_kernel_desc *desc)
+{
+    const char *dot = device->dot;
+    if (!dot || !strstr(program->options, dot) || device->base.lost) {
+        return false;
+    }
+    device->dot = NULL;
+    const bool builds = builds_again(device, program, desc) || builds_with_denormals(device, program, desc);
+    if (builds) {
+        mts_log_write(device->base.log, MTS_LOG_WARNING,
+                      "this driver does not build kernel '%s' with %s %s: kernels of codes are built without",
+                      program->source->name, STANDARD_DOT, dot);
+    } else {
+        device->dot = dot;
     }
     return builds;
 }
@@ -221,7 +247,8 @@ static mts_status program_get(mts_cl_device *device, const mts_kernel_source *so
         }
     }
     mts_status status = build(device, program, error);
-    if (status != MTS_STATUS_OK && builds_with_denormals(device, program, desc)) {
+    if (status != MTS_STATUS_OK &&
+        (builds_with_denormals(device, program, desc) || builds_without_dot(device, program, desc))) {
         status = MTS_STATUS_OK;
     }
     if (status != MTS_STATUS_OK) {

@@ -193,6 +193,7 @@ static mts_status check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_er
         break;
     case MTS_WRAP_KIND_LIST_SUBMIT:
     case MTS_WRAP_KIND_LIST_PROFILE:
+    case MTS_WRAP_KIND_LIST_TRACE:
         status = check_alive(wrap, call->object, user, error);
         MTS_TRY(status, check_launches(wrap, call, error));
         if (status == MTS_STATUS_OK) {
@@ -233,6 +234,7 @@ static void follow_copies(mts_wrap *wrap, const mts_wrap_call *call)
     case MTS_WRAP_KIND_WAIT:
     case MTS_WRAP_KIND_BUFFER_READ:
     case MTS_WRAP_KIND_LIST_PROFILE:
+    case MTS_WRAP_KIND_LIST_TRACE:
         self->done = self->copies;
         break;
     default:

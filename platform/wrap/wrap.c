@@ -472,6 +472,19 @@ static mts_status wrap_command_list_profile(mts_device *device, mts_command_list
     return end(wrap, &call, mts_command_list_profile(object->inner.list, times, count, error));
 }
 
+static mts_status wrap_command_list_trace(mts_device *device, mts_command_list *list, mts_chunk_time *chunks,
+                                          size_t capacity, size_t *count, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_object *object = (mts_wrap_object *)list;
+    const mts_wrap_call call = list_call(MTS_WRAP_KIND_LIST_TRACE, object);
+    const mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    return end(wrap, &call, mts_command_list_trace(object->inner.list, chunks, capacity, count, error));
+}
+
 static const mts_device_ops ops = {
     .abi = MTS_DEVICE_ABI,
     .destroy = wrap_destroy,
@@ -493,6 +506,7 @@ static const mts_device_ops ops = {
     .host_create = wrap_host_create,
     .host_destroy = wrap_host_destroy,
     .command_list_profile = wrap_command_list_profile,
+    .command_list_trace = wrap_command_list_trace,
     .drain = wrap_drain,
 };
 
@@ -528,7 +542,8 @@ const char *mts_wrap_kind_name(mts_wrap_kind kind)
         "buffer_read",          "buffer_fill",          "kernel_create",       "kernel_destroy",
         "command_list_create",  "command_list_destroy", "command_list_submit", "wait",
         "command_list_profile", "command_list_update",  "buffer_send",         "buffer_read_async",
-        "event_record",         "event_query",          "host_create",         "host_destroy"};
+        "event_record",         "event_query",          "host_create",         "host_destroy",
+        "command_list_trace"};
     return (unsigned)kind < MTS_WRAP_KIND_COUNT ? names[kind] : "unknown";
 }
 

@@ -142,11 +142,23 @@ static void store_chunks(const mts_chunk_time *times, size_t count, mts_chunk_pr
     }
 }
 
+/* Parts that a run can have, and no more than the caller takes: a capacity without bound
+   costs no memory. */
+static size_t room_of(const mts_session *session, uint32_t capacity)
+{
+    enum { PARTS_MOST = 4 }; /* of a launch, for each thread: as the header says */
+    mts_session_stats stats = {0};
+    mts_engine_stats_get(session->engine, &stats);
+    const uint64_t most =
+        (uint64_t)stats.launches * session->runtime->device->info.compute_units * PARTS_MOST;
+    return most == 0 ? 1 : most < capacity ? (size_t)most : capacity;
+}
+
 mts_status mts_session_trace(mts_session *session, mts_chunk_profile *chunks, uint32_t capacity,
                              uint32_t *count)
 {
     mts_error error = {0};
-    size_t found = 0;
+    size_t found = 0, room = 0;
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
@@ -154,12 +166,13 @@ mts_status mts_session_trace(mts_session *session, mts_chunk_profile *chunks, ui
     mts_chunk_time *times = NULL;
     mts_status status = trace_check(session, chunks, capacity, count, &error);
     if (status == MTS_STATUS_OK) {
-        times = mts_alloc_zero(allocator, capacity, sizeof *times);
-        status = times ? mts_engine_trace(session->engine, times, capacity, &found, &error)
-                       : mts_fail_memory(&error);
+        room = room_of(session, capacity);
+        times = mts_alloc_zero(allocator, room, sizeof *times);
+        status =
+            times ? mts_engine_trace(session->engine, times, room, &found, &error) : mts_fail_memory(&error);
         *count = (uint32_t)found;
     }
-    if (status == MTS_STATUS_OK && found > capacity) {
+    if (status == MTS_STATUS_OK && found > room) {
         status = mts_fail(&error, MTS_STATUS_LIMIT, "the run had %zu parts, but capacity is %" PRIu32, found,
                           capacity);
     }

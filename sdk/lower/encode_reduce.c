@@ -69,11 +69,32 @@ static uint64_t reduce_length(const mts_reduce_params *r)
  * Whether the work-items of a GPU's group share the elements of an output (reduce_group).
  * One for each output would leave most of a group idle where a plane has few outputs.
  */
-static bool is_shared(const mts_reduce_params *r)
+static bool is_shared(uint32_t kind, uint64_t outputs, uint64_t length)
 {
     enum { OUTPUTS_MOST = 16, LENGTH_LEAST = 16 };
-    return !MTS_REDUCE_IS_POSITION(r->kind) && r->kind != MTS_REDUCE_LOG_SUM_EXP &&
-           (uint64_t)r->dest.dims[4] * r->dest.dims[5] <= OUTPUTS_MOST && reduce_length(r) >= LENGTH_LEAST;
+    return !MTS_REDUCE_IS_POSITION(kind) && kind != MTS_REDUCE_LOG_SUM_EXP && outputs <= OUTPUTS_MOST &&
+           length >= LENGTH_LEAST;
+}
+
+bool mts_reduce_is_shared(const mts_encoding *encoding, const mts_layer *layer)
+{
+    bool shared = encoding->device->is_gpu;
+    for (uint32_t m = layer->first; shared && m < layer->first + layer->count; m++) {
+        const mts_member *member = &encoding->stitched->members[m];
+        const mts_attrs_reduce *reduce = &mts_member_node(encoding->stitched, member)->attrs.reduce;
+        const mts_shape *in = &mts_member_operand(encoding->stitched, member, 0)->shape;
+        uint32_t dims[MTS_PARAM_RANK];
+        uint64_t length = 1, outputs = 1;
+        mts_shape_pad(in, dims);
+        for (uint32_t d = 0; d < MTS_PARAM_RANK; d++) {
+            const uint32_t skip = MTS_PARAM_RANK - in->rank;
+            const bool reduced = d >= skip && (reduce->axes >> (d - skip) & 1) != 0;
+            length *= reduced ? dims[d] : 1;
+            outputs *= d >= 4 && !reduced ? dims[d] : 1;
+        }
+        shared = is_shared(reduce->kind, outputs, length);
+    }
+    return shared;
 }
 
 static mts_status launch_reduce(mts_encoding *encoding, const char *kernel, const char *label,
@@ -84,7 +105,7 @@ static mts_status launch_reduce(mts_encoding *encoding, const char *kernel, cons
     uint32_t items = 1;
     for (uint32_t i = 0; r && i < count; i++) {
         const uint64_t length = reduce_length(&r[i]);
-        shared = shared && is_shared(&r[i]);
+        shared = shared && is_shared(r[i].kind, (uint64_t)r[i].dest.dims[4] * r[i].dest.dims[5], length);
         items = most_of(items, items_of_lines(encoding, r[i].dest.pitch, length));
     }
     return mts_encode_dests_over(encoding, shared ? "reduce_group__f32_planar" : kernel, label, params, words,

@@ -301,9 +301,9 @@ static uint64_t estimate_tiles(const mts_layer_facts *facts, const mts_kernel_co
 static mts_kernel_config cut_finer(const mts_encoding *encoding, const mts_kernel_config *config)
 {
     enum { ROWS_FEWEST = 2 };
-    const mts_kernel_config usual = mts_tile_usual(encoding->device);
     mts_kernel_config c = *config;
-    if (encoding->tiles_least == 0 || !encoding->facts.conv || !mts_kernel_config_equal(config, &usual)) {
+    if (encoding->tiles_least == 0 || !encoding->facts.conv ||
+        (encoding->measured && mts_kernel_config_equal(config, &encoding->config))) {
         return c;
     }
     while ((c.vectors > 1 || c.rows > ROWS_FEWEST) &&

@@ -75,4 +75,8 @@ mts_status mts_encode_codes(mts_encoding *encoding, const mts_layer *layer, cons
 bool mts_gemm_accepts(const mts_encoding *encoding, const mts_layer *layer);
 bool mts_fc_block_accepts(const mts_encoding *encoding, const mts_layer *layer);
 
+/* Whether work-items of a GPU's group share the outputs of the layer, a REDUCE: its launch
+   is of a kernel of its own then. */
+bool mts_reduce_is_shared(const mts_encoding *encoding, const mts_layer *layer);
+
 #endif

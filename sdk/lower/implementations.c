@@ -181,6 +181,17 @@ mts_kernel_config mts_kernel_configs_get(const mts_kernel_configs *configs, cons
                         found ? fit(found->config, device) : mts_kernel_config_default(device, facts));
 }
 
+bool mts_kernel_configs_measured(const mts_kernel_configs *configs, const mts_device_info *device,
+                                 const mts_layer_facts *facts, const mts_kernel_config *config)
+{
+    if (configs && configs->forced && configs->forced->kernel != MTS_KERNEL_CONFIG_FUSED) {
+        return true;
+    }
+    const mts_kernel_config_entry *found = mts_kernel_configs_nearest(configs, facts);
+    const mts_kernel_config chosen = found ? fit(found->config, device) : *config;
+    return found && mts_kernel_config_equal(&chosen, config);
+}
+
 /* ---- launches ---- */
 
 static bool has_variant(const mts_encoding *encoding, const mts_layer *layer, mts_variant variant)
@@ -220,6 +231,8 @@ static mts_status find_config(mts_encoding *encoding, const mts_layer *layer)
     if (status == MTS_STATUS_OK) {
         mts_kernel_config *config = &encoding->config;
         *config = mts_kernel_configs_get(encoding->configs, encoding->device, &encoding->facts);
+        encoding->measured =
+            mts_kernel_configs_measured(encoding->configs, encoding->device, &encoding->facts, config);
         if (config->kernel != MTS_KERNEL_CONFIG_BLOCK && config->rows > MTS_TILE_ROWS) {
             config->rows = MTS_TILE_ROWS;
         }

@@ -29,6 +29,10 @@ mts_kernel_config mts_kernel_config_smallest(const mts_device_info *device);
  */
 mts_kernel_config mts_kernel_configs_get(const mts_kernel_configs *configs, const mts_device_info *device,
                                          const mts_layer_facts *facts);
+/* Whether `config`, which mts_kernel_configs_get gave, is the measured one or a forced
+   one. */
+bool mts_kernel_configs_measured(const mts_kernel_configs *configs, const mts_device_info *device,
+                                 const mts_layer_facts *facts, const mts_kernel_config *config);
 
 /* ---- launches ---- */
 

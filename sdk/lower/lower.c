@@ -269,6 +269,7 @@ static mts_status encode_described(mts_encoding *encoding, const mts_step *step)
     encoding->tiles_least = find_tiles_least(encoding, step);
     encoding->facts = (mts_layer_facts){0};
     encoding->config = (mts_kernel_config){0};
+    encoding->measured = false;
     mts_status status = encode_step(encoding, step);
     MTS_TRY(status, describe_step(encoding, step, first));
     return status;
@@ -321,7 +322,8 @@ static mts_status encode_whole(mts_encoding *encoding, const mts_step *step)
 _Static_assert((int)MTS_PROGRAM_OPERATOR + (int)MTS_OP_COUNT <= (int)MTS_PROGRAM_FUNCTION, "");
 
 /* Operators are a kernel each; functions and kinds of their own are programs of their
-   own. */
+   own, and so are reductions whose work-groups share an output: their work-items meet at
+   barriers, which the combined program's cannot. */
 static uint32_t operator_program(const mts_encoding *encoding, const mts_layer *layer)
 {
     const mts_node *node = mts_member_node(encoding->stitched, &encoding->stitched->members[layer->first]);
@@ -330,7 +332,9 @@ static uint32_t operator_program(const mts_encoding *encoding, const mts_layer *
     const uint32_t kind = layer->op == MTS_OP_BINARY && node->attrs.binary.kind >= MTS_BIN_ALONE
                               ? node->attrs.binary.kind + 1u
                               : 0;
-    const bool mixed = function == 0 && kind == 0 && mts_mix_number(operators[layer->op]->kernel) != MTS_NONE;
+    const bool shared = layer->op == MTS_OP_REDUCE && mts_reduce_is_shared(encoding, layer);
+    const bool mixed =
+        function == 0 && kind == 0 && !shared && mts_mix_number(operators[layer->op]->kernel) != MTS_NONE;
     return mixed ? MTS_PROGRAM_MIXED
                  : MTS_PROGRAM_OPERATOR + (uint32_t)layer->op + function * MTS_PROGRAM_FUNCTION +
                        kind * MTS_PROGRAM_KIND;

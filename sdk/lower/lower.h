@@ -78,6 +78,8 @@ typedef struct mts_encoding {
     /* Of the step, if a configuration decides about its layer; else zero. */
     mts_layer_facts facts;
     mts_kernel_config config;
+    /* The configuration is one that was measured, or is forced: it stays as it is. */
+    bool measured;
     /* Tiles that the step should have at least on a GPU, so that the last one of its launch
        keeps no unit busy for long; 0: any number. */
     uint32_t tiles_least;

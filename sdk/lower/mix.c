@@ -56,7 +56,8 @@ typedef struct mixed {
 
 enum { WORDS = MTS_PARAM_WORDS(mts_mixed_params) };
 
-/* 1 + the index of a launch's source, which is added where it is new; 0: the pool. */
+/* 1 + the index of a launch's source, which is added where it is new; 0: the pool;
+   MTS_NONE: there is no room for it. */
 static uint32_t add_source(uint32_t *sources, uint32_t source)
 {
     uint32_t at = 0;
@@ -64,7 +65,7 @@ static uint32_t add_source(uint32_t *sources, uint32_t source)
         at++;
     }
     if (source == 0 || at == MTS_LAUNCH_SOURCES) {
-        return 0;
+        return source == 0 ? 0 : MTS_NONE;
     }
     sources[at] = source;
     return at + 1;
@@ -72,15 +73,16 @@ static uint32_t add_source(uint32_t *sources, uint32_t source)
 
 bool mts_mix_has_room(uint32_t *sources, const mts_encoded_launch *launch)
 {
-    return launch->source == 0 || add_source(sources, launch->source) > 0;
+    return add_source(sources, launch->source) != MTS_NONE;
 }
 
-static void add_entries(mixed *m, const mts_encoded_launch *launch, uint32_t local)
+/* False: the launch reads one buffer more than a launch can have. */
+static bool add_entries(mixed *m, const mts_encoded_launch *launch, uint32_t local)
 {
     const mts_entries *e = &launch->entries;
     const uint32_t source = add_source(m->sources, launch->source);
     const uint32_t width = (launch->global[0] + local - 1) / local;
-    for (uint32_t i = 0; i < e->count; i++) {
+    for (uint32_t i = 0; i < e->count && source != MTS_NONE; i++) {
         const mts_mixed_params params = {.number = mts_mix_number(launch->kernel),
                                          .member = e->first + i * e->words,
                                          .begin = m->begin,
@@ -93,6 +95,7 @@ static void add_entries(mixed *m, const mts_encoded_launch *launch, uint32_t loc
         }
         m->begin += m->groups[m->count++];
     }
+    return source != MTS_NONE;
 }
 
 mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, uint32_t count,
@@ -116,7 +119,12 @@ mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, ui
         return mts_encode_memory(encoding);
     }
     for (uint32_t i = 0; i < count; i++) {
-        add_entries(&m, &encoding->launches[launches[i]], local);
+        if (!add_entries(&m, &encoding->launches[launches[i]], local)) {
+            return mts_fail(encoding->error, MTS_STATUS_INTERNAL,
+                            "launches of the combined program read more than %d buffers in the place of the "
+                            "weights: join fewer of them",
+                            MTS_LAUNCH_SOURCES);
+        }
         encoding->cases.mixed |=
             usual_kernels() | 1u << mts_mix_number(encoding->launches[launches[i]].kernel);
     }

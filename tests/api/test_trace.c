@@ -12,7 +12,10 @@
 #include <cmocka.h>
 
 #include "mts/profile.h"
+
+#include "api/api.h"
 #include "support/api_fixture.h"
+#include "support/fault.h"
 
 #define PARTS 4u /* of a launch and thread, at most */
 
@@ -25,13 +28,17 @@ typedef struct world {
 
 static world w;
 
-static void open_on(const char *device)
+static void open_with(const char *device, uint32_t check, mts_fault_plan *plan)
 {
     mts_session_options options;
     mts_session_stats stats = {.size = sizeof stats};
     mts_device_desc desc = {.size = sizeof desc};
     memset(&w, 0, sizeof w);
-    api_open(&w.fixture, device);
+    mts_runtime_options watched = api_options(&w.fixture, device);
+    watched.check = check;
+    assert_int_equal(mts_runtime_create(&watched, &w.fixture.runtime), MTS_STATUS_OK);
+    mts_device **inner = &w.fixture.runtime->device;
+    assert_true(!plan || mts_wrap_fault(inner, plan, inner, NULL) == MTS_STATUS_OK);
     mts_session_options_default(&options);
     assert_int_equal(mts_bundle_open(w.fixture.runtime, api_bundle_path(), &w.bundle), MTS_STATUS_OK);
     assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, &options, &w.session), MTS_STATUS_OK);
@@ -44,14 +51,31 @@ static void open_on(const char *device)
 static int open_cpu(void **state)
 {
     (void)state;
-    open_on("cpu");
+    open_with("cpu", 0, NULL);
+    return 0;
+}
+
+static int open_checked(void **state)
+{
+    (void)state;
+    open_with("cpu", 1, NULL);
+    return 0;
+}
+
+static mts_fault_plan plan;
+
+static int open_faulty(void **state)
+{
+    (void)state;
+    plan = (mts_fault_plan){0};
+    open_with("cpu", 0, &plan);
     return 0;
 }
 
 static int open_reference(void **state)
 {
     (void)state;
-    open_on("reference");
+    open_with("reference", 0, NULL);
     return 0;
 }
 
@@ -100,6 +124,38 @@ static void every_launch_is_computed_by_threads_that_do_one_part_at_a_time(void 
     free(chunks);
 }
 
+/* The session has fewer parts, so that memory is taken for those. */
+static void more_room_than_there_is_memory_for_is_taken(void **state)
+{
+    mts_chunk_profile *chunks = calloc((size_t)w.launches * w.threads * PARTS, sizeof *chunks);
+    uint32_t count = 0;
+    (void)state;
+    assert_non_null(chunks);
+    chunks->size = sizeof *chunks;
+    assert_int_equal(mts_session_trace(w.session, chunks, UINT32_MAX, &count), MTS_STATUS_OK);
+    assert_in_range(count, w.launches, w.launches * w.threads * PARTS);
+    free(chunks);
+}
+
+static void a_device_that_fails_says_so_and_works_on(void **state)
+{
+    mts_chunk_profile *chunks = calloc((size_t)w.launches * w.threads * PARTS, sizeof *chunks);
+    const uint32_t capacity = w.launches * w.threads * PARTS;
+    uint32_t count = 0;
+    (void)state;
+    assert_non_null(chunks);
+    chunks->size = sizeof *chunks;
+    for (uint32_t nth = 1; nth <= 2; nth++) { /* the run that is not told of, and the one that is */
+        plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_LIST_TRACE, .nth = nth, .code = MTS_STATUS_DEVICE};
+        assert_int_equal(mts_session_trace(w.session, chunks, capacity, &count), MTS_STATUS_DEVICE);
+        assert_int_equal(plan.failed, 1);
+        assert_int_equal(mts_session_trace(w.session, chunks, capacity, &count), MTS_STATUS_OK);
+    }
+    plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_LIST_TRACE, .nth = 1, .code = MTS_STATUS_DEVICE_LOST};
+    assert_int_equal(mts_session_trace(w.session, chunks, capacity, &count), MTS_STATUS_DEVICE_LOST);
+    free(chunks);
+}
+
 static void too_little_room_and_wrong_arguments_are_refused(void **state)
 {
     mts_chunk_profile chunk[2] = {{.size = sizeof chunk[0]}, {.size = 77}};
@@ -131,6 +187,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_launch_is_computed_by_threads_that_do_one_part_at_a_time,
                                         open_cpu, close_all),
+        cmocka_unit_test_setup_teardown(every_launch_is_computed_by_threads_that_do_one_part_at_a_time,
+                                        open_checked, close_all),
+        cmocka_unit_test_setup_teardown(more_room_than_there_is_memory_for_is_taken, open_cpu, close_all),
+        cmocka_unit_test_setup_teardown(a_device_that_fails_says_so_and_works_on, open_faulty, close_all),
         cmocka_unit_test_setup_teardown(too_little_room_and_wrong_arguments_are_refused, open_cpu, close_all),
         cmocka_unit_test_setup_teardown(a_device_without_threads_has_none_to_tell_of, open_reference,
                                         close_all),

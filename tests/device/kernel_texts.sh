@@ -49,4 +49,11 @@ for text in "$place"/ON/*.txt; do
     count=$((count + 1))
 done
 [ "$count" -ge 20 ] || { echo "found $count kernels"; exit 1; }
+# A branch that the build cannot decide is refused, not taken for text of one that it can.
+mkdir "$place/elif"
+cp -r "$source/kernels" "$place/elif/kernels"
+printf '\n#if MTS_WORDS_DOT\nint a;\n#elif 1\nint b;\n#endif\n' >>"$place/elif/kernels/codes.h"
+"$cmake" -DROOT="$place/elif" -DOUT="$place/elif/table.c" -P "$source/cmake/embed_kernels.cmake" 2>"$place/elif/log" &&
+    { echo "an #elif of MTS_WORDS_DOT is left out"; exit 1; }
+grep -q "has an #elif" "$place/elif/log" || { cat "$place/elif/log"; exit 1; }
 echo "$count kernels, $(cat "$place"/ON/*.txt | wc -c) bytes with comments, $(cat "$place"/OFF/*.txt | wc -c) without"

@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
+#include "lower/launch_shape.h"
 #include "support/opencl_fixture.h"
+#include "support/second_device.h"
 
 static void the_device_is_a_gpu_of_the_limits(void **state)
 {
@@ -23,7 +25,7 @@ static void the_device_is_a_gpu_of_the_limits(void **state)
     assert_int_equal(info->local_bytes, 8192);
     assert_int_equal(info->buffer_bytes, 268435456);
     assert_false(info->half_products);
-    assert_false(info->byte_products); /* not a word of them in MTS_PROFILE */
+    assert_int_equal(info->byte_products, second_device_has_dot());
 }
 
 static void what_exceeds_a_limit_is_refused_by_the_layer_too(void **state)
@@ -70,10 +72,29 @@ static void what_exceeds_a_limit_is_refused_by_the_layer_too(void **state)
     mts_cl_kernel_destroy(opencl_fixture_world.device, kernel);
 }
 
+/* The layer fails a program of codes without the products that the device has, and with "broken=1" one with them. */
+static void programs_of_codes_multiply_bytes_where_the_driver_builds_that(void **state)
+{
+    const char *profile = getenv("MTS_PROFILE");
+    const bool broken = profile && strstr(profile, "broken=");
+    const mts_kernel_desc desc = {
+        .name = "pool_bytes__i32_words",
+        .defines = mts_launch_defines(&opencl_fixture_world.device->info, MTS_PRECISION_FLOAT32)};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        mts_kernel *kernel = NULL;
+        assert_int_equal(opencl_fixture_cl->dot != NULL, second_device_has_dot() && !(broken && i == 1));
+        assert_int_equal(mts_cl_kernel_create(opencl_fixture_world.device, &desc, &kernel, NULL),
+                         MTS_STATUS_OK);
+        mts_cl_kernel_destroy(opencl_fixture_world.device, kernel);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         OPENCL_TEST(the_device_is_a_gpu_of_the_limits),
+        OPENCL_TEST(programs_of_codes_multiply_bytes_where_the_driver_builds_that),
         OPENCL_TEST(what_exceeds_a_limit_is_refused_by_the_layer_too),
     };
     if (!getenv("OPENCL_LAYERS") || mts_backend_opencl.count() == 0) {

@@ -58,6 +58,13 @@ if(MTS_OPENCL_LOADER AND MTS_OPENCL_LAYER_HEADERS AND NOT CMAKE_CROSSCOMPILING A
     set_tests_properties(opencl/profile_dot_${dot} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
       ENVIRONMENT "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=group=64,local=32768,dot=${dot}")
   endforeach()
+  # One whose driver says so, and one whose driver says so and builds no such program.
+  foreach(dot "4" "8,broken=1")
+    string(REGEX REPLACE "[^a-z0-9]+" "_" name "products_${dot}")
+    add_test(NAME opencl/profile_${name} COMMAND opencl_profile)
+    set_tests_properties(opencl/profile_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+      ENVIRONMENT "${profile_environment},dot=${dot}")
+  endforeach()
   add_test(NAME opencl/profile_engine_bytes COMMAND engine_bytes)
   set_tests_properties(opencl/profile_engine_bytes PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
     "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=group=32,local=8192,dot=6;MTS_TEST_DEVICE=opencl")

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "graph/align.h"
+#include "lower/implementations.h"
 #include "lower/lower.h"
 #include "plan/wave_steps.h"
 #include "platform/os/os.h"
@@ -114,12 +115,14 @@ static void check_tiles(const mts_plan *plan, const mts_encoded_launch *launch, 
 
 /* Tiles of the steps of a plan as a session cuts them: the work-groups of each step's launches, which are taken for
    equal. */
-static tiles *cut(world *w, const mts_plan *plan, const mts_device_info *device)
+static tiles *cut(world *w, const mts_plan *plan, const mts_device_info *device,
+                  const mts_kernel_configs *configs)
 {
     mts_error error = {0};
     mts_encoding steps = {.plan = plan,
                           .stitched = w->stitched,
                           .device = device,
+                          .configs = configs,
                           .arena = &w->arena,
                           .strings = &w->arena,
                           .error = &error};
@@ -130,7 +133,7 @@ static tiles *cut(world *w, const mts_plan *plan, const mts_device_info *device)
     test_must(mts_encode_steps(&steps), &error, "encode");
     for (size_t i = 0; i < steps.launch_count; i++) {
         list[steps.launches[i].step].count += groups_of(&steps.launches[i]);
-        if (steps.launches[i].kind == MTS_LAUNCH_TILES) {
+        if (steps.launches[i].kind == MTS_LAUNCH_TILES && !configs) {
             check_tiles(plan, &steps.launches[i], device->compute_units);
         }
     }
@@ -262,7 +265,7 @@ static frame simulate(world *w, uint32_t units, double gap, shape how)
     mts_error error = {0};
     frame f = {0};
     test_must(mts_plan_create(&request, &w->arena, &plan, &error), &error, "plan");
-    tiles *list = cut(w, plan, &device);
+    tiles *list = cut(w, plan, &device, NULL);
     f.chain_ns = last_end(plan, list, 0.0, 0);
     f.gaps_ns = how.persistent ? gap + f.chain_ns : last_end(plan, list, gap, 0);
     f.ns = how.persistent ? gap + last_end(plan, list, 0.0, units) : 0.0;
@@ -323,6 +326,119 @@ static void waves_of_random_networks_are_not_slower(void **state)
     assert_true(sum / FAMILIES < 0.8);
 }
 
+/* A world of one network; *plan has a wave for each step. */
+static void one_network(world *w, const mts_graph *graph, mts_plan **plan)
+{
+    mts_error error = {0};
+    w->graphs[0] = graph;
+    w->count = w->groups = 1;
+    stitch(w, true);
+    const mts_plan_request request = {.stitched = w->stitched, .lane_floats = 1 << 30};
+    test_must(mts_plan_create(&request, &w->arena, plan, &error), &error, "plan");
+}
+
+/* One node, whose value is the network's output. */
+static void node(mts_graph *graph, mts_op op, const mts_attrs *attrs, const uint32_t *inputs, uint32_t count,
+                 const mts_shape *size)
+{
+    uint32_t value = MTS_NONE;
+    mts_error error = {0};
+    test_must(mts_graph_add_node(graph, op, "n", inputs, count, attrs, &value, &error), &error, "node");
+    test_must(mts_graph_add_output(graph, "y", value, MTS_TYPE_FLOAT32, size, &error), &error, "output");
+}
+
+static mts_graph *convolution(world *w)
+{
+    enum { CHANNELS = 32 };
+    static float weights[CHANNELS * CHANNELS * 9];
+    const mts_shape size = {.rank = 4, .dims = {1, CHANNELS, 24, 24}};
+    const mts_shape of_weights = {.rank = 4, .dims = {CHANNELS, CHANNELS, 3, 3}};
+    const mts_attrs attrs = {
+        .conv = {.kernel = {3, 3}, .stride = {1, 1}, .pad = {1, 1, 1, 1}, .dilation = {1, 1}, .group = 1}};
+    mts_graph *graph = mts_graph_create(&w->arena, "g");
+    uint32_t inputs[2] = {mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &size)};
+    inputs[1] = mts_graph_add_const(graph, "w", MTS_TYPE_FLOAT32, &of_weights, weights);
+    node(graph, MTS_OP_CONV, &attrs, inputs, 2, &size);
+    return graph;
+}
+
+/* The usual shape too, which is the first that tuning measures. */
+static void a_measured_configuration_keeps_its_shape(void **state)
+{
+    const mts_device_info large = gpu_of(UNITS_MOST, 3000.0, 0), small = gpu_of(0, 3000.0, 0);
+    world w = {0};
+    mts_plan *plan = NULL;
+    mts_layer_facts facts;
+    mts_kernel_configs configs;
+    mts_error error = {0};
+    uint64_t groups[3] = {0};
+    (void)state;
+    mts_arena_init(&w.arena, mts_allocator_default());
+    one_network(&w, convolution(&w), &plan);
+    mts_kernel_configs_init(&configs, mts_allocator_default());
+    assert_int_equal(mts_layer_facts_get(w.stitched, 0, &w.arena, &facts, &error), MTS_STATUS_OK);
+    const mts_kernel_config_entry entry = {.signature = facts.signature,
+                                           .kind = facts.kind,
+                                           .members = facts.members,
+                                           .config = mts_kernel_config_tiles(&large)};
+    assert_int_equal(mts_kernel_configs_add(&configs, &entry, &error), MTS_STATUS_OK);
+    for (int i = 0; i < 3; i++) { /* cut by the units; measured; as it is without units */
+        tiles *list = cut(&w, plan, i < 2 ? &large : &small, i == 1 ? &configs : NULL);
+        for (uint32_t s = 0; s < plan->step_count; s++) {
+            groups[i] += list[s].count;
+        }
+        free(list);
+    }
+    assert_true(groups[0] > groups[2]);
+    assert_int_equal(groups[1], groups[2]);
+    mts_kernel_configs_release(&configs);
+    mts_arena_release(&w.arena);
+}
+
+/* What a reduction's program says is the kernel that computes it. */
+static void reductions_of_groups_are_a_program_of_their_own(void **state)
+{
+    static const uint32_t axes[] = {1u << 2 | 1u << 3, 1u << 1}; /* of a plane: 16 numbers; 8 channels */
+    const mts_device_info device = gpu_of(16, 3000.0, 0);
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const mts_shape size = {.rank = 4, .dims = {1, 8, 4, 4}};
+        const mts_shape out = {.rank = 4, .dims = {1, i == 0 ? 8 : 1, i == 0 ? 1 : 4, i == 0 ? 1 : 4}};
+        const mts_attrs attrs = {.reduce = {.kind = MTS_REDUCE_MEAN, .axes = axes[i], .keep = 1}};
+        world w = {0};
+        mts_plan *plan = NULL;
+        mts_error error = {0};
+        bool found = false;
+        mts_arena_init(&w.arena, mts_allocator_default());
+        mts_graph *graph = mts_graph_create(&w.arena, "g");
+        const uint32_t x = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &size);
+        node(graph, MTS_OP_REDUCE, &attrs, &x, 1, &out);
+        one_network(&w, graph, &plan);
+        mts_encoding steps = {.plan = plan,
+                              .stitched = w.stitched,
+                              .device = &device,
+                              .arena = &w.arena,
+                              .strings = &w.arena,
+                              .error = &error};
+        mts_param_buffer_init(&steps.params, w.arena.allocator);
+        mts_weights_init(&steps.pool, steps.precision, w.arena.allocator);
+        test_must(mts_encode_steps(&steps), &error, "encode");
+        for (size_t l = 0; l < steps.launch_count; l++) {
+            const mts_step *step = &plan->steps[steps.launches[l].step];
+            const bool own = strcmp(steps.launches[l].kernel, "reduce_group__f32_planar") == 0;
+            const bool any = strcmp(steps.launches[l].kernel, "reduce_any__f32_planar") == 0;
+            if (own || any) {
+                assert_int_equal(own, i == 0);
+                assert_int_equal(mts_encode_program(&steps, plan, step) == MTS_PROGRAM_MIXED, any);
+                found = true;
+            }
+        }
+        assert_true(found);
+        mts_encoding_release(&steps);
+        mts_arena_release(&w.arena);
+    }
+}
+
 static void print_bundle(const char *path)
 {
     static const uint32_t units[] = {2, 16, 132};
@@ -379,6 +495,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves_of_random_networks_are_not_slower),
+        cmocka_unit_test(a_measured_configuration_keeps_its_shape),
+        cmocka_unit_test(reductions_of_groups_are_a_program_of_their_own),
         cmocka_unit_test(a_bundle_beside_its_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

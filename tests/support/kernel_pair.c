@@ -60,6 +60,10 @@ int kernel_pair_setup(void **state)
     pair->devices[0] = open_device("reference");
     pair->devices[1] = open_device(second_device_backend("opencl"));
     *state = pair;
+    if (second_device_has_dot() && pair->devices[1] && !pair->devices[1]->info.byte_products) {
+        print_error("MTS_PROFILE gives the device products of bytes, which it does not have\n");
+        return -1;
+    }
     return pair->act && pair->pool && pair->table && pair->devices[0] ? 0 : -1;
 }
 

@@ -23,3 +23,9 @@ const char *second_device_id(const char *id)
     (void)snprintf(made, sizeof made, "%s:0", other);
     return made;
 }
+
+bool second_device_has_dot(void)
+{
+    const char *profile = getenv("MTS_PROFILE");
+    return profile && strstr(profile, "dot=");
+}

@@ -7,9 +7,13 @@
 #ifndef MTS_TESTS_SUPPORT_SECOND_DEVICE_H
 #define MTS_TESTS_SUPPORT_SECOND_DEVICE_H
 
+#include <stdbool.h>
+
 /* The backend to open where a test says `name`. */
 const char *second_device_backend(const char *name);
 /* Likewise of ids: "opencl:0" may become "cuda:0". */
 const char *second_device_id(const char *id);
+/* Whether MTS_PROFILE gives the devices of OpenCL products of bytes (tests/opencl/profile): "dot=N". */
+bool second_device_has_dot(void);
 
 #endif

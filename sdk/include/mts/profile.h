@@ -41,16 +41,16 @@ typedef struct mts_chunk_profile {
 } mts_chunk_profile;
 
 /*
- * Runs the inputs that are set as any run does, and tells which thread of device `cpu` computed what. Between two
- * parts of a thread it waits: no launch may start whose parts are not all taken. A run before is not counted.
+ * Runs the inputs that are set twice, as any run does, and tells which thread of device `cpu` computed what in the
+ * second run. Between two parts a thread waits: no launch that may run has a part that is not taken.
  * mts_session_output still gives the outputs of the run that was consumed last.
  * @param session a session without a run in flight
  * @param chunks array, in no order; set chunks[0].size to the size of an element
  * @param capacity elements of `chunks`; 4 for each thread and launch are enough
  * @param count receives the number of parts, also where it is more than `capacity`
- * @return LIMIT: `capacity` is too small. UNSUPPORTED: the device has no threads of its own. BUSY: a run is in
- * flight, or `done` is running. INVALID_ARGUMENT: chunks[0].size is not known, or a zero-copy input was not
- * set. OUT_OF_MEMORY.
+ * @return LIMIT: `capacity` is too small; both runs happened, and `chunks` is as it was. UNSUPPORTED: the device has
+ * no threads of its own. BUSY: a run is in flight, or `done` is running. INVALID_ARGUMENT: chunks[0].size is not
+ * known, or a zero-copy input was not set. OUT_OF_MEMORY. DEVICE, DEVICE_LOST: a launch failed.
  */
 MTS_API mts_status mts_session_trace(mts_session *session, mts_chunk_profile *chunks, uint32_t capacity,
                                      uint32_t *count);

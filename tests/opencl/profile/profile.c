@@ -7,7 +7,8 @@
  * named is the driver's). A call beyond the limits fails as on the GPU, and says so on stderr. With "dot=N" they say to
  * have products of bytes as instructions (cl_khr_integer_dot_product), those of the bits of N: 1, of unsigned and signed
  * bytes; 2, added to a sum; 4, of signed bytes; 8, added to a sum. Programs then find the functions of that extension
- * that N names, written in OpenCL C, and no others. Devices of a profile have no images, no arithmetic in float16 and
+ * that N names, written in OpenCL C, and no others, and a program of codes that is not built for the best of them fails.
+ * With "broken=1" a program for any of them fails, as with a driver whose compiler lacks what it says. Devices of a profile have no images, no arithmetic in float16 and
  * 64 KB of constant memory. Not a simulator: speed, caches and the order of work-items are the driver's.
  */
 #define CL_TARGET_OPENCL_VERSION 120
@@ -31,6 +32,7 @@ typedef struct limits {
     cl_ulong local;
     cl_ulong alloc;
     unsigned dot; /* bits of DOT_ */
+    bool broken;
 } limits;
 
 static cl_icd_dispatch target;
@@ -265,6 +267,43 @@ static cl_program CL_API_CALL create_program(cl_context context, cl_uint count, 
     return target.clCreateProgramWithSource(context, used, all, sizes, result);
 }
 
+/* Whether a program is of codes; one of a binary has no text. */
+static bool is_of_codes(cl_program program)
+{
+    size_t size = 0;
+    if (target.clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, NULL, &size) != CL_SUCCESS || size == 0) {
+        return false;
+    }
+    char *text = calloc(size + 1, 1);
+    const bool is = text &&
+                    target.clGetProgramInfo(program, CL_PROGRAM_SOURCE, size, text, NULL) == CL_SUCCESS &&
+                    strstr(text, "__i32_words");
+    free(text);
+    return is;
+}
+
+/* Whether options take the best product that the device has. */
+static bool takes_best(const char *options)
+{
+    const bool sums =
+        (most.dot & (DOT_MIXED | DOT_MIXED_SUM) ? most.dot & DOT_MIXED_SUM : most.dot & DOT_SIGNED_SUM) != 0;
+    const char *kind = most.dot & (DOT_MIXED | DOT_MIXED_SUM) ? "-DDOT=1" : "-DDOT=2";
+    return strstr(options, kind) && (strstr(options, "-DDOT_SUM") != NULL) == sums;
+}
+
+static cl_int CL_API_CALL build_program(cl_program program, cl_uint count, const cl_device_id *devices,
+                                        const char *options,
+                                        void(CL_CALLBACK *notify)(cl_program program, void *user), void *user)
+{
+    const char *given = options ? options : "";
+    const bool fails = most.broken ? strstr(given, "-DDOT=") != NULL : !takes_best(given);
+    if (most.dot && fails && is_of_codes(program)) {
+        (void)fprintf(stderr, "profile: a program of codes with '%s' does not build\n", given);
+        return CL_BUILD_PROGRAM_FAILURE;
+    }
+    return target.clBuildProgram(program, count, devices, options, notify, user);
+}
+
 /* ---- the layer ---- */
 
 PROFILE_API cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *out, size_t *size_out)
@@ -292,8 +331,9 @@ PROFILE_API cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch 
     table.clGetKernelWorkGroupInfo = get_kernel_info;
     table.clEnqueueNDRangeKernel = enqueue_kernel;
     table.clCreateProgramWithSource = create_program;
+    table.clBuildProgram = build_program;
     most = (limits){(size_t)limit_of("group="), limit_of("local="), limit_of("alloc="),
-                    (unsigned)limit_of("dot=")};
+                    (unsigned)limit_of("dot="), limit_of("broken=") != 0};
     *count_out = count < own ? count : own;
     *out = &table;
     return CL_SUCCESS;

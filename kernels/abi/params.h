@@ -239,8 +239,8 @@ typedef struct mts_fused_params {
 #define MTS_FUSED_SHAPE(size, stride, expands) (((expands) ? 4 : 0) + ((size) == 5 ? 2 : 0) + (int)(stride)-1)
 
 /* Floats of a depthwise channel and of an expanded one in a group's memory, and the
-   vectors of all. */
-#define MTS_FUSED_KEPT(part, row, vec) (((part) * (row) + 2 * (vec)-1) / (vec) * (vec))
+   vectors of all. The last part's jobs walk pixels rounded up to 16, whatever VEC is. */
+#define MTS_FUSED_KEPT(part, row, vec) (((part) * (row) + (vec) + 15) / (vec) * (vec))
 #define MTS_FUSED_TAKEN(part, stride, size, in_row, vec)                                                     \
     (((((part)-1) * (stride) + (size)) * (in_row) + 6 * (vec) + 15) / (vec) * (vec))
 #define MTS_FUSED_SCRATCH(p, vec)                                                                            \

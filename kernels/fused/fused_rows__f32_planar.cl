@@ -8,9 +8,9 @@
  * (mts_fused_params). Which they are is a decision of the plan. Grid: (parts * L, 1,
  * members): a work-group of L work-items computes `part` rows of all output channels.
  *
- *     rows of the input, `chunk` of expanded channels at a time -> taken (only with `expands`)
- *     taken, or the input itself, taps                          -> kept, a plane of `part` rows for each channel
- *     kept, all channels                                        -> rows x vectors of sums in registers -> output
+ *     rows of the input, `chunk` of expanded channels at a time -> taken (with `expands`)
+ *     taken, or the input itself, taps -> kept, a plane of `part` rows for each channel
+ *     kept, all channels -> rows x vectors of sums in registers -> output
  *
  * Rows of a kept plane lie as those of the output, so the last step walks flattened pixels
  * as conv_tile does, and small maps fill its vectors. A block of the depthwise convolution is 4
@@ -22,8 +22,8 @@
  * take blocks and vectors in turns. What is kept is float32 in every precision.
  *
  * Tunables: CASES, the row counts of jobs, e.g. -DCASES=CASE(13)CASE(12); a job with
- * another count is not computed. SHAPES: a bit for each MTS_FUSED_SHAPE that occurs. SCRATCH: vectors of local memory,
- * MTS_FUSED_SCRATCH of the largest member at least.
+ * another count is not computed. SHAPES: a bit for each MTS_FUSED_SHAPE that occurs.
+ * SCRATCH: vectors of local memory, MTS_FUSED_SCRATCH of the largest member at least.
  */
 #ifndef CASES
 #define CASES                                                                                                \
@@ -78,7 +78,8 @@ typedef struct fused_end {
     mts_vec scale, bias, slope, low, high;
 } fused_end;
 
-/* A function that is not simple: code that all of its callers share where the language lets them. */
+/* A function that is not simple: code that all of its callers share where the language
+   lets them. */
 OUTLINE mts_vec fused_function(mts_u32 fn, mts_vec v, float a, float b) { return mts_vec_element(fn, v, a, b); }
 
 INLINE fused_end fused_end_of(GLOBAL const mts_real *pool, GLOBAL const mts_epilogue_params *e, mts_u32 row) {
@@ -106,7 +107,8 @@ INLINE mts_vec fused_bend(const fused_end *end, mts_vec v) {
 #define BLOCK_WEIGHT(k) w[k] = mts_vec_splat(k < size * size ? mts_load(weight + k) : 0.0f);
 #define BLOCK_CLEAR(x, r, c) acc[r][c] = mts_vec_splat(0.0f);
 #define BLOCK_CLEAR_ROW(x, i, k, r) EACH_COLUMN(BLOCK_CLEAR, x, r)
-/* Column k of the taps: with stride 2 the even or the odd ones of two vectors, which column k - 1 has loaded. */
+/* Column k of the taps: with stride 2 the even or the odd ones of two vectors, which
+   column k - 1 has loaded. */
 #if VEC == 1
 #define BLOCK_LOAD(GET, k, c) if (c < columns) v[c] = (mts_u32)(x + (k)) < p->in_w ? ONE_##GET(at + (k)) : 0.0f;
 #else
@@ -268,7 +270,8 @@ INLINE void depthwise_finish(GLOBAL const mts_u32 *params, GLOBAL const mts_fuse
 #define PRODUCT_NEXT(at, j) if (j < nv) mts_fetch(at + (nv + j) * step, 0);
 #define PRODUCT_FMA(r, j) if (j < nv) acc[r][j] = mts_vec_fma(x[j], w, acc[r][j]);
 #define PRODUCT_FMA_ROW(r) if (r < rows) { const mts_vec w = mts_vec_splat(mts_load(weight + r)); EACH_VECTOR(PRODUCT_FMA, r) }
-/* nv vectors, `step` apart, of all rows of a job; `in`: of its channel 0. ahead: the next ones will be wanted. */
+/* nv vectors, `step` apart, of all rows of a job; `in`: of its channel 0. ahead: the
+   next ones will be wanted. */
 #define PRODUCT_OF(name, SPACE, real, GET)                                                                   \
     INLINE void name(SPACE const real *in, mts_u32 pitch, mts_u32 step, GLOBAL const mts_real *pool,         \
                      GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, mts_vec (*acc)[NV_MOST], \
@@ -323,7 +326,8 @@ INLINE void end_row(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL co
     }
 }
 
-/* A CPU walks the rows in a loop, once for all cases; a GPU would pay for sums in memory. */
+/* A CPU walks the rows in a loop, once for all cases; a GPU would pay for sums in
+   memory. */
 OUTLINE void end_rows(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                       GLOBAL const mts_conv_params *job, mts_vec (*sum)[NV_MOST], fused_place at, int rows, int nv) {
     GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
@@ -336,7 +340,8 @@ OUTLINE void end_rows(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL 
     }
 }
 
-/* nv vectors of a job's rows, whose channel 0 of the first one lies at `in`, or at `kept`. */
+/* nv vectors of a job's rows, whose channel 0 of the first one lies at `in`, or at
+   `kept`. */
 INLINE void fused_take(GLOBAL mts_real *act, GLOBAL const mts_real *in, mts_u32 in_pitch, GLOBAL const mts_real *pool,
                        GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, fused_place at, const int rows,
                        const int nv) {
@@ -400,7 +405,8 @@ INLINE mts_u32 fused_expand(GLOBAL mts_real *act, GLOBAL const mts_real *pool, G
     }
 /* clang-format on */
 
-/* nv vectors of all jobs, so that what was kept of them is in the first level cache. from: pixel 0 of what was kept. */
+/* nv vectors of all jobs, so that what was kept of them is in the first level cache.
+   from: pixel 0 of what was kept. */
 INLINE void fused_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                           GLOBAL const mts_fused_params *p, LOCAL_PTR const float *kept, fused_place at, mts_u32 from,
                           const int nv) {

@@ -5,9 +5,6 @@
 
 #include "base/hash.h"
 #include "lower/fuse_shape.h"
-#include "plan/wave_steps.h"
-
-enum { TOUCH = 4 }; /* multiply-adds in the time of a number that is stored or loaded */
 
 bool mts_fuse_fits(void *context, const mts_plan *plan, uint32_t layer)
 {
@@ -45,26 +42,6 @@ mts_status mts_fuse_facts(const mts_stitched *stitched, const mts_fused_layers *
     return status;
 }
 
-static uint64_t layer_work(const mts_stitched *s, uint32_t layer)
-{
-    uint64_t work = 0;
-    for (uint32_t i = 0; layer != MTS_NONE && i < s->layers[layer].count; i++) {
-        const mts_member *member = &s->members[s->layers[layer].first + i];
-        work += mts_node_mul_adds(s->graphs[member->graph], mts_member_node(s, member));
-    }
-    return work;
-}
-
-/* Numbers of a layer's results. */
-static uint64_t layer_floats(const mts_stitched *s, uint32_t layer)
-{
-    uint64_t floats = 0;
-    for (uint32_t i = 0; layer != MTS_NONE && i < s->layers[layer].count; i++) {
-        floats += mts_shape_count(&s->values[s->members[s->layers[layer].first + i].output].shape);
-    }
-    return floats;
-}
-
 /*
  * As measured on a CPU with vectors of 16 floats (docs/results/fused.md): 3x3 taps on
  * small maps gain 2 to 14 %, where there is a part of the map for each thread. All others
@@ -81,21 +58,15 @@ static bool gains_on_cpu(const mts_device_info *device, const mts_fused_params *
            p->stride == 1 && p->expands == 0;
 }
 
-/*
- * Whether one launch is predicted to be quicker. On a GPU, in multiply-adds of a compute
- * unit: a launch that is saved, and what is not stored and loaded, against rows that are
- * expanded twice and against compute units that have nothing to do.
- */
+/* Whether one launch is quicker on a CPU of a class that was measured. */
 static bool predicts_gain(const mts_encoding *encoding, const mts_stitched *s, const mts_fused_layers *layers)
 {
     const mts_device_info *device = encoding->device;
     const mts_layer *last = &s->layers[layers->project];
-    const mts_attrs_conv *conv =
-        &mts_member_node(s, &s->members[s->layers[layers->depthwise].first])->attrs.conv;
+    const mts_member *between = &s->members[s->layers[layers->depthwise].first];
+    const mts_attrs_conv *conv = &mts_member_node(s, between)->attrs.conv;
     const int64_t *out = s->values[s->members[last->first].output].shape.dims;
-    const int64_t *between = s->values[s->members[s->layers[layers->depthwise].first].output].shape.dims;
-    const uint64_t units = device->compute_units > 0 ? device->compute_units : 1;
-    mts_fused_params p = {.channels = (uint32_t)between[1],
+    mts_fused_params p = {.channels = (uint32_t)s->values[between->output].shape.dims[1],
                           .h = (uint32_t)out[2],
                           .row = (uint32_t)out[3],
                           .in_row = (uint32_t)out[3] * conv->stride[0],
@@ -103,18 +74,7 @@ static bool predicts_gain(const mts_encoding *encoding, const mts_stitched *s, c
                           .stride = conv->stride[0],
                           .expands = layers->expand != MTS_NONE};
     p.part = mts_fused_part(device, &p, last->count);
-    const uint64_t groups = (uint64_t)last->count * ((p.h + p.part - 1) / p.part);
-    const uint64_t expand = layer_work(s, layers->expand);
-    const uint64_t twice = expand * (p.size - p.stride) / ((uint64_t)p.part * p.stride);
-    const uint64_t work = expand + layer_work(s, layers->depthwise) + layer_work(s, layers->project);
-    const uint64_t stored = layer_floats(s, layers->expand) + layer_floats(s, layers->depthwise);
-    const uint64_t launches = layers->expand != MTS_NONE ? 2 : 1;
-    const uint64_t launch = (uint64_t)device->launch_ns * mts_wave_rate(device);
-    const uint64_t apart = (work + 2 * TOUCH * stored) / units + launches * launch;
-    const uint64_t rounds = (groups + units - 1) / units;
-    return !device->is_gpu
-               ? gains_on_cpu(device, &p, groups)
-               : groups > 0 && mts_fused_fits(device, &p) && (work + twice) / groups * rounds < apart;
+    return gains_on_cpu(device, &p, (uint64_t)last->count * ((p.h + p.part - 1) / p.part));
 }
 
 const char *mts_fuse_refuses(void *context, const mts_stitched *stitched, const mts_fused_layers *layers)
@@ -136,10 +96,16 @@ const char *mts_fuse_refuses(void *context, const mts_stitched *stitched, const 
     if (mts_fuse_facts(stitched, layers, encoding->arena->allocator, &facts, &ignored) != MTS_STATUS_OK) {
         return "there was no memory to find out";
     }
+    if (configs && configs->unmeasured && !mts_kernel_configs_find(configs, facts.signature)) {
+        (*configs->unmeasured)++;
+    }
     const mts_kernel_config_entry *known = mts_kernel_configs_nearest(configs, &facts);
     if (known) {
         return known->config.kernel == MTS_KERNEL_CONFIG_FUSED ? NULL
                                                                : "its layers are faster apart, as measured";
+    }
+    if (encoding->device->is_gpu) {
+        return "not measured on this device; --tune decides"; /* no GPU has confirmed a model */
     }
     return predicts_gain(encoding, stitched, layers) ? NULL : "no gain is predicted";
 }

@@ -21,7 +21,8 @@ typedef enum mts_launch_kind {
     MTS_LAUNCH_WINOGRAD,
     /* The kernel is built for work-groups of exactly local[0] work-items. */
     MTS_LAUNCH_BLOCKS,
-    /* fused_rows: likewise. */
+    /* fused_rows: global[0] is the number of parts times local[0], so both shrink together;
+       a work-group of any size computes a part. */
     MTS_LAUNCH_FUSED,
     /* mixed: as conv_tile, of different kernels. */
     MTS_LAUNCH_MIXED,

@@ -152,10 +152,14 @@ static void try_layer(finder *f, uint32_t index)
     const uint32_t expand = expands ? before : MTS_NONE;
     const mts_fused_layers block = {.expand = expand, .depthwise = depthwise, .project = index};
     const mts_fused_layers pair = {.expand = MTS_NONE, .depthwise = depthwise, .project = index};
-    fusion->reason = fusion->large ? "it does not fit the memory of a work-group"
-                                   : f->how->refuses(f->how->context, f->stitched, &block);
-    fusion->expand = expand;
-    if (fusion->reason && expand != MTS_NONE && !fusion->large) {
+    fusion->expand = fusion->large ? MTS_NONE : expand;
+    if (fusion->large && expand == MTS_NONE) {
+        fusion->reason = "it does not fit the memory of a work-group";
+    } else {
+        fusion->reason =
+            f->how->refuses(f->how->context, f->stitched, fusion->expand != MTS_NONE ? &block : &pair);
+    }
+    if (fusion->reason && fusion->expand != MTS_NONE) {
         fusion->reason = f->how->refuses(f->how->context, f->stitched, &pair);
         fusion->expand = MTS_NONE;
     }

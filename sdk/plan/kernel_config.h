@@ -63,6 +63,9 @@ typedef struct mts_kernel_configs {
     const mts_kernel_config *forced; /* for every layer, whatever the entries say; NULL: none */
     const mts_kernel_config *failed; /* do not build or run on the device: only if forced; the caller's. One
                                  with 0 rows stands for all of its kernel */
+    /* Blocks that could be fused and that no entry is about are counted here; NULL: they
+       are not. */
+    uint32_t *unmeasured;
     mts_kernel_config_entry *entries;
     size_t failed_count, count, capacity;
 } mts_kernel_configs;

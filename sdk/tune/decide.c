@@ -70,6 +70,7 @@ static mts_status measure(mts_planning *p)
         MTS_TRY(status, mts_kernels_tune(p)); /* layers that the groups have changed */
     }
     MTS_TRY(status, mts_memory_fit(p));
+    p->report.complete = p->report.complete && !p->blocks_left;
     return status;
 }
 
@@ -81,6 +82,7 @@ static mts_status tune_more(mts_planning *p)
     mts_status status = MTS_FUSES ? mts_fusing_tune(p) : MTS_STATUS_OK;
     MTS_TRY(status, mts_kernels_tune(p));
     MTS_TRY(status, mts_memory_fit(p));
+    p->report.complete = p->report.complete && !p->blocks_left;
     return status;
 }
 

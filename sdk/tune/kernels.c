@@ -94,6 +94,12 @@ static void add_time(timing *list, uint32_t *count, const mts_encoded_launch *la
     list[i].layers += same_layer ? 0 : 1;
 }
 
+/* Whether candidates are for the launch: a fused block follows what fusing.c measured. */
+static bool is_tuned(const mts_encoded_launch *launch)
+{
+    return launch->signature != 0 && launch->fused.project == MTS_NONE;
+}
+
 /* Times of the layers that have configurations. A layer may be several launches, which
    follow one another. */
 static mts_status profile(tuner *t, mts_engine *engine, timing *list, uint32_t *count)
@@ -105,7 +111,7 @@ static mts_status profile(tuner *t, mts_engine *engine, timing *list, uint32_t *
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < view.launch_count; i++) {
         const mts_encoded_launch *launch = &view.launches[i];
         const bool same = i > 0 && view.launches[i - 1].layer == launch->layer;
-        if (launch->signature != 0) {
+        if (is_tuned(launch)) {
             add_time(list, count, launch, t->launches[i].duration_ms, same);
         }
     }
@@ -328,8 +334,8 @@ static uint32_t first_untried(const tuner *t)
     uint32_t first = t->candidate_count;
     mts_engine_view_get(t->usual, &view);
     for (uint32_t i = 0; i < view.launch_count; i++) {
-        const uint64_t signature = view.launches[i].signature;
-        const uint32_t tried = signature != 0 ? tried_before(t, signature) : first;
+        const mts_encoded_launch *launch = &view.launches[i];
+        const uint32_t tried = is_tuned(launch) ? tried_before(t, launch->signature) : first;
         first = tried < first ? tried : first;
     }
     return first;

@@ -55,6 +55,7 @@ typedef struct mts_planning {
 
     uint64_t start;    /* nanoseconds of the clock */
     uint64_t tuned_ns; /* spent on tuning kernels */
+    bool blocks_left;  /* there was no time to measure what could be fused */
     float fraction;    /* of the progress bar, where the work is */
     float reported;    /* the last fraction that the caller was told; it never falls */
     mts_error *error;

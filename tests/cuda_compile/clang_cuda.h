@@ -48,6 +48,14 @@ static __device__ __forceinline__ float __uint_as_float(unsigned int u)
     return __builtin_bit_cast(float, u);
 }
 
+static __device__ __forceinline__ void __threadfence()
+{
+    __nvvm_membar_gl();
+}
+static __device__ __forceinline__ unsigned int atomicAdd(unsigned int *at, unsigned int value)
+{
+    return (unsigned int)__nvvm_atom_add_gen_i((int *)at, (int)value);
+}
 extern "C" {
 __device__ float fmaf(float, float, float);
 __device__ float expf(float);

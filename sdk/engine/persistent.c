@@ -94,10 +94,12 @@ static void refuse(const mts_builder *b, const char *why)
                   b->engine->device->info.name, why);
 }
 
-/* Behind a failure that only concerns the persistent form. */
+/* Behind a failure that only concerns the persistent form, as a device's memory that is full is
+   one. */
 static mts_status go_without(const mts_builder *b, mts_status status, const mts_error *why)
 {
-    if (status == MTS_STATUS_OK || status == MTS_STATUS_DEVICE_LOST || status == MTS_STATUS_OUT_OF_MEMORY) {
+    const bool host_full = status == MTS_STATUS_OUT_OF_MEMORY && !b->engine->device->full;
+    if (status == MTS_STATUS_OK || status == MTS_STATUS_DEVICE_LOST || host_full) {
         return status == MTS_STATUS_OK ? status : mts_fail(b->error, status, "%s", why->text);
     }
     refuse(b, why->text);
@@ -122,6 +124,11 @@ mts_status mts_persistent_plan(mts_builder *b)
     const mts_status status =
         mts_persist_make(&b->encoding, (bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t), plan);
     const uint64_t most = e->device->info.buffer_bytes;
+    if (status == MTS_STATUS_LIMIT) {
+        *plan = (mts_persist){0};
+        refuse(b, b->error->text);
+        return MTS_STATUS_OK;
+    }
     if (status == MTS_STATUS_OK && most > 0 && mts_persistent_bytes(&e->persistent, bytes) > most) {
         *plan = (mts_persist){0};
         refuse(b, "its tables have no room in the buffer of the activations");

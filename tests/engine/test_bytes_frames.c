@@ -24,10 +24,12 @@ enum { DEVICES = sizeof backends / sizeof backends[0] };
 
 static mts_device *devices[DEVICES]; /* NULL: there is none */
 
-static uint32_t filled(mts_graph *graph, const char *name, uint32_t count, float number)
+/* A graph keeps what its constants point to: it lies in the arena. */
+static uint32_t filled(mts_arena *arena, mts_graph *graph, const char *name, uint32_t count, float number)
 {
-    float data[SIDE];
+    float *data = mts_arena_zero(arena, count, sizeof *data);
     const mts_shape shape = {.rank = 1, .dims = {count}};
+    assert_non_null(data);
     for (uint32_t i = 0; i < count; i++) {
         data[i] = number;
     }
@@ -38,7 +40,8 @@ static uint32_t filled(mts_graph *graph, const char *name, uint32_t count, float
  * before rows and columns. */
 static mts_graph *network(mts_arena *arena, mts_type dtype, float zero, bool inner)
 {
-    int8_t weights[ROWS * CHANNELS * 9];
+    enum { WEIGHTS = ROWS * CHANNELS * 9 };
+    int8_t *weights = mts_arena_zero(arena, WEIGHTS, sizeof *weights);
     const uint32_t factors = inner ? SIDE : CHANNELS;
     const mts_shape in = inner ? (mts_shape){.rank = 4, .dims = {1, SIDE, SIDE, CHANNELS}}
                                : (mts_shape){.rank = 4, .dims = {1, CHANNELS, SIDE, SIDE}},
@@ -53,13 +56,13 @@ static mts_graph *network(mts_arena *arena, mts_type dtype, float zero, bool inn
     mts_graph *graph = mts_graph_create(arena, "g");
     mts_error error = {0};
     uint32_t scaled = MTS_NONE, y = MTS_NONE;
-    assert_non_null(graph);
-    for (size_t i = 0; i < sizeof weights; i++) {
+    assert_true(graph && weights);
+    for (size_t i = 0; i < WEIGHTS; i++) {
         weights[i] = (int8_t)((int)(i * 37 % 255) - 127);
     }
     const uint32_t x = mts_graph_add_input(graph, "x", dtype, &in);
-    const uint32_t scale[3] = {x, filled(graph, "s", factors, STEP),
-                               filled(graph, "b", factors, -zero * STEP)};
+    const uint32_t scale[3] = {x, filled(arena, graph, "s", factors, STEP),
+                               filled(arena, graph, "b", factors, -zero * STEP)};
     assert_int_equal(mts_graph_add_node(graph, MTS_OP_SCALE, "scale", scale, 3, &none, &scaled, &error), 0);
     if (inner) {
         assert_int_equal(

@@ -133,7 +133,7 @@ static void calls_that_double(int functions)
 {
     begin();
     for (int i = 0; i < functions; i++) {
-        char name[8], next[8];
+        char name[16], next[16];
         snprintf(name, sizeof name, "F%d", i);
         snprintf(next, sizeof next, i + 1 < functions ? "F%d" : "Relu", i + 1);
         onnx_model_function(&model, "f", name, "x", "y", 17);

@@ -309,7 +309,7 @@ static void small_files_cannot_ask_for_much_memory(void **state)
     onnx_model_floats(&model, "x", INTS(8), numbers);
     onnx_model_ints(&model, "s", INTS(10000, 8));
     for (int i = 0; i < 4; i++) { /* each is small enough, all together are not */
-        char to[8];
+        char to[16];
         snprintf(to, sizeof(to), "v%d", i);
         onnx_model_node(&model, "Expand", "x,s", to);
     }
@@ -330,7 +330,7 @@ static void small_files_cannot_ask_for_much_memory(void **state)
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2));
     for (int i = 0; i < 4; i++) {
-        char from[8], to[8];
+        char from[16], to[16];
         snprintf(from, sizeof(from), i ? "v%d" : "x", i);
         snprintf(to, sizeof(to), "v%d", i + 1);
         onnx_model_node(&model, "Relu", from, to);

@@ -39,11 +39,11 @@ PRODUCTS_SINCE = 53  # compute capability that multiplies in float16
 class Row:
     """What is checked of a kernel: `options` besides those of sessions, in another precision for each architecture; at
     most `most` of the sessions' option sets for each architecture and precision (another selection for each, so that
-    together they cover all); bytes that it may spill, stores and loads together. `joins`: its text is that of other
-    kernels, which are compiled alone for each architecture; the newest one shows that they fit together."""
+    together they cover all); bytes that it may spill, stores and loads together. `once`: for the newest
+    architecture alone, as it takes long and uses nothing that kernels besides it do not."""
 
-    def __init__(self, options=("",), most=2, spill=0, joins=False):
-        self.options, self.most, self.spill, self.joins = options, most, spill, joins
+    def __init__(self, options=("",), most=2, spill=0, once=False):
+        self.options, self.most, self.spill, self.once = options, most, spill, once
 
 
 # All kernels are checked with the options of Row(); these differ.
@@ -53,10 +53,11 @@ TABLE = {
     # the assembler spills a few words of some shapes, rather than have fewer groups resident
     "conv_block__f32_planar": Row(spill=128),
     "fc_block__f32_planar": Row(spill=128),
-    "mixed_any__f32_planar": Row(options=(" -DMIXED=16383",), most=1, joins=True),  # all but depthwise_rows (sdk/lower/mix.c)
+    "mixed_any__f32_planar": Row(options=(" -DMIXED=16383",), most=1, once=True),  # all but depthwise_rows (sdk/lower/mix.c)
+    "fused_rows__f32_planar": Row(once=True),
     # with blocks of convolutions and fc_lanes (kernels/abi/persist.h)
     "persist_any__f32_planar": Row(
-        options=(" -DITEMS=128 -DGROUP=128 -DMIXED=16383 -DPERSIST=786432",), most=1, spill=128, joins=True),
+        options=(" -DITEMS=128 -DGROUP=128 -DMIXED=16383 -DPERSIST=786432",), most=1, spill=128, once=True),
 }
 CLANG_VECTORS = " -DVEC=4 -DREGS=16"  # kernels are written for any VEC; GPUs use 1
 
@@ -112,7 +113,7 @@ def list_jobs(folder, compiler, known):
         kernel, text = file.stem, file.read_text()
         row = TABLE.get(kernel, Row())
         for turn, arch in enumerate(known):
-            if (kernel in for_processors or row.joins) and arch != known[-1]:
+            if (kernel in for_processors or row.once) and arch != known[-1]:
                 continue  # one architecture shows that the text is right in this dialect
             halves = HALVES if arch == known[-1] else [HALVES[turn % 2], HALVES[2]]
             options = [GPU + half + extra for half in halves for extra in row.options]

@@ -153,7 +153,7 @@ static void try_layer(finder *f, uint32_t index)
     const mts_fused_layers block = {.expand = expand, .depthwise = depthwise, .project = index};
     const mts_fused_layers pair = {.expand = MTS_NONE, .depthwise = depthwise, .project = index};
     fusion->expand = fusion->large ? MTS_NONE : expand;
-    if (fusion->large && expand == MTS_NONE) {
+    if (fusion->large_pair) {
         fusion->reason = "it does not fit the memory of a work-group";
     } else {
         fusion->reason =
@@ -180,8 +180,11 @@ mts_status mts_fuse_find(mts_plan *plan, const mts_plan_fuse *how, const bool *f
     finder f = {.plan = plan, .stitched = s, .how = how, .forced = forced};
     for (uint32_t i = 0; plan->fusions && i < s->layer_count; i++) {
         mts_fusion *fusion = &plan->fusions[i];
-        *fusion =
-            (mts_fusion){.into = MTS_NONE, .depthwise = MTS_NONE, .expand = MTS_NONE, .large = fusion->large};
+        *fusion = (mts_fusion){.into = MTS_NONE,
+                               .depthwise = MTS_NONE,
+                               .expand = MTS_NONE,
+                               .large = fusion->large,
+                               .large_pair = fusion->large_pair};
     }
     if (!MTS_FUSES || !how) {
         return MTS_STATUS_OK;
@@ -204,7 +207,8 @@ bool mts_fuse_misfits(mts_plan *plan, const mts_plan_fuse *how)
     for (uint32_t i = 0; MTS_FUSES && how && i < plan->stitched->layer_count; i++) {
         mts_fusion *fusion = &plan->fusions[i];
         if (mts_plan_fuses(plan, i) && !how->fits(how->context, plan, i)) {
-            fusion->large = found = true;
+            bool *large = fusion->expand != MTS_NONE ? &fusion->large : &fusion->large_pair;
+            *large = found = true; /* so each layer is found twice at most */
         }
     }
     return found;

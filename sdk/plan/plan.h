@@ -122,7 +122,8 @@ typedef struct mts_fusion {
     uint32_t into;              /* the layer whose step computes this one too, or MTS_NONE */
     uint32_t depthwise, expand; /* of a block's last layer: the others, or MTS_NONE */
     const char *reason;         /* of a layer that could be such a last one: why it is not; else NULL */
-    bool large;                 /* it does not fit the device */
+    bool large;                 /* with its expansion it does not fit the device */
+    bool large_pair;            /* nor without */
 } mts_fusion;
 
 /* Decides about blocks that could be fused. */

@@ -123,8 +123,13 @@ static void fused_blocks_agree(kernel_pair *pair, bool expands)
         uint32_t vec, local;
     } builds[] = {{1, 32}, {4, 1}, {8, 1}, {16, 1}};
     /* a driver compiles wide vectors for long; the cpu backend has them compiled */
-    const size_t build_count = pair->devices[1] && strcmp(pair->devices[1]->info.backend, "cpu") == 0 ? 4 : 1;
+    const bool is_cpu = pair->devices[1] && strcmp(pair->devices[1]->info.backend, "cpu") == 0;
+    const size_t build_count = is_cpu ? 4 : 1;
+    /* local memory of an old GPU; blocks that need more are left to cpu */
+    const uint32_t floats = is_cpu ? 65536 : 12288;
+    uint32_t compared = 0;
     for (uint32_t n = 0; n < 24; n++) {
+        bool fits = true;
         mts_fused_params params[MEMBERS];
         uint32_t most = 1;
         kernel_pair_start(pair, n + 1);
@@ -137,17 +142,22 @@ static void fused_blocks_agree(kernel_pair *pair, bool expands)
         const uint32_t first = kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_fused_params));
         for (size_t i = 0; i < build_count; i++) {
             char defines[128];
-            const uint32_t floats = 65536;
             (void)snprintf(defines, sizeof defines, "-DVEC=%u -DSCRATCH=%u" CASES, builds[i].vec,
                            floats / builds[i].vec);
             for (int m = 0; m < MEMBERS; m++) {
-                assert_true(MTS_FUSED_SCRATCH(&params[m], builds[i].vec) * builds[i].vec <= floats);
+                fits = fits && MTS_FUSED_SCRATCH(&params[m], builds[i].vec) * builds[i].vec <= floats;
             }
+            assert_true(fits || !is_cpu);
+            if (!fits) {
+                break;
+            }
+            compared++;
             const uint32_t local[3] = {builds[i].local, 1, 1};
             const uint32_t grid[3] = {most * builds[i].local, 1, MEMBERS};
             kernel_pair_run(pair, "fused_rows__f32_planar", defines, first, grid, local);
         }
     }
+    assert_true(compared >= 12);
 }
 
 static void depthwise_with_pointwise_agrees(void **state)

@@ -89,8 +89,8 @@ INLINE mts_vec phase_columns(GLOBAL const mts_space_to_depth_params *r, mts_i32 
 /*
  * A whole channel whose rows are shorter than a vector, stride 2: a row is one load of
  * what lies there, the next row included, without what the image does not have. A store
- * runs into the next row, which is written later; rows that could not be loaded or stored
- * so are left: the number of rows that are done is returned.
+ * runs into the next row, which is written later, and ends with the plane. Rows that
+ * could not be loaded so are left: the number of rows that are done is returned.
  */
 INLINE mts_u32 phase_narrow(GLOBAL mts_real *act, mts_source base, GLOBAL const mts_space_to_depth_params *r,
                             mts_u32 channel)
@@ -99,7 +99,8 @@ INLINE mts_u32 phase_narrow(GLOBAL mts_real *act, mts_source base, GLOBAL const 
     const mts_i32 stop = (mts_i32)(r->src + r->channels * r->src_pitch);
     const mts_i32 src = (mts_i32)(r->src + channel * r->src_pitch) - r->left;
     mts_u32 y = 0;
-    for (; y < r->rows && y * r->row + VEC <= r->pitch; y++) {
+    for (; y < r->rows; y++) {
+        const mts_u32 left = r->pitch - y * r->row;
         for (mts_u32 py = 0; py < r->sy; py++) {
             GLOBAL mts_real *to = act + r->out + (channel * r->sy + py) * 2 * r->pitch + y * r->row;
             const mts_i32 in_y = (mts_i32)(y * r->sy + py) - r->top, at = src + in_y * (mts_i32)r->src_row;
@@ -110,8 +111,8 @@ INLINE mts_u32 phase_narrow(GLOBAL mts_real *act, mts_source base, GLOBAL const 
                 a = mts_source_vec(base, at);
                 b = mts_source_vec(base, at + VEC);
             }
-            mts_vec_store_any(to, mts_vec_keep(first, mts_vec_even(a, b)));
-            mts_vec_store_any(to + r->pitch, mts_vec_keep(second, mts_vec_odd(a, b)));
+            mts_row_store(to, mts_vec_keep(first, mts_vec_even(a, b)), left, 0);
+            mts_row_store(to + r->pitch, mts_vec_keep(second, mts_vec_odd(a, b)), left, 0);
         }
     }
     return y;

@@ -154,11 +154,14 @@ mts_status mts_encode_inputs(mts_encoding *encoding, const mts_step *step)
     return status;
 }
 
-/* Channels of a work-item: a CPU's gets some hundred floats of small planes. */
-static mts_u32 channels_each(const mts_device_info *device, uint64_t floats, uint32_t channels)
+/* Channels of a work-item: a CPU's gets some hundred floats of small planes, and all
+   channels of an image that has them last, so that its rows are fetched once. */
+static mts_u32 channels_each(const mts_device_info *device, uint64_t floats, uint32_t channels,
+                             uint32_t column)
 {
     enum { FLOATS = 1024 };
-    const uint64_t each = device->is_gpu ? 1 : FLOATS / (floats > 0 ? floats : 1);
+    const uint64_t few = column > 1 ? channels : FLOATS / (floats > 0 ? floats : 1);
+    const uint64_t each = device->is_gpu ? 1 : few;
     return each < 1 ? 1 : each > channels && channels > 0 ? channels : (mts_u32)each;
 }
 
@@ -174,7 +177,7 @@ static mts_space_to_depth_params params_of(const mts_encoding *encoding, const m
                                        .rows = c->rows,
                                        .row = out->row,
                                        .channels = channels,
-                                       .each = channels_each(encoding->device, floats, channels),
+                                       .each = channels_each(encoding->device, floats, channels, view.stride[5]),
                                        .sy = c->stride[0],
                                        .sx = c->stride[1],
                                        .top = (mts_i32)c->top,

@@ -190,12 +190,11 @@ static const char *find_atomics(const mts_cl_library *cl, cl_device_id id)
     return NULL; /* the smallest library has no persistent programs */
 #else
     const cl_bitfield needed = CL_DEVICE_ATOMIC_ORDER_ACQ_REL | CL_DEVICE_ATOMIC_SCOPE_DEVICE;
-    char version[64];
-    get_text(cl, id, CL_DEVICE_VERSION, version, sizeof version);
-    if (strncmp(version, "OpenCL 2", strlen("OpenCL 2")) == 0) {
+    const long version = version_of(cl, id);
+    if (version >= 20 && version < 30) {
         return "-cl-std=CL2.0 -DATOMICS=2";
     }
-    if (strncmp(version, "OpenCL 3", strlen("OpenCL 3")) == 0 &&
+    if (version >= 30 &&
         (get_number(cl, id, CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES, sizeof(cl_bitfield)) & needed) == needed) {
         return "-cl-std=CL3.0 -DATOMICS=2";
     }

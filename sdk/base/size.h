@@ -50,6 +50,27 @@ static inline bool mts_size_to_u32(size_t a, uint32_t *out)
     return true;
 }
 
+/* The quotient rounded up. a + b must not overflow. */
+static inline uint32_t mts_u32_ceil_div(uint32_t a, uint32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static inline uint64_t mts_u64_ceil_div(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static inline uint32_t mts_u32_max(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline uint64_t mts_u64_max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* -1, 0 or 1 where a is below, equal to or above b, for qsort. */
 #define MTS_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 

@@ -3,6 +3,7 @@
  * members that it computes, one of depthwise_tile for the others.
  */
 #include "base/check.h"
+#include "base/size.h"
 #include "lower/launch_shape.h"
 #include "lower/encode_conv.h"
 #include "lower/encoders.h"
@@ -21,11 +22,6 @@ typedef struct grid {
     uint32_t x, y, members;
 } grid;
 
-static uint32_t larger(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
 bool mts_depthwise_by_rows(const mts_encoding *l, uint32_t member)
 {
     const mts_member *m = &l->stitched->members[member];
@@ -43,8 +39,8 @@ static bool is_member(const mts_encoding *l, uint32_t member, bool rows)
 
 static void count(grid *g, const mts_conv_site *site, uint32_t x, uint32_t y)
 {
-    g->x = larger(g->x, x);
-    g->y = larger(g->y, y);
+    g->x = mts_u32_max(g->x, x);
+    g->y = mts_u32_max(g->y, y);
     g->members++;
     g->list.encoding->mul_adds +=
         (uint64_t)site->images * site->channels * site->taps * site->out->dims[4] * site->out->dims[5];

@@ -9,6 +9,7 @@
  */
 #include "lower/encode_winograd.h"
 
+#include "base/size.h"
 #include "lower/launch_shape.h"
 #include "lower/encode_conv.h"
 #include "lower/encode_tile.h"
@@ -85,11 +86,6 @@ typedef struct place {
     uint32_t task_mask;
 } place;
 
-static uint32_t ceil_div(uint32_t a, uint32_t b)
-{
-    return a / b + (a % b != 0 ? 1 : 0);
-}
-
 static bool is_tiled(const mts_encoding *encoding, uint32_t member)
 {
     return encoding->plan->members[member].variant == MTS_VARIANT_TILE;
@@ -125,13 +121,13 @@ static uint32_t scratch_floats(uint32_t vec, const mts_winograd_params *r, uint3
 static uint32_t group_vectors(const mts_device_info *device, const mts_winograd_params *r)
 {
     const uint32_t vec = mts_launch_vector(device);
-    const uint32_t all = ceil_div(r->tiles, vec);
+    const uint32_t all = mts_u32_ceil_div(r->tiles, vec);
     uint32_t most = CHANNEL_VECTORS / r->channels;
     most = most < VECTORS_LEAST ? VECTORS_LEAST : most > VECTORS_MOST ? VECTORS_MOST : most;
     while (most > 1 && scratch_floats(vec, r, most) > floats_allowed(device)) {
         most--;
     }
-    return ceil_div(all, ceil_div(all, most)); /* even groups */
+    return mts_u32_ceil_div(all, mts_u32_ceil_div(all, most)); /* even groups */
 }
 
 /* The params without offsets. */
@@ -144,7 +140,7 @@ static mts_winograd_params shape_of(const mts_encoding *encoding, uint32_t membe
     mts_winograd_params r = {.h = out->dims[4], .w = out->dims[5], .row = out->row};
     r.channels = (uint32_t)s->values[s->members[member].inputs[0]].shape.dims[1];
     r.columns = tile_columns(conv, r.w);
-    r.tiles = r.columns * ceil_div(r.h, 2);
+    r.tiles = r.columns * mts_u32_ceil_div(r.h, 2);
     r.tile = group_vectors(encoding->device, &r) * mts_launch_vector(encoding->device);
     return r;
 }
@@ -161,12 +157,12 @@ static void choose_parts(winograd *w)
             const mts_winograd_params r = shape_of(l, m);
             const mts_storage *out =
                 &l->plan->storages[l->plan->value_storage[l->stitched->members[m].output]];
-            groups += (uint64_t)ceil_div(r.tiles, r.tile) * out->dims[2];
+            groups += (uint64_t)mts_u32_ceil_div(r.tiles, r.tile) * out->dims[2];
         }
     }
     w->parts = 1;
     if (groups > 0 && groups < (uint64_t)GROUPS_PER_UNIT * units) {
-        w->parts = ceil_div(GROUPS_PER_UNIT * units, (uint32_t)groups);
+        w->parts = mts_u32_ceil_div(GROUPS_PER_UNIT * units, (uint32_t)groups);
     }
 }
 
@@ -217,7 +213,7 @@ static void add_tiles(winograd *w, const mts_winograd_params *params, uint32_t t
 {
     const uint32_t at =
         mts_param_buffer_add(&w->encoding->params, params, MTS_PARAM_WORDS(mts_winograd_params));
-    const size_t needed = w->tile_count + ceil_div(params->tiles, params->tile);
+    const size_t needed = w->tile_count + mts_u32_ceil_div(params->tiles, params->tile);
     if (!mts_alloc_grow(w->scratch.allocator, (void **)&w->tiles, &w->tile_capacity, needed,
                         sizeof *w->tiles) ||
         !mts_alloc_grow(w->scratch.allocator, (void **)&w->masks, &w->mask_capacity, needed,

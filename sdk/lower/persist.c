@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/size.h"
 #include "base/text.h"
 #include "device/dependencies.h"
 #include "lower/encode.h"
@@ -221,11 +222,6 @@ static mts_status make_defines(persister *p)
 
 /* ---- the tables ---- */
 
-static uint32_t ceil_div(uint32_t a, uint32_t b)
-{
-    return a / b + (a % b != 0 ? 1 : 0);
-}
-
 static uint32_t to_line(uint64_t words)
 {
     return (uint32_t)((words + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS);
@@ -258,11 +254,11 @@ static mts_persist_launch describe(const persister *p, uint32_t index)
     const uint32_t units = device->compute_units > 0 ? device->compute_units : 1;
     mts_persist_launch made = {.number = p->numbers[index],
                                .first = launch->first,
-                               .width = ceil_div(launch->global[0], items),
+                               .width = mts_u32_ceil_div(launch->global[0], items),
                                .height = launch->global[1]};
     made.groups = made.width * made.height * launch->global[2];
-    made.share = ceil_div(made.groups, units * TICKETS_PER_UNIT);
-    made.tickets = ceil_div(made.groups, made.share);
+    made.share = mts_u32_ceil_div(made.groups, units * TICKETS_PER_UNIT);
+    made.tickets = mts_u32_ceil_div(made.groups, made.share);
     return made;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "lower/row_lanes.h"
 
+#include "base/size.h"
+
 /*
  * Cycles, measured on one processor with AVX-512 (docs/design/kernels.md): it starts two
  * products of vectors in a cycle, and a chain of them waits LATENCY for each. A group of
@@ -17,33 +19,23 @@ uint32_t mts_row_lanes_plane(const mts_conv_site *site)
     return (pixels + QUAD - 1) / QUAD * QUAD;
 }
 
-static uint64_t ceil_div(uint64_t a, uint64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Rows in lanes: each row block goes over groups of pixels of all images. */
 static uint64_t lanes_cycles(const mts_conv_site *site, uint32_t lanes)
 {
-    const uint64_t blocks = ceil_div(site->channels, lanes);
+    const uint64_t blocks = mts_u64_ceil_div(site->channels, lanes);
     const uint64_t pixels = (uint64_t)site->images * mts_row_lanes_plane(site);
-    const uint64_t groups = ceil_div(pixels, MTS_ROW_LANES_TILE);
-    const uint64_t step = larger(ceil_div(pixels, groups) / PER_CYCLE, LATENCY);
+    const uint64_t groups = mts_u64_ceil_div(pixels, MTS_ROW_LANES_TILE);
+    const uint64_t step = mts_u64_max(mts_u64_ceil_div(pixels, groups) / PER_CYCLE, LATENCY);
     return blocks * groups * (site->in_channels * step + TURN);
 }
 
 /* Pixels in lanes: image by image, vectors of a few rows. */
 static uint64_t pixels_cycles(const mts_conv_site *site, uint32_t lanes, uint32_t rows)
 {
-    const uint64_t blocks = ceil_div(site->channels, rows);
-    const uint64_t vectors = ceil_div(mts_row_lanes_plane(site), lanes);
-    const uint64_t products = ceil_div(site->channels, blocks) * vectors;
-    const uint64_t step = larger(ceil_div(products, PER_CYCLE), LATENCY);
+    const uint64_t blocks = mts_u64_ceil_div(site->channels, rows);
+    const uint64_t vectors = mts_u64_ceil_div(mts_row_lanes_plane(site), lanes);
+    const uint64_t products = mts_u64_ceil_div(site->channels, blocks) * vectors;
+    const uint64_t step = mts_u64_max(mts_u64_ceil_div(products, PER_CYCLE), LATENCY);
     return site->images * blocks * (site->in_channels * step + products * STORE);
 }
 

@@ -138,7 +138,28 @@ static void fuse(finder *f, uint32_t part, uint32_t into)
     }
 }
 
-/* The whole block, else the pair, if the caller wants one of them. */
+/* Decides which of a layer's two blocks is fused: the whole one, else the pair, whichever
+   fits the device and the caller wants. A block that was too large once is not asked for
+   again, so that the search for layouts ends. expand: MTS_NONE where there is none. */
+static void choose(const finder *f, mts_fusion *fusion, uint32_t index, uint32_t depthwise, uint32_t expand)
+{
+    const mts_fused_layers block = {.expand = expand, .depthwise = depthwise, .project = index};
+    const mts_fused_layers pair = {.expand = MTS_NONE, .depthwise = depthwise, .project = index};
+    fusion->depthwise = depthwise;
+    fusion->reason = "it does not fit the memory of a work-group";
+    if (expand != MTS_NONE && !fusion->large) {
+        fusion->expand = expand;
+        fusion->reason = f->how->refuses(f->how->context, f->stitched, &block);
+    }
+    if (fusion->reason && !fusion->large_pair) {
+        fusion->expand = MTS_NONE;
+        fusion->reason = f->how->refuses(f->how->context, f->stitched, &pair);
+    }
+    if (fusion->reason) {
+        fusion->expand = MTS_NONE;
+    }
+}
+
 static void try_layer(finder *f, uint32_t index)
 {
     mts_fusion *fusion = &f->plan->fusions[index];
@@ -149,21 +170,7 @@ static void try_layer(finder *f, uint32_t index)
     }
     const uint32_t before = only_source(f, &f->stitched->layers[depthwise]);
     const bool expands = before != MTS_NONE && is_free(f, before) && all_are(f, before, is_expansion);
-    const uint32_t expand = expands ? before : MTS_NONE;
-    const mts_fused_layers block = {.expand = expand, .depthwise = depthwise, .project = index};
-    const mts_fused_layers pair = {.expand = MTS_NONE, .depthwise = depthwise, .project = index};
-    fusion->expand = fusion->large ? MTS_NONE : expand;
-    if (fusion->large_pair) {
-        fusion->reason = "it does not fit the memory of a work-group";
-    } else {
-        fusion->reason =
-            f->how->refuses(f->how->context, f->stitched, fusion->expand != MTS_NONE ? &block : &pair);
-    }
-    if (fusion->reason && fusion->expand != MTS_NONE) {
-        fusion->reason = f->how->refuses(f->how->context, f->stitched, &pair);
-        fusion->expand = MTS_NONE;
-    }
-    fusion->depthwise = depthwise;
+    choose(f, fusion, index, depthwise, expands ? before : MTS_NONE);
     if (fusion->reason) {
         return;
     }

@@ -3,6 +3,7 @@
  */
 #include "plan/layout.h"
 
+#include "base/size.h"
 #include "device/kernel.h"
 #include "plan/codes.h"
 #include "plan/conversion.h"
@@ -32,11 +33,6 @@ typedef struct layouter {
     mts_error *error;
 } layouter;
 
-static uint32_t larger(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
 static uint64_t round_up(uint64_t value)
 {
     return (value + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
@@ -59,14 +55,14 @@ static void tie(layouter *l, uint32_t a, uint32_t b)
     l->cells[b].tied = true;
     if (x != y) {
         l->cells[y].parent = x;
-        l->cells[x].row = larger(l->cells[x].row, l->cells[y].row);
+        l->cells[x].row = mts_u32_max(l->cells[x].row, l->cells[y].row);
     }
 }
 
 static void need_row(layouter *l, uint32_t i, uint32_t row)
 {
     const uint32_t root = find_root(l->cells, i);
-    l->cells[root].row = larger(l->cells[root].row, row);
+    l->cells[root].row = mts_u32_max(l->cells[root].row, row);
 }
 
 static const mts_shape *value_shape(const layouter *l, uint32_t value)
@@ -115,8 +111,8 @@ static void need_split_border(layouter *l, const mts_member *member, mts_member_
                                               reads_codes_by_rows(l, member) ? in_place : conv->stride,
                                               how->variant == MTS_VARIANT_BYTES);
     mts_conversion *c = &l->plan->conversions[how->input_conversion];
-    c->top = larger(c->top, (uint32_t)conv->pad[0]);
-    c->left = larger(c->left, (uint32_t)conv->pad[1]);
+    c->top = mts_u32_max(c->top, (uint32_t)conv->pad[0]);
+    c->left = mts_u32_max(c->left, (uint32_t)conv->pad[1]);
     if (conv->kernel[0] != 1 || conv->kernel[1] != 1 || conv->pad[0] != 0 || conv->pad[1] != 0 ||
         reads_beyond(l, member, conv) || input_kind(l, c->source) == MTS_INPUT_ZERO_COPY) {
         c->phases = c->stride[0] * c->stride[1];
@@ -130,8 +126,8 @@ static void need_split_size(layouter *l, const mts_member *member, uint32_t conv
     mts_conversion *c = &l->plan->conversions[conversion];
     const int64_t y = mts_plan_reach(conv, 0, out->dims[2]) + c->top;
     const int64_t x = mts_plan_reach(conv, 1, out->dims[3]) + c->left;
-    c->rows = larger(c->rows, (uint32_t)(y / c->stride[0] + 1));
-    c->columns = larger(c->columns, (uint32_t)(x / c->stride[1] + 1));
+    c->rows = mts_u32_max(c->rows, (uint32_t)(y / c->stride[0] + 1));
+    c->columns = mts_u32_max(c->columns, (uint32_t)(x / c->stride[1] + 1));
 }
 
 static void need_native_border(layouter *l, const mts_member *member)
@@ -140,11 +136,11 @@ static void need_native_border(layouter *l, const mts_member *member)
     const mts_shape *in = value_shape(l, member->inputs[0]);
     const mts_shape *out = value_shape(l, member->output);
     cell *c = &l->cells[member->inputs[0]];
-    c->pad_top = larger(c->pad_top, (uint32_t)conv->pad[0]);
-    c->pad_left = larger(c->pad_left, (uint32_t)conv->pad[1]);
-    c->pad_bottom = larger(c->pad_bottom, excess(mts_plan_reach(conv, 0, out->dims[2]), in->dims[2]));
-    c->pad_right = larger(c->pad_right, excess(mts_plan_reach(conv, 1, out->dims[3]), in->dims[3]));
-    need_row(l, member->inputs[0], (uint32_t)in->dims[3] + larger(c->pad_left, c->pad_right));
+    c->pad_top = mts_u32_max(c->pad_top, (uint32_t)conv->pad[0]);
+    c->pad_left = mts_u32_max(c->pad_left, (uint32_t)conv->pad[1]);
+    c->pad_bottom = mts_u32_max(c->pad_bottom, excess(mts_plan_reach(conv, 0, out->dims[2]), in->dims[2]));
+    c->pad_right = mts_u32_max(c->pad_right, excess(mts_plan_reach(conv, 1, out->dims[3]), in->dims[3]));
+    need_row(l, member->inputs[0], (uint32_t)in->dims[3] + mts_u32_max(c->pad_left, c->pad_right));
 }
 
 /* A residual lies pixel by pixel beside the output; a dense one is copied into the class. */
@@ -163,8 +159,8 @@ static void tie_residual(layouter *l, const mts_member *member, mts_member_plan 
     const uint32_t stride[2] = {1, 1};
     how->residual_conversion = mts_conversion_of(l->plan, residual, stride, false);
     mts_conversion *c = &l->plan->conversions[how->residual_conversion];
-    c->rows = larger(c->rows, (uint32_t)shape->dims[2] + c->top);
-    c->columns = larger(c->columns, (uint32_t)shape->dims[3] + c->left);
+    c->rows = mts_u32_max(c->rows, (uint32_t)shape->dims[2] + c->top);
+    c->columns = mts_u32_max(c->columns, (uint32_t)shape->dims[3] + c->left);
 }
 
 static bool by_pixels(const mts_member_plan *how)
@@ -264,10 +260,10 @@ static void form_classes(layouter *l)
 
 static void join_borders(cell *into, const cell *from)
 {
-    into->pad_top = larger(into->pad_top, from->pad_top);
-    into->pad_bottom = larger(into->pad_bottom, from->pad_bottom);
-    into->pad_left = larger(into->pad_left, from->pad_left);
-    into->pad_right = larger(into->pad_right, from->pad_right);
+    into->pad_top = mts_u32_max(into->pad_top, from->pad_top);
+    into->pad_bottom = mts_u32_max(into->pad_bottom, from->pad_bottom);
+    into->pad_left = mts_u32_max(into->pad_left, from->pad_left);
+    into->pad_right = mts_u32_max(into->pad_right, from->pad_right);
 }
 
 /* What lies in one storage has one row length and one border. */
@@ -310,7 +306,7 @@ static void reach_beyond(layouter *l)
         if (reads_rows(l, member)) {
             uint32_t plane = 0;
             cell *in = &l->cells[mts_place_root(l->places, member->inputs[0], &plane)];
-            in->beyond = larger(in->beyond, 2 * l->cells[find_root(l->cells, member->output)].row);
+            in->beyond = mts_u32_max(in->beyond, 2 * l->cells[find_root(l->cells, member->output)].row);
         }
     }
 }

@@ -39,20 +39,10 @@ typedef struct fuser {
     uint32_t block_count, layer_count;
 } fuser;
 
-static mts_status make(mts_planning *p, const mts_kernel_configs *configs, mts_engine **out)
-{
-    const mts_sample_request request = {.group_of = p->group_of,
-                                        .slice_bytes = p->decision.slice_bytes,
-                                        .configs = configs,
-                                        .own_kernels = true,
-                                        .in_order = true};
-    return mts_sample_create(p, &request, out);
-}
-
 static mts_status make_forced(mts_planning *p, mts_kernel_config config, mts_engine **out)
 {
     const mts_kernel_configs forced = {.forced = &config};
-    return make(p, &forced, out);
+    return mts_sample_create_in_order(p, &forced, out);
 }
 
 static block *find_block(fuser *f, const mts_encoded_launch *launch)
@@ -70,13 +60,6 @@ static block *find_block(fuser *f, const mts_encoded_launch *launch)
     return b;
 }
 
-static uint32_t launch_count(const mts_engine *engine)
-{
-    mts_engine_view view;
-    mts_engine_view_get(engine, &view);
-    return view.launch_count;
-}
-
 /* Makes room for the blocks of the session. */
 static mts_status make_space(fuser *f)
 {
@@ -89,7 +72,7 @@ static mts_status make_space(fuser *f)
         f->layer_count = layer != MTS_NONE && layer >= f->layer_count ? layer + 1 : f->layer_count;
     }
     for (int form = 0; form < FORMS; form++) {
-        most += launch_count(f->fused[form]);
+        most += mts_sample_launches(f->fused[form]);
     }
     f->times = mts_arena_zero(&p->arena, most, sizeof *f->times);
     f->layers = mts_arena_zero(&p->arena, f->layer_count, sizeof *f->layers);
@@ -179,7 +162,7 @@ static mts_status make_with(const fuser *f, bool fuses, bool *any, mts_engine **
     }
     MTS_TRY(status, keep(f, &trial, fuses, any));
     if (status == MTS_STATUS_OK && (*any || !fuses)) {
-        status = make(p, &trial, out);
+        status = mts_sample_create_in_order(p, &trial, out);
     }
     mts_kernel_configs_release(&trial);
     return status;

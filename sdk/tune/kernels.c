@@ -66,17 +66,6 @@ static mts_status report(const tuner *t)
 
 /* ---- engines ---- */
 
-static mts_status make(const tuner *t, const mts_kernel_configs *configs, mts_engine **out)
-{
-    mts_planning *p = t->p;
-    const mts_sample_request request = {.group_of = p->group_of,
-                                        .slice_bytes = p->decision.slice_bytes,
-                                        .configs = configs,
-                                        .own_kernels = true,
-                                        .in_order = true};
-    return mts_sample_create(p, &request, out);
-}
-
 static void add_time(timing *list, uint32_t *count, const mts_encoded_launch *launch, double ms,
                      bool same_layer)
 {
@@ -121,18 +110,11 @@ static mts_status profile(tuner *t, mts_engine *engine, timing *list, uint32_t *
     return status;
 }
 
-static uint32_t launch_count(const mts_engine *engine)
-{
-    mts_session_stats stats;
-    mts_engine_stats_get(engine, &stats);
-    return stats.launches;
-}
-
 /* Space for the launches of any candidate: a layer has a handful at most. */
 static mts_status make_space(tuner *t)
 {
     mts_planning *p = t->p;
-    t->capacity = launch_count(t->usual) * 4 + 64;
+    t->capacity = mts_sample_launches(t->usual) * 4 + 64;
     t->launches = mts_arena_zero(&p->arena, t->capacity, sizeof *t->launches);
     t->base = mts_arena_zero(&p->arena, t->capacity, sizeof *t->base);
     t->other = mts_arena_zero(&p->arena, t->capacity, sizeof *t->other);
@@ -174,8 +156,8 @@ static mts_status try_candidate(tuner *t, const mts_kernel_config *candidate)
     mts_planning *p = t->p;
     mts_engine *engine = NULL;
     const mts_kernel_configs forced = {.forced = candidate};
-    mts_status status = make(t, &forced, &engine);
-    if (status == MTS_STATUS_OK && launch_count(engine) > t->capacity) {
+    mts_status status = mts_sample_create_in_order(t->p, &forced, &engine);
+    if (status == MTS_STATUS_OK && mts_sample_launches(engine) > t->capacity) {
         status = mts_fail(p->error, MTS_STATUS_LIMIT, "a candidate has too many launches");
     }
     MTS_TRY(status, profile(t, t->usual, t->base, &t->base_count));
@@ -280,7 +262,7 @@ static mts_status compare_tuned(tuner *t, bool *faster)
 {
     mts_planning *p = t->p;
     mts_engine *tuned = NULL;
-    mts_status status = make(t, &p->measured, &tuned);
+    mts_status status = mts_sample_create_in_order(t->p, &p->measured, &tuned);
     MTS_TRY(status, mts_sample_compare(p, t->usual, tuned, &p->report.default_ms, &p->report.tuned_ms));
     *faster = status == MTS_STATUS_OK && p->report.tuned_ms < MTS_SAMPLE_TIE * p->report.default_ms;
     if (tuned) {
@@ -347,7 +329,7 @@ static mts_status tune(tuner *t)
     mts_device_info info = p->device->info;
     info.gemm = info.gemm && p->options.precision == MTS_PRECISION_FLOAT32; /* that of libraries is float32 */
     t->candidate_count = mts_kernel_config_candidates(&info, t->candidates, CANDIDATES_MOST);
-    mts_status status = make(t, NULL, &t->usual);
+    mts_status status = mts_sample_create_in_order(t->p, NULL, &t->usual);
     if (status != MTS_STATUS_OK) {
         return status;
     }

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "engine/profile.h"
 #include "platform/os/os.h"
 
 enum { WARM_RUNS = 2, TIMED_RUNS = 7, ROUNDS_LEAST = 4, ROUNDS_MOST = 40 };
@@ -136,6 +137,23 @@ static mts_status run_round(mts_planning *p, mts_engine *engine, int round, doub
         *best = ms;
     }
     return device_memory_is_a_limit(p, status);
+}
+
+mts_status mts_sample_create_in_order(mts_planning *p, const mts_kernel_configs *configs, mts_engine **out)
+{
+    const mts_sample_request request = {.group_of = p->group_of,
+                                        .slice_bytes = p->decision.slice_bytes,
+                                        .configs = configs,
+                                        .own_kernels = true,
+                                        .in_order = true};
+    return mts_sample_create(p, &request, out);
+}
+
+uint32_t mts_sample_launches(const mts_engine *engine)
+{
+    mts_engine_view view;
+    mts_engine_view_get(engine, &view);
+    return view.launch_count;
 }
 
 mts_status mts_sample_time(mts_planning *p, mts_engine *engine, double *ms)

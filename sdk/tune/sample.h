@@ -29,6 +29,11 @@ bool mts_sample_is_recoverable(mts_status status);
 mts_status mts_sample_footprint(mts_planning *p, const mts_sample_request *request, mts_session_stats *stats);
 /* An engine whose inputs are neither zero nor denormal; the caller destroys it. */
 mts_status mts_sample_create(mts_planning *p, const mts_sample_request *request, mts_engine **out);
+/* Such an engine of the session's groups, to be timed layer by layer: it shares no kernels
+ * with the sample before, and its layers run in order. */
+mts_status mts_sample_create_in_order(mts_planning *p, const mts_kernel_configs *configs, mts_engine **out);
+/* Launches of a frame. */
+uint32_t mts_sample_launches(const mts_engine *engine);
 /* Milliseconds of the fastest of some runs. */
 mts_status mts_sample_time(mts_planning *p, mts_engine *engine, double *ms);
 /* Creates an engine and times it alone; it becomes p->previous. */

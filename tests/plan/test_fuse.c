@@ -1,5 +1,6 @@
 /*
- * test_fuse.c: every convolution of a plan that fuses what it can is computed by one step.
+ * test_fuse.c: every convolution of a plan that fuses what it can is computed by one step,
+ * and the search for layouts ends where nothing fits.
  *
  * What the device's kernels compute of it is checked in tests/engine/test_fused.c.
  */
@@ -19,6 +20,29 @@ static const char *refuses_none(void *context, const mts_stitched *stitched, con
 {
     (void)context, (void)stitched, (void)layers;
     return NULL;
+}
+
+static const char *refuses_triples(void *context, const mts_stitched *stitched,
+                                   const mts_fused_layers *layers)
+{
+    (void)context, (void)stitched;
+    return layers->expand != MTS_NONE ? "only pairs are fused" : NULL;
+}
+
+static const char *refuses_pairs(void *context, const mts_stitched *stitched, const mts_fused_layers *layers)
+{
+    (void)context, (void)stitched;
+    return layers->expand == MTS_NONE ? "only whole blocks are fused" : NULL;
+}
+
+/* No block fits. The search for layouts asks once for each block and layer, so that it ends
+   after fewer answers than the context allows. */
+static bool fits_none(void *context, const mts_plan *plan, uint32_t layer)
+{
+    uint32_t *left = context;
+    (void)plan, (void)layer;
+    assert_true((*left)-- > 0);
+    return false;
 }
 
 /* Leaves the layer apart that the context numbers. */
@@ -81,20 +105,18 @@ static uint32_t check_plan(const mts_plan *plan)
     return blocks;
 }
 
-static void every_layer_is_computed_once(void **state)
+/* What a stitched graph refers to lives as long as the program. */
+static const mts_stitched *make_stitched(mts_arena *arena)
 {
-    (void)state;
+    static const uint32_t group_of[TASKS] = {0, 0}, slots[TASKS] = {0, 1};
+    static const uint32_t *const slot_of[TASKS] = {&slots[0], &slots[1]};
+    static const mts_graph *graphs[TASKS];
     const mts_net_plan family = {.tasks = TASKS, .shared = 6, .exclusive = 2, .seed = 3};
-    const uint32_t group_of[TASKS] = {0, 0}, slots[TASKS] = {0, 1};
-    const uint32_t *const slot_of[TASKS] = {&slots[0], &slots[1]};
-    const mts_graph *graphs[TASKS];
-    mts_arena arena;
     mts_error error = {0};
     mts_stitched *stitched = NULL;
-    mts_arena_init(&arena, mts_allocator_default());
     for (uint32_t t = 0; t < TASKS; t++) {
         mts_net net;
-        mts_net_begin(&net, &family, &arena, t);
+        mts_net_begin(&net, &family, arena, t);
         build_chain(&net);
         assert_false(net.failed);
         graphs[t] = net.graph;
@@ -105,15 +127,68 @@ static void every_layer_is_computed_once(void **state)
                                         .group_count = 1,
                                         .slot_of = slot_of,
                                         .share = true};
-    assert_int_equal(mts_stitch(&request, &arena, &stitched, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_stitch(&request, arena, &stitched, &error), MTS_STATUS_OK);
+    return stitched;
+}
+
+static mts_plan *make_plan(const mts_stitched *stitched, const mts_plan_fuse *fuse, mts_arena *arena)
+{
+    mts_error error = {0};
+    mts_plan *plan = NULL;
+    const mts_plan_request wanted = {.stitched = stitched, .depthwise_rows = true, .fuse = fuse};
+    assert_int_equal(mts_plan_create(&wanted, arena, &plan, &error), MTS_STATUS_OK);
+    return plan;
+}
+
+static void every_layer_is_computed_once(void **state)
+{
+    (void)state;
+    mts_arena arena;
+    mts_arena_init(&arena, mts_allocator_default());
+    const mts_stitched *stitched = make_stitched(&arena);
     for (uint32_t large = 0; large <= stitched->layer_count; large++) { /* then none is too large */
-        mts_plan *plan = NULL;
         const mts_plan_fuse fuse = {.refuses = refuses_none, .fits = fits_but_one, .context = &large};
-        const mts_plan_request wanted = {.stitched = stitched, .depthwise_rows = true, .fuse = &fuse};
-        assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_STATUS_OK);
-        const uint32_t blocks = check_plan(plan);
+        const uint32_t blocks = check_plan(make_plan(stitched, &fuse, &arena));
         assert_in_range(blocks, 3, 4);
         assert_true(large < stitched->layer_count || blocks == 4);
+    }
+    mts_arena_release(&arena);
+}
+
+static void blocks_of_which_none_fits_are_apart(void **state)
+{
+    (void)state;
+    const char *(*const policies[])(void *, const mts_stitched *, const mts_fused_layers *) = {
+        refuses_none, refuses_triples, refuses_pairs};
+    mts_arena arena;
+    mts_arena_init(&arena, mts_allocator_default());
+    const mts_stitched *stitched = make_stitched(&arena);
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        uint32_t left = 2 * stitched->layer_count;
+        const mts_plan_fuse fuse = {.refuses = policies[i], .fits = fits_none, .context = &left};
+        const mts_plan *plan = make_plan(stitched, &fuse, &arena);
+        assert_int_equal(check_plan(plan), 0);
+        for (uint32_t l = 0; l < stitched->layer_count; l++) {
+            const mts_fusion *fusion = &plan->fusions[l];
+            assert_int_equal(fusion->expand, MTS_NONE);
+            assert_true(fusion->depthwise == MTS_NONE || fusion->reason);
+        }
+    }
+    mts_arena_release(&arena);
+}
+
+static void a_caller_who_wants_only_pairs_gets_pairs(void **state)
+{
+    (void)state;
+    mts_arena arena;
+    uint32_t none = UINT32_MAX;
+    mts_arena_init(&arena, mts_allocator_default());
+    const mts_stitched *stitched = make_stitched(&arena);
+    const mts_plan_fuse fuse = {.refuses = refuses_triples, .fits = fits_but_one, .context = &none};
+    const mts_plan *plan = make_plan(stitched, &fuse, &arena);
+    assert_int_equal(check_plan(plan), 4);
+    for (uint32_t l = 0; l < stitched->layer_count; l++) {
+        assert_int_equal(plan->fusions[l].expand, MTS_NONE);
     }
     mts_arena_release(&arena);
 }
@@ -122,6 +197,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layer_is_computed_once),
+        cmocka_unit_test(blocks_of_which_none_fits_are_apart),
+        cmocka_unit_test(a_caller_who_wants_only_pairs_gets_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,7 @@
 #define LAUNCHES 256u
 
 typedef struct world {
-    api_fixture fixture;
-    mts_bundle *bundle;
-    mts_session *session;
+    api_world api;
     mts_launch_profile launches[LAUNCHES];
     uint32_t count;
 } world;
@@ -34,9 +32,7 @@ static world w;
 static int open_on(const char *device)
 {
     memset(&w, 0, sizeof w);
-    api_open(&w.fixture, device);
-    assert_int_equal(mts_bundle_open(w.fixture.runtime, api_bundle_path(), &w.bundle), MTS_STATUS_OK);
-    assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, NULL, &w.session), MTS_STATUS_OK);
+    api_world_open(&w.api, device, NULL);
     w.launches[0].size = sizeof w.launches[0];
     return 0;
 }
@@ -50,16 +46,14 @@ static int open_null(void **state)
 static int close_all(void **state)
 {
     (void)state;
-    mts_session_destroy(&w.session);
-    mts_bundle_destroy(&w.bundle);
-    api_close(&w.fixture);
+    api_world_close(&w.api);
     return 0;
 }
 
 static mts_status predict(double gflops, double gbps, uint32_t capacity)
 {
     const mts_ceilings ceilings = {.size = sizeof ceilings, .gflops = gflops, .copy_gbps = gbps};
-    return mts_session_predict(w.session, &ceilings, w.launches, capacity, &w.count);
+    return mts_session_predict(w.api.session, &ceilings, w.launches, capacity, &w.count);
 }
 
 static double end_of(void)
@@ -77,7 +71,7 @@ static void launches_of_a_device_without_overlap_follow_one_another(void **state
     mts_session_stats stats = {.size = sizeof stats};
     uint64_t mul_adds = 0;
     double clock = 0.0;
-    assert_int_equal(mts_session_stats_get(w.session, &stats), MTS_STATUS_OK);
+    assert_int_equal(mts_session_stats_get(w.api.session, &stats), MTS_STATUS_OK);
     assert_int_equal(predict(100.0, 20.0, LAUNCHES), MTS_STATUS_OK);
     assert_int_equal(w.count, stats.launches);
     for (uint32_t i = 0; i < w.count; i++) {
@@ -99,7 +93,7 @@ static void assert_units_and_order(uint32_t units)
 {
     mts_error error = {0};
     mts_dependencies after;
-    const mts_engine *engine = w.session->engine;
+    const mts_engine *engine = w.api.session->engine;
     assert_int_equal(w.count, engine->launches.count);
     assert_int_equal(
         mts_dependencies_find(engine->launches.items, w.count, mts_allocator_default(), &after, &error),
@@ -130,12 +124,13 @@ static void launches_of_a_device_with_overlap_keep_its_units_and_their_order(voi
     mts_runtime_options_default(&options);
     options.device = "cpu";
     options.threads = 3;
-    if (mts_runtime_create(&options, &w.fixture.runtime) == MTS_STATUS_NOT_FOUND) {
+    if (mts_runtime_create(&options, &w.api.fixture.runtime) == MTS_STATUS_NOT_FOUND) {
         skip();
     }
-    assert_int_equal(mts_bundle_open(w.fixture.runtime, api_bundle_path(), &w.bundle), MTS_STATUS_OK);
-    assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, NULL, &w.session), MTS_STATUS_OK);
-    assert_int_equal(mts_runtime_device(w.fixture.runtime, &device), MTS_STATUS_OK);
+    assert_int_equal(mts_bundle_open(w.api.fixture.runtime, api_bundle_path(), &w.api.bundle), MTS_STATUS_OK);
+    assert_int_equal(mts_session_create(w.api.fixture.runtime, w.api.bundle, NULL, &w.api.session),
+                     MTS_STATUS_OK);
+    assert_int_equal(mts_runtime_device(w.api.fixture.runtime, &device), MTS_STATUS_OK);
     assert_int_equal(device.compute_units, 3);
     w.launches[0].size = sizeof w.launches[0];
     assert_int_equal(predict(100.0, 20.0, LAUNCHES), MTS_STATUS_OK);
@@ -146,13 +141,13 @@ static void launches_of_a_device_with_overlap_keep_its_units_and_their_order(voi
     assert_units_and_order(device.compute_units);
     assert_true(end_of() > bound && end_of() < 1000.0);
     /* launches take long to begin: all of their chunks wait for that */
-    w.session->engine->device->info.launch_ns = 1000000;
+    w.api.session->engine->device->info.launch_ns = 1000000;
     assert_int_equal(predict(100.0, 20.0, LAUNCHES), MTS_STATUS_OK);
     assert_units_and_order(device.compute_units);
     assert_true(w.launches[0].start_ms >= 1.0);
-    mts_session_destroy(&w.session);
-    mts_bundle_destroy(&w.bundle);
-    mts_runtime_destroy(&w.fixture.runtime);
+    mts_session_destroy(&w.api.session);
+    mts_bundle_destroy(&w.api.bundle);
+    mts_runtime_destroy(&w.api.fixture.runtime);
 }
 
 static void wrong_arguments_are_refused(void **state)
@@ -163,19 +158,19 @@ static void wrong_arguments_are_refused(void **state)
         {0.0, 1.0}, {1.0, 0.0}, {-1.0, 1.0}, {(double)NAN, 1.0}, {1.0, (double)INFINITY}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(predict(bad[i][0], bad[i][1], LAUNCHES), MTS_STATUS_INVALID_ARGUMENT);
-        assert_non_null(strstr(w.fixture.error, "GFLOP/s"));
+        assert_non_null(strstr(w.api.fixture.error, "GFLOP/s"));
     }
     assert_int_equal(predict(1.0, 1.0, 3), MTS_STATUS_LIMIT);
     assert_int_equal(mts_session_predict(NULL, &ceilings, w.launches, LAUNCHES, &w.count),
                      MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mts_session_predict(w.session, NULL, w.launches, LAUNCHES, &w.count),
+    assert_int_equal(mts_session_predict(w.api.session, NULL, w.launches, LAUNCHES, &w.count),
                      MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mts_session_predict(w.session, &ceilings, NULL, LAUNCHES, &w.count),
+    assert_int_equal(mts_session_predict(w.api.session, &ceilings, NULL, LAUNCHES, &w.count),
                      MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mts_session_predict(w.session, &ceilings, w.launches, LAUNCHES, NULL),
+    assert_int_equal(mts_session_predict(w.api.session, &ceilings, w.launches, LAUNCHES, NULL),
                      MTS_STATUS_INVALID_ARGUMENT);
     ceilings.size = 4096;
-    assert_int_equal(mts_session_predict(w.session, &ceilings, w.launches, LAUNCHES, &w.count),
+    assert_int_equal(mts_session_predict(w.api.session, &ceilings, w.launches, LAUNCHES, &w.count),
                      MTS_STATUS_INVALID_ARGUMENT);
 }
 

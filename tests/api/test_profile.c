@@ -19,10 +19,7 @@
 #define OUTPUTS 64
 
 typedef struct world {
-    api_fixture fixture;
-    mts_bundle *bundle;
-    mts_session *session;
-    uint8_t pixels[3 * 32 * 32];
+    api_world api;
     mts_launch_profile launches[LAUNCHES];
     uint32_t count;
 } world;
@@ -35,29 +32,27 @@ static void session_make(uint32_t tasks)
     mts_session_options options;
     mts_task_desc task = {.size = sizeof task};
     mts_session_options_default(&options);
-    assert_int_equal(mts_bundle_open(w.fixture.runtime, api_bundle_path(), &w.bundle), MTS_STATUS_OK);
-    assert_int_equal(mts_bundle_task(w.bundle, 0, &task), MTS_STATUS_OK);
+    assert_int_equal(mts_bundle_open(w.api.fixture.runtime, api_bundle_path(), &w.api.bundle), MTS_STATUS_OK);
+    assert_int_equal(mts_bundle_task(w.api.bundle, 0, &task), MTS_STATUS_OK);
     options.tasks = tasks == 1 ? &task.name : NULL;
     options.task_count = tasks;
-    if (mts_session_create(w.fixture.runtime, w.bundle, &options, &w.session) != MTS_STATUS_OK) {
-        fail_msg("cannot make a session: %s", w.fixture.error);
+    if (mts_session_create(w.api.fixture.runtime, w.api.bundle, &options, &w.api.session) != MTS_STATUS_OK) {
+        fail_msg("cannot make a session: %s", w.api.fixture.error);
     }
 }
 
 static void open_on(const char *device, uint32_t tasks)
 {
     memset(&w, 0, sizeof w);
-    api_open(&w.fixture, device);
+    api_open(&w.api.fixture, device);
     session_make(tasks);
-    api_pixels(w.pixels, 7);
+    api_pixels(w.api.pixels, 7);
 }
 
 static int close_all(void **state)
 {
     (void)state;
-    mts_session_destroy(&w.session);
-    mts_bundle_destroy(&w.bundle);
-    api_close(&w.fixture);
+    api_world_close(&w.api);
     return 0;
 }
 
@@ -85,26 +80,26 @@ static int open_null(void **state)
 static mts_status profile(uint32_t runs)
 {
     w.launches[0].size = sizeof w.launches[0];
-    return mts_session_profile(w.session, runs, w.launches, LAUNCHES, &w.count);
+    return mts_session_profile(w.api.session, runs, w.launches, LAUNCHES, &w.count);
 }
 
 static mts_session_stats stats_of(void)
 {
     mts_session_stats stats = {.size = sizeof stats};
-    assert_int_equal(mts_session_stats_get(w.session, &stats), MTS_STATUS_OK);
+    assert_int_equal(mts_session_stats_get(w.api.session, &stats), MTS_STATUS_OK);
     return stats;
 }
 
 static size_t run(float *values)
 {
-    const mts_frame frame = api_frame(w.pixels);
+    const mts_frame frame = api_frame(w.api.pixels);
     mts_ticket ticket = 0;
     mts_task_desc task = {.size = sizeof task};
     mts_tensor tensor;
-    assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
-    assert_int_equal(mts_session_wait(w.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
-    assert_int_equal(mts_bundle_task(w.bundle, 0, &task), MTS_STATUS_OK);
-    assert_int_equal(mts_session_output(w.session, task.name, 0, &tensor), MTS_STATUS_OK);
+    assert_int_equal(mts_session_submit(w.api.session, &frame, &ticket), MTS_STATUS_OK);
+    assert_int_equal(mts_session_wait(w.api.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
+    assert_int_equal(mts_bundle_task(w.api.bundle, 0, &task), MTS_STATUS_OK);
+    assert_int_equal(mts_session_output(w.api.session, task.name, 0, &tensor), MTS_STATUS_OK);
     assert_true(tensor.bytes <= OUTPUTS * sizeof *values);
     memcpy(values, tensor.data, tensor.bytes);
     return tensor.bytes;
@@ -148,7 +143,7 @@ static void the_bytes_of_a_convolution_are_its_input_weights_and_output(void **s
     assert_true(first < w.launches + w.count);
     assert_int_equal(first->mul_adds % (32 * 32 * 27), 0);
     const uint64_t channels = first->mul_adds / (32 * 32 * 27); /* of all tasks */
-    assert_int_equal(first->computations, mts_bundle_task_count(w.bundle));
+    assert_int_equal(first->computations, mts_bundle_task_count(w.api.bundle));
     assert_int_equal(first->bytes, 4 * (3 * 32 * 32 + channels * (32 * 32 + 27 + 2))); /* 2: scale, bias */
 }
 
@@ -166,9 +161,9 @@ static void a_run_that_is_not_waited_for_is_busy(void **state)
 {
     mts_ticket ticket = 0;
     (void)state;
-    assert_int_equal(mts_session_submit(w.session, NULL, &ticket), MTS_STATUS_OK);
+    assert_int_equal(mts_session_submit(w.api.session, NULL, &ticket), MTS_STATUS_OK);
     assert_int_equal(profile(1), MTS_STATUS_BUSY);
-    assert_int_equal(mts_session_wait(w.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
+    assert_int_equal(mts_session_wait(w.api.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
     assert_int_equal(profile(1), MTS_STATUS_OK);
 }
 
@@ -181,13 +176,13 @@ static void elements_of_an_older_header_lie_as_far_apart_as_they_say(void **stat
     mts_launch_profile first = w.launches[1];
     memset(w.launches, 0x5a, sizeof w.launches);
     w.launches[0].size = SIZE;
-    assert_int_equal(mts_session_profile(w.session, 1, w.launches, launches, &w.count), MTS_STATUS_OK);
+    assert_int_equal(mts_session_profile(w.api.session, 1, w.launches, launches, &w.count), MTS_STATUS_OK);
     const unsigned char *bytes = (const unsigned char *)w.launches;
     first.size = SIZE;
     assert_memory_equal(bytes + SIZE, &first, SIZE);
     assert_int_equal(bytes[launches * SIZE], 0x5a);
     w.launches[0].size = sizeof w.launches[0] + sizeof(size_t);
-    assert_int_equal(mts_session_profile(w.session, 1, w.launches, launches, &w.count),
+    assert_int_equal(mts_session_profile(w.api.session, 1, w.launches, launches, &w.count),
                      MTS_STATUS_INVALID_ARGUMENT);
 }
 
@@ -200,18 +195,19 @@ static void wrong_arguments_are_refused_before_anything_runs(void **state)
     (void)run(before);
     assert_int_equal(mts_session_profile(NULL, 1, w.launches, LAUNCHES, &w.count),
                      MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mts_session_profile(w.session, 1, NULL, 1, &w.count), MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mts_session_profile(w.session, 1, w.launches, LAUNCHES, NULL),
+    assert_int_equal(mts_session_profile(w.api.session, 1, NULL, 1, &w.count), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_session_profile(w.api.session, 1, w.launches, LAUNCHES, NULL),
                      MTS_STATUS_INVALID_ARGUMENT);
     assert_int_equal(profile(0), MTS_STATUS_INVALID_ARGUMENT);
     assert_int_equal(profile(10001), MTS_STATUS_INVALID_ARGUMENT);
     assert_int_equal(profile(UINT32_MAX), MTS_STATUS_INVALID_ARGUMENT);
     w.count = 0;
-    assert_int_equal(mts_session_profile(w.session, 1, NULL, 0, &w.count), MTS_STATUS_LIMIT);
+    assert_int_equal(mts_session_profile(w.api.session, 1, NULL, 0, &w.count), MTS_STATUS_LIMIT);
     assert_int_equal(w.count, stats_of().launches);
-    assert_int_equal(mts_session_profile(w.session, 1, w.launches, w.count - 1, &w.count), MTS_STATUS_LIMIT);
-    assert_int_equal(mts_bundle_task(w.bundle, 0, &task), MTS_STATUS_OK);
-    assert_int_equal(mts_session_output(w.session, task.name, 0, &tensor), MTS_STATUS_OK);
+    assert_int_equal(mts_session_profile(w.api.session, 1, w.launches, w.count - 1, &w.count),
+                     MTS_STATUS_LIMIT);
+    assert_int_equal(mts_bundle_task(w.api.bundle, 0, &task), MTS_STATUS_OK);
+    assert_int_equal(mts_session_output(w.api.session, task.name, 0, &tensor), MTS_STATUS_OK);
     assert_memory_equal(tensor.data, before, tensor.bytes);
 }
 
@@ -224,8 +220,8 @@ static void outputs_stay_those_of_the_last_run(void **state)
     (void)state;
     const size_t bytes = run(before);
     assert_int_equal(profile(2), MTS_STATUS_OK);
-    assert_int_equal(mts_bundle_task(w.bundle, 0, &task), MTS_STATUS_OK);
-    assert_int_equal(mts_session_output(w.session, task.name, 0, &tensor), MTS_STATUS_OK);
+    assert_int_equal(mts_bundle_task(w.api.bundle, 0, &task), MTS_STATUS_OK);
+    assert_int_equal(mts_session_output(w.api.session, task.name, 0, &tensor), MTS_STATUS_OK);
     assert_memory_equal(tensor.data, before, tensor.bytes);
     assert_int_equal(run(after), bytes);
     assert_memory_equal(before, after, bytes);
@@ -237,9 +233,9 @@ static void a_device_that_fails_to_measure_says_so_and_works_on(void **state)
     mts_fault_plan plan = {0};
     float values[OUTPUTS];
     (void)state;
-    mts_session_destroy(&w.session);
-    mts_bundle_destroy(&w.bundle);
-    mts_device **device = &w.fixture.runtime->device;
+    mts_session_destroy(&w.api.session);
+    mts_bundle_destroy(&w.api.bundle);
+    mts_device **device = &w.api.fixture.runtime->device;
     assert_int_equal(mts_wrap_fault(device, &plan, device, NULL), MTS_STATUS_OK);
     session_make(1);
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
@@ -259,7 +255,7 @@ static void a_device_that_fails_to_measure_says_so_and_works_on(void **state)
 static void a_device_that_cannot_measure_is_unsupported(void **state)
 {
     (void)state;
-    mts_device *device = w.fixture.runtime->device;
+    mts_device *device = w.api.fixture.runtime->device;
     const mts_device_ops *own = device->ops;
     mts_device_ops without = *own;
     without.command_list_profile = NULL;
@@ -273,10 +269,10 @@ static void every_failed_allocation_is_out_of_memory(void **state)
 {
     (void)state;
     for (uint32_t nth = 1;; nth++) {
-        w.fixture.calls = 0;
-        w.fixture.fail_from = nth;
+        w.api.fixture.calls = 0;
+        w.api.fixture.fail_from = nth;
         const mts_status status = profile(2);
-        w.fixture.fail_from = 0;
+        w.api.fixture.fail_from = 0;
         if (status == MTS_STATUS_OK) {
             assert_true(nth > 2);
             return;
@@ -292,13 +288,13 @@ static void a_driver_profiles_the_same_launches(void **state)
     float after[OUTPUTS];
     (void)state;
     memset(&w, 0, sizeof w);
-    const mts_runtime_options options = api_options(&w.fixture, "opencl:0");
-    if (mts_runtime_create(&options, &w.fixture.runtime) != MTS_STATUS_OK) {
-        api_close(&w.fixture);
+    const mts_runtime_options options = api_options(&w.api.fixture, "opencl:0");
+    if (mts_runtime_create(&options, &w.api.fixture.runtime) != MTS_STATUS_OK) {
+        api_close(&w.api.fixture);
         skip();
     }
     session_make(0);
-    api_pixels(w.pixels, 7);
+    api_pixels(w.api.pixels, 7);
     const size_t bytes = run(before);
     every_launch_is_named_counted_and_timed(state);
     assert_true(w.launches[w.count - 1].start_ms > 0.0);

@@ -20,9 +20,7 @@
 #define PARTS 4u /* of a launch and thread, at most */
 
 typedef struct world {
-    api_fixture fixture;
-    mts_bundle *bundle;
-    mts_session *session;
+    api_world api;
     uint32_t launches, threads;
 } world;
 
@@ -34,16 +32,17 @@ static void open_with(const char *device, uint32_t check, mts_fault_plan *plan)
     mts_session_stats stats = {.size = sizeof stats};
     mts_device_desc desc = {.size = sizeof desc};
     memset(&w, 0, sizeof w);
-    mts_runtime_options watched = api_options(&w.fixture, device);
+    mts_runtime_options watched = api_options(&w.api.fixture, device);
     watched.check = check;
-    assert_int_equal(mts_runtime_create(&watched, &w.fixture.runtime), MTS_STATUS_OK);
-    mts_device **inner = &w.fixture.runtime->device;
+    assert_int_equal(mts_runtime_create(&watched, &w.api.fixture.runtime), MTS_STATUS_OK);
+    mts_device **inner = &w.api.fixture.runtime->device;
     assert_true(!plan || mts_wrap_fault(inner, plan, inner, NULL) == MTS_STATUS_OK);
     mts_session_options_default(&options);
-    assert_int_equal(mts_bundle_open(w.fixture.runtime, api_bundle_path(), &w.bundle), MTS_STATUS_OK);
-    assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, &options, &w.session), MTS_STATUS_OK);
-    assert_int_equal(mts_session_stats_get(w.session, &stats), MTS_STATUS_OK);
-    assert_int_equal(mts_runtime_device(w.fixture.runtime, &desc), MTS_STATUS_OK);
+    assert_int_equal(mts_bundle_open(w.api.fixture.runtime, api_bundle_path(), &w.api.bundle), MTS_STATUS_OK);
+    assert_int_equal(mts_session_create(w.api.fixture.runtime, w.api.bundle, &options, &w.api.session),
+                     MTS_STATUS_OK);
+    assert_int_equal(mts_session_stats_get(w.api.session, &stats), MTS_STATUS_OK);
+    assert_int_equal(mts_runtime_device(w.api.fixture.runtime, &desc), MTS_STATUS_OK);
     w.launches = stats.launches;
     w.threads = desc.compute_units;
 }
@@ -82,9 +81,7 @@ static int open_reference(void **state)
 static int close_all(void **state)
 {
     (void)state;
-    mts_session_destroy(&w.session);
-    mts_bundle_destroy(&w.bundle);
-    api_close(&w.fixture);
+    api_world_close(&w.api);
     return 0;
 }
 
@@ -105,7 +102,7 @@ static void every_launch_is_computed_by_threads_that_do_one_part_at_a_time(void 
     assert_non_null(chunks);
     assert_non_null(parts);
     chunks->size = sizeof *chunks;
-    assert_int_equal(mts_session_trace(w.session, chunks, capacity, &count), MTS_STATUS_OK);
+    assert_int_equal(mts_session_trace(w.api.session, chunks, capacity, &count), MTS_STATUS_OK);
     assert_in_range(count, w.launches, capacity);
     qsort(chunks, count, sizeof *chunks, by_thread);
     for (uint32_t i = 0; i < count; i++) {
@@ -132,7 +129,7 @@ static void more_room_than_there_is_memory_for_is_taken(void **state)
     (void)state;
     assert_non_null(chunks);
     chunks->size = sizeof *chunks;
-    assert_int_equal(mts_session_trace(w.session, chunks, UINT32_MAX, &count), MTS_STATUS_OK);
+    assert_int_equal(mts_session_trace(w.api.session, chunks, UINT32_MAX, &count), MTS_STATUS_OK);
     assert_in_range(count, w.launches, w.launches * w.threads * PARTS);
     free(chunks);
 }
@@ -147,12 +144,12 @@ static void a_device_that_fails_says_so_and_works_on(void **state)
     chunks->size = sizeof *chunks;
     for (uint32_t nth = 1; nth <= 2; nth++) { /* the run that is not told of, and the one that is */
         plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_LIST_TRACE, .nth = nth, .code = MTS_STATUS_DEVICE};
-        assert_int_equal(mts_session_trace(w.session, chunks, capacity, &count), MTS_STATUS_DEVICE);
+        assert_int_equal(mts_session_trace(w.api.session, chunks, capacity, &count), MTS_STATUS_DEVICE);
         assert_int_equal(plan.failed, 1);
-        assert_int_equal(mts_session_trace(w.session, chunks, capacity, &count), MTS_STATUS_OK);
+        assert_int_equal(mts_session_trace(w.api.session, chunks, capacity, &count), MTS_STATUS_OK);
     }
     plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_LIST_TRACE, .nth = 1, .code = MTS_STATUS_DEVICE_LOST};
-    assert_int_equal(mts_session_trace(w.session, chunks, capacity, &count), MTS_STATUS_DEVICE_LOST);
+    assert_int_equal(mts_session_trace(w.api.session, chunks, capacity, &count), MTS_STATUS_DEVICE_LOST);
     free(chunks);
 }
 
@@ -161,16 +158,16 @@ static void too_little_room_and_wrong_arguments_are_refused(void **state)
     mts_chunk_profile chunk[2] = {{.size = sizeof chunk[0]}, {.size = 77}};
     uint32_t count = 0;
     (void)state;
-    assert_int_equal(mts_session_trace(w.session, chunk, 1, &count), MTS_STATUS_LIMIT);
+    assert_int_equal(mts_session_trace(w.api.session, chunk, 1, &count), MTS_STATUS_LIMIT);
     assert_true(count >= w.launches);
-    assert_non_null(strstr(w.fixture.error, "capacity is 1"));
+    assert_non_null(strstr(w.api.fixture.error, "capacity is 1"));
     assert_int_equal(chunk[1].size, 77);
     assert_int_equal(mts_session_trace(NULL, chunk, 1, &count), MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mts_session_trace(w.session, NULL, 1, &count), MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mts_session_trace(w.session, chunk, 0, &count), MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mts_session_trace(w.session, chunk, 1, NULL), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_session_trace(w.api.session, NULL, 1, &count), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_session_trace(w.api.session, chunk, 0, &count), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_session_trace(w.api.session, chunk, 1, NULL), MTS_STATUS_INVALID_ARGUMENT);
     chunk[0].size = 0;
-    assert_int_equal(mts_session_trace(w.session, chunk, 1, &count), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_session_trace(w.api.session, chunk, 1, &count), MTS_STATUS_INVALID_ARGUMENT);
 }
 
 static void a_device_without_threads_has_none_to_tell_of(void **state)
@@ -178,7 +175,7 @@ static void a_device_without_threads_has_none_to_tell_of(void **state)
     mts_chunk_profile chunk = {.size = sizeof chunk};
     uint32_t count = 7;
     (void)state;
-    assert_int_equal(mts_session_trace(w.session, &chunk, 1, &count), MTS_STATUS_UNSUPPORTED);
+    assert_int_equal(mts_session_trace(w.api.session, &chunk, 1, &count), MTS_STATUS_UNSUPPORTED);
     assert_int_equal(count, 0);
 }
 

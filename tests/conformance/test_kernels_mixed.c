@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "support/kernel_pair.h"
+#include "support/kernel_mix.h"
 
 #define CASES 8
 #define MEMBERS 3
@@ -42,7 +42,7 @@ static void add(parts *p, const char *kernel, const void *params, size_t size)
     grid[0] = (grid[0] + p->mix.local - 1) / p->mix.local * p->mix.local;
     p->kernels[p->count] = kernel;
     p->first[p->count] = kernel_pair_words(p->pair, params, MEMBERS * words);
-    (void)kernel_pair_mixed_add(&p->mix, kernel, p->first[p->count], grid);
+    (void)kernel_mix_add(&p->mix, kernel, p->first[p->count], grid);
     p->count++;
 }
 
@@ -141,7 +141,7 @@ static void launches_of_several_kernels_have_the_bits_of_their_own(void **state)
         add_functions(&p);
         for (int d = 0; d < (compiled ? 1 : 2); d++) {
             float *apart = run_apart(&p, pair->devices[d], builds[n % 2].defines);
-            float *mixed = kernel_pair_mixed_result(pair, pair->devices[d], &p.mix, builds[n % 2].defines);
+            float *mixed = kernel_mix_result(pair, pair->devices[d], &p.mix, builds[n % 2].defines);
             assert_memory_equal(apart, mixed, KERNEL_PAIR_ACT * sizeof *mixed);
             free(apart);
             free(mixed);
@@ -167,7 +167,7 @@ static void fill_readers(uint32_t *words)
     enum { COPY = 1 + READERS * MTS_PARAM_WORDS(mts_mixed_params) };
     words[0] = READERS;
     for (uint32_t n = 0; n < READERS; n++) {
-        const mts_mixed_params entry = {.number = kernel_pair_mixed_number("copy_any__f32_planar"),
+        const mts_mixed_params entry = {.number = kernel_mix_number("copy_any__f32_planar"),
                                         .member = COPY + n * MTS_PARAM_WORDS(mts_copy_params),
                                         .begin = n,
                                         .width = 1,

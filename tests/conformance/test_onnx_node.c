@@ -297,11 +297,12 @@ static void every_case_in_scope_passes_or_is_listed_with_its_reason(void **state
         (void)run_set("pytorch-operator", WORK "/pytorch-operator");
         (void)run_set("simple", WORK "/simple");
     }
-    (void)run_set("current", WORK "/current");
     (void)run_set("opset17", DEBIAN "/node");
     (void)run_set("pytorch-converted", DEBIAN "/pytorch-converted");
     (void)run_set("pytorch-operator", DEBIAN "/pytorch-operator");
     (void)run_set("simple", DEBIAN "/simple");
+    /* The last one: cases that older sets hold are listed under those. */
+    (void)run_set("current", WORK "/current");
     assert_int_equal(total.failed, 0);
 }
 

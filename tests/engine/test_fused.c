@@ -13,21 +13,9 @@
 
 #include <cmocka.h>
 
-#include "support/eval.h"
-#include "support/net.h"
-#include "support/nets.h"
+#include "support/planted_world.h"
 
-#define TASKS_MOST 3
 #define TOLERANCE 1e-5
-
-typedef struct world {
-    mts_arena arena;
-    uint32_t tasks;
-    const mts_graph *graphs[TASKS_MOST];
-    float *input[TASKS_MOST];
-    const float *wanted[TASKS_MOST];
-    test_net net;
-} world;
 
 /* Two pairs in a row, the second one with a residual, an inverted residual with one, and a depthwise
    convolution with two readers. */
@@ -45,77 +33,21 @@ static void build(mts_net *net)
     mts_net_end(net, mts_net_mean(net, mts_net_concat(net, left, twice)), 5);
 }
 
-static void make_world(world *w, const mts_net_plan *plan)
-{
-    mts_error error = {0};
-    *w = (world){.tasks = plan->tasks};
-    mts_arena_init(&w->arena, mts_allocator_default());
-    for (uint32_t t = 0; t < plan->tasks; t++) {
-        mts_net net;
-        mts_net_begin(&net, plan, &w->arena, t);
-        build(&net);
-        assert_false(net.failed);
-        w->graphs[t] = net.graph;
-        const size_t count = mts_shape_count(&net.graph->inputs[0].shape);
-        w->input[t] = mts_arena_zero(&w->arena, count, sizeof(float));
-        float **values = mts_arena_zero(&w->arena, net.graph->value_count, sizeof *values);
-        assert_true(w->input[t] && values);
-        for (size_t i = 0; i < count; i++) {
-            w->input[t][i] = (float)((i * 37 + 11) % 101) / 50.0f - 1.0f;
-        }
-        assert_true(mts_eval(net.graph, (const float *const *)&w->input[t], &w->arena, values));
-        w->wanted[t] = values[net.graph->outputs[0].value];
-    }
-    assert_int_equal(net_make(w->graphs, w->tasks, 0.0f, &w->net, &error), MTS_STATUS_OK);
-}
-
-static void release_world(world *w)
-{
-    net_release(&w->net);
-    mts_arena_release(&w->arena);
-}
-
-static void compare(const world *w, const mts_engine *engine)
-{
-    for (uint32_t t = 0; t < w->tasks; t++) {
-        size_t count = 0;
-        const float *got = net_output(engine, &w->net, t, 0, &count);
-        double most = 1e-3;
-        assert_non_null(got);
-        for (size_t i = 0; i < count; i++) {
-            most = fmax(most, fabs((double)w->wanted[t][i]));
-        }
-        for (size_t i = 0; i < count; i++) {
-            if (!(fabs((double)got[i] - (double)w->wanted[t][i]) <= TOLERANCE * most)) {
-                fail_msg("task %u, output %zu: %g instead of %g", t, i, (double)got[i],
-                         (double)w->wanted[t][i]);
-            }
-        }
-    }
-}
-
 /* Runs with every block fused, or none. */
-static mts_session_stats run(const world *w, mts_device *device, mts_kernel_config_kernel kernel)
+static mts_session_stats run(const planted_world *w, mts_device *device, mts_kernel_config_kernel kernel)
 {
     const mts_kernel_config config = {.kernel = kernel, .rows = 6, .vectors = 4, .local = 16};
     const mts_kernel_configs forced = {.forced = &config};
     const mts_decision decision = {.configs = &forced};
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
-    const void *data[TASKS_MOST];
-    const void *const *inputs[TASKS_MOST];
     mts_engine *engine = NULL;
     mts_session_stats stats;
     mts_error error = {0};
-    for (uint32_t t = 0; t < w->tasks; t++) {
-        data[t] = w->input[t];
-        inputs[t] = &data[t];
-    }
     const mts_status status =
         mts_engine_create(device, w->net.archive, &options, &decision, NULL, &engine, &error);
     assert_string_equal(error.text, "");
     assert_int_equal(status, MTS_STATUS_OK);
-    assert_int_equal(net_engine_run(engine, &w->net, inputs, &error), MTS_STATUS_OK);
-    compare(w, engine);
+    planted_world_check(w, engine, TOLERANCE);
     mts_engine_stats_get(engine, &stats);
     mts_engine_destroy(&engine);
     return stats;
@@ -126,15 +58,15 @@ static void check(mts_device *device, uint32_t first)
 {
     for (uint32_t seed = first; seed < 3; seed++) {
         const mts_net_plan plan = {.tasks = 1 + seed, .shared = 14, .exclusive = 1 + seed, .seed = seed};
-        world w;
-        make_world(&w, &plan);
+        planted_world w;
+        planted_world_make(&w, build, &plan);
         const mts_session_stats apart = run(&w, device, MTS_KERNEL_CONFIG_TILE);
         const mts_session_stats fused = run(&w, device, MTS_KERNEL_CONFIG_FUSED);
         /* a pair is a launch less, an inverted residual two; the depthwise one with two readers is apart */
         assert_int_equal(apart.launches - fused.launches, 4);
         assert_int_equal(apart.mul_adds, fused.mul_adds);
         assert_true(fused.activation_bytes <= apart.activation_bytes);
-        release_world(&w);
+        planted_world_release(&w);
     }
 }
 

@@ -15,90 +15,30 @@
 
 #include <cmocka.h>
 
-#include "support/eval.h"
-#include "support/net.h"
-#include "support/nets.h"
+#include "support/planted_world.h"
 
-#define TASKS_MOST 6
 #define TOLERANCE 1e-4
 
 static mts_device *devices[2];
 
-typedef struct world {
-    mts_arena arena;
-    uint32_t tasks;
-    const mts_graph *graphs[TASKS_MOST];
-    float *input[TASKS_MOST];
-    const float *wanted[TASKS_MOST];
-    test_net net;
-} world;
-
-static void make_world(world *w, mts_net_build build, const mts_net_plan *plan)
-{
-    mts_error error = {0};
-    memset(w, 0, sizeof(*w));
-    mts_arena_init(&w->arena, mts_allocator_default());
-    w->tasks = plan->tasks;
-    for (uint32_t t = 0; t < plan->tasks; t++) {
-        mts_net net;
-        mts_net_begin(&net, plan, &w->arena, t);
-        build(&net);
-        assert_false(net.failed);
-        w->graphs[t] = net.graph;
-        const size_t count = mts_shape_count(&net.graph->inputs[0].shape);
-        w->input[t] = mts_arena_zero(&w->arena, count, sizeof(float));
-        float **values = mts_arena_zero(&w->arena, net.graph->value_count, sizeof(*values));
-        assert_true(w->input[t] && values);
-        for (size_t i = 0; i < count; i++) {
-            w->input[t][i] = (float)((i * 37 + 11) % 101) / 50.0f - 1.0f;
-        }
-        assert_true(mts_eval(net.graph, (const float *const *)&w->input[t], &w->arena, values));
-        w->wanted[t] = values[net.graph->outputs[0].value];
-    }
-    assert_int_equal(net_make(w->graphs, w->tasks, 0.0f, &w->net, &error), MTS_STATUS_OK);
-    assert_true(w->net.weight_bytes < w->net.weight_bytes_unshared);
-}
-
-static void compare(const world *w, const mts_engine *engine)
-{
-    for (uint32_t t = 0; t < w->tasks; t++) {
-        size_t count = 0;
-        const float *got = net_output(engine, &w->net, t, 0, &count);
-        double most = 1e-3;
-        assert_non_null(got);
-        for (size_t i = 0; i < count; i++) {
-            most = fmax(most, fabs((double)w->wanted[t][i]));
-        }
-        for (size_t i = 0; i < count; i++) {
-            assert_true(fabs((double)got[i] - (double)w->wanted[t][i]) <= TOLERANCE * most);
-        }
-    }
-}
-
-static void run(const world *w, mts_device *device, mts_strategy strategy, bool separate)
+static void run(const planted_world *w, mts_device *device, mts_strategy strategy, bool separate)
 {
     const mts_engine_options options = {.strategy = strategy, .separate_inputs = separate};
     mts_engine *engine = NULL;
     mts_error error = {0};
-    const void *data[TASKS_MOST];
-    const void *const *inputs[TASKS_MOST];
-    for (uint32_t t = 0; t < w->tasks; t++) {
-        data[t] = w->input[t];
-        inputs[t] = &data[t];
-    }
     const mts_status status =
         mts_planned_engine_create(device, w->net.archive, &options, NULL, &engine, NULL, &error);
     assert_string_equal(error.text, "");
     assert_int_equal(status, MTS_STATUS_OK);
-    assert_int_equal(net_engine_run(engine, &w->net, inputs, &error), MTS_STATUS_OK);
-    compare(w, engine);
+    planted_world_check(w, engine, TOLERANCE);
     mts_engine_destroy(&engine);
 }
 
 static void check(mts_net_build build, const mts_net_plan *plan, bool opencl)
 {
-    world w;
-    make_world(&w, build, plan);
+    planted_world w;
+    planted_world_make(&w, build, plan);
+    assert_true(w.net.weight_bytes < w.net.weight_bytes_unshared);
     for (int d = 0; d < (opencl ? 2 : 1); d++) {
         if (devices[d]) {
             run(&w, devices[d], MTS_STRATEGY_SEQUENTIAL, true);
@@ -106,8 +46,7 @@ static void check(mts_net_build build, const mts_net_plan *plan, bool opencl)
             run(&w, devices[d], MTS_STRATEGY_COMPACT, false);
         }
     }
-    net_release(&w.net);
-    mts_arena_release(&w.arena);
+    planted_world_release(&w);
 }
 
 static void chains_with_common_channels(void **state)

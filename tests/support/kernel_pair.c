@@ -16,9 +16,9 @@
 #include "base/half.h"
 
 #include "lower/launch_shape.h"
+#include "support/kernel_mix.h"
 #include "support/second_device.h"
 
-#define MIXED_KERNELS 15u
 #define SPREAD 2.0f                 /* random values lie in [-SPREAD, SPREAD] */
 #define HALF_ULP (1.0f / 1024.0f)   /* of a float16, relative: two results may be rounded apart by one */
 #define HALF_LEAST (1.0f / 8388608) /* and by two steps where it has no more bits to spend */
@@ -446,86 +446,21 @@ const char *kernel_pair_scalar(const mts_device *device)
     return strcmp(device->info.backend, "cpu") == 0 ? "" : "-DVEC=1";
 }
 
-/* ---- the same members in the combined program ---- */
-
-uint32_t kernel_pair_mixed_number(const char *kernel)
-{
-    static const char *const names[] = {
-#define NAME(number, name) [number] = #name,
-        MTS_MIXED(NAME)
-#undef NAME
-    };
-    uint32_t number = 0;
-    _Static_assert(sizeof names / sizeof names[0] == MIXED_KERNELS, "kernels/abi/mixed.h has others");
-    while (number < MIXED_KERNELS && strcmp(names[number], kernel) != 0) {
-        number++;
-    }
-    return number;
-}
-
-static uint32_t words_of_member(const char *kernel)
-{
-    static const struct {
-        const char *name;
-        uint32_t words;
-    } rows[] = {
-#define KERNEL(folder, name, params, walk, made_for) {#name, MTS_PARAM_WORDS(params)},
-#include "kernels/manifest.def"
-#undef KERNEL
-    };
-    uint32_t words = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        words = strcmp(rows[i].name, kernel) == 0 ? rows[i].words : words;
-    }
-    return words;
-}
-
-uint32_t kernel_pair_mixed_add(kernel_mix *mix, const char *kernel, uint32_t first, const uint32_t *grid)
-{
-    const uint32_t width = (grid[0] + mix->local - 1) / mix->local;
-    mix->kernels |= 1u << kernel_pair_mixed_number(kernel);
-    for (uint32_t m = 0; m < grid[2]; m++) {
-        assert_true(mix->count < KERNEL_MIX_ENTRIES);
-        mix->entries[mix->count++] = (mts_mixed_params){.number = kernel_pair_mixed_number(kernel),
-                                                        .member = first + m * words_of_member(kernel),
-                                                        .begin = mix->groups,
-                                                        .width = width};
-        mix->groups += width * grid[1];
-    }
-    return mix->groups;
-}
-
-float *kernel_pair_mixed_result(kernel_pair *pair, mts_device *device, const kernel_mix *mix,
-                                const char *defines)
-{
-    const uint32_t grid[3] = {mix->groups * mix->local, 1, 1}, local[3] = {mix->local, 1, 1};
-    const uint32_t used = pair->table_used;
-    char options[128];
-    const uint32_t first = kernel_pair_words(pair, &mix->count, 1);
-    (void)kernel_pair_words(pair, mix->entries, mix->count * MTS_PARAM_WORDS(mts_mixed_params));
-    (void)snprintf(options, sizeof options, "%s -DMIXED=%u", defines, mix->kernels);
-    float *result = kernel_pair_result(pair, device, "mixed_any__f32_planar", options, first, grid, local);
-    pair->table_used = used;
-    return result;
-}
-
 /*
  * The combined program computes the bits of the kernel's own one; in one of the builds, which
  * take seconds each.
  */
 static void check_mixed(kernel_pair *pair, const trial *t, const float *found)
 {
-    if (strcmp(t->defines, "-DVEC=16") != 0 || pair->raw_pool ||
-        kernel_pair_mixed_number(t->kernel) >= MIXED_KERNELS ||
-        strcmp(pair->devices[1]->info.backend, "cpu") == 0 || t->local[1] * t->local[2] != 1 ||
-        words_of_member(t->kernel) == 0) {
+    if (strcmp(t->defines, "-DVEC=16") != 0 || pair->raw_pool || !kernel_mix_has(t->kernel) ||
+        strcmp(pair->devices[1]->info.backend, "cpu") == 0 || t->local[1] * t->local[2] != 1) {
         return;
     }
     kernel_mix mix = {.local = t->local[0]};
-    (void)kernel_pair_mixed_add(&mix, t->kernel, t->first, t->grid);
+    (void)kernel_mix_add(&mix, t->kernel, t->first, t->grid);
     for (int d = 0; d < 2; d++) {
         float *alone = d == 0 ? run_on(pair, pair->devices[0], t) : NULL;
-        float *mixed = kernel_pair_mixed_result(pair, pair->devices[d], &mix, t->defines);
+        float *mixed = kernel_mix_result(pair, pair->devices[d], &mix, t->defines);
         if (memcmp(d == 0 ? alone : found, mixed, KERNEL_PAIR_ACT * sizeof *mixed) != 0) {
             fail_msg("%s (%s): other bits in the combined program", t->kernel, t->defines);
         }

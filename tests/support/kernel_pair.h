@@ -75,22 +75,6 @@ void kernel_pair_may_write(kernel_pair *pair, uint32_t first, uint32_t count);
 /* The arena after a launch on one device in float32; the caller frees it. */
 float *kernel_pair_result(const kernel_pair *pair, mts_device *device, const char *kernel,
                           const char *defines, uint32_t first, const uint32_t *grid, const uint32_t *local);
-/* Members of several kernels as one launch of the combined program (kernels/abi/mixed.h). */
-#define KERNEL_MIX_ENTRIES 64
-typedef struct kernel_mix {
-    uint32_t local; /* work-items of a group */
-    uint32_t groups, count;
-    uint32_t kernels; /* a bit for each */
-    mts_mixed_params entries[KERNEL_MIX_ENTRIES];
-} kernel_mix;
-
-/* A kernel's number in the combined program; larger than any: it is not in it. */
-uint32_t kernel_pair_mixed_number(const char *kernel);
-/* Adds the members of a launch. Returns the work-groups so far. */
-uint32_t kernel_pair_mixed_add(kernel_mix *mix, const char *kernel, uint32_t first, const uint32_t *grid);
-/* As kernel_pair_result, of such a launch. */
-float *kernel_pair_mixed_result(kernel_pair *pair, mts_device *device, const kernel_mix *mix,
-                                const char *defines);
 /*
  * Runs on both devices and compares all elements of the arena: in float32, with float16 stored (-DHALF=1)
  * and, where the second device is fast at it, with float16 multiplied (-DHALF=2). Vectors of 8 and 16 are

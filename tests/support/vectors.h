@@ -1,6 +1,6 @@
 /*
- * vectors.h: the reference vectors of ref/ref.json (../shared/DATA.md): a model, a image as fed, the
- * outputs of an independent executor.
+ * vectors.h: the reference vectors of ref/ref.json of the data beside the
+ * repository (data.h): a model, an image as fed, the outputs of an independent executor.
  */
 #ifndef MTS_TESTS_SUPPORT_VECTORS_H
 #define MTS_TESTS_SUPPORT_VECTORS_H

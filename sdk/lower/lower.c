@@ -246,21 +246,21 @@ static mts_status describe_step(mts_encoding *encoding, const mts_step *step, si
 static uint32_t find_tiles_least(const mts_encoding *encoding, const mts_step *step)
 {
     enum { TILES_OF_UNIT = 8 };
+    const uint64_t wanted = (uint64_t)TILES_OF_UNIT * encoding->device->compute_units;
+    const double own = (double)mts_step_cost(encoding->plan, step);
+    return encoding->wave_cost > 0 ? (uint32_t)((double)wanted * own / (double)encoding->wave_cost) + 1 : 0;
+}
+
+/* What the wave that begins with a step computes; 0 where it is not asked for. */
+static uint64_t wave_cost(const mts_encoding *encoding, const mts_step *first)
+{
     const mts_plan *plan = encoding->plan;
     const mts_step *end = plan->steps + plan->step_count;
-    const uint64_t wanted = (uint64_t)TILES_OF_UNIT * encoding->device->compute_units;
-    const uint64_t own = mts_step_cost(plan, step);
-    uint64_t cost = own;
-    if (!encoding->device->is_gpu) {
-        return 0;
-    }
-    for (const mts_step *s = step; s > plan->steps && s[-1].wave == step->wave; s--) {
-        cost += mts_step_cost(plan, &s[-1]);
-    }
-    for (const mts_step *s = step + 1; s < end && s->wave == step->wave; s++) {
+    uint64_t cost = 0;
+    for (const mts_step *s = first; encoding->device->is_gpu && s < end && s->wave == first->wave; s++) {
         cost += mts_step_cost(plan, s);
     }
-    return cost > 0 ? (uint32_t)((double)wanted * (double)own / (double)cost) + 1 : 0;
+    return cost;
 }
 
 static mts_status encode_described(mts_encoding *encoding, const mts_step *step)
@@ -353,7 +353,11 @@ mts_status mts_encode_steps(mts_encoding *encoding)
 {
     mts_status status = MTS_STATUS_OK;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < encoding->plan->step_count; i++) {
-        status = encode_whole(encoding, &encoding->plan->steps[i]);
+        const mts_step *step = &encoding->plan->steps[i];
+        if (i == 0 || step[-1].wave != step->wave) {
+            encoding->wave_cost = wave_cost(encoding, step);
+        }
+        status = encode_whole(encoding, step);
     }
     return status;
 }

@@ -83,6 +83,8 @@ typedef struct mts_encoding {
     /* Tiles that the step should have at least on a GPU, so that the last one of its launch
        keeps no unit busy for long; 0: any number. */
     uint32_t tiles_least;
+    /* On a GPU: the costs (mts_step_cost) of all steps of the step's wave. */
+    uint64_t wave_cost;
     /* Multiply-adds of all launches so far, and of those that were appended. */
     uint64_t mul_adds, counted;
 } mts_encoding;

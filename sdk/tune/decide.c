@@ -90,9 +90,9 @@ static mts_status tune_more(mts_planning *p)
    out. */
 static mts_status decide(mts_planning *p)
 {
-    const mts_status status = mts_planning_classes(p);
+    mts_status status = mts_planning_classes(p);
     p->decision.group_of = p->group_of;
-    p->decision.slice_bytes = mts_kernel_config_slice_bytes(&p->device->info);
+    MTS_TRY(status, mts_memory_choose_slices(p));
     if (status != MTS_STATUS_OK) {
         return status;
     }

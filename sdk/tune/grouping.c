@@ -466,7 +466,7 @@ static void use_usual(mts_planning *p, const final *f)
 static mts_status final_comparison(mts_planning *p)
 {
     final f = {.usual = {.group_of = p->class_of,
-                         .slice_bytes = mts_kernel_config_slice_bytes(&p->device->info),
+                         .slice_bytes = p->usual_slice_bytes,
                          .configs = p->decision.configs},
                .decided = {.group_of = p->group_of,
                            .slice_bytes = p->decision.slice_bytes,

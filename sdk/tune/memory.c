@@ -68,6 +68,131 @@ mts_status mts_memory_peak(mts_planning *p, const uint32_t *group_of, uint64_t *
     return status;
 }
 
+/* Every task in a group of its own, in the order of the classes. */
+static uint32_t *each_alone(mts_planning *p)
+{
+    uint32_t *group_of = mts_arena_zero(&p->arena, p->task_count, sizeof *group_of);
+    uint32_t next = 0;
+    for (uint32_t number = 0; group_of && number < p->class_count; number++) {
+        for (uint32_t t = 0; t < p->task_count; t++) {
+            if (p->class_of[t] == number) {
+                group_of[t] = next++;
+            }
+        }
+    }
+    return group_of;
+}
+
+/* ---- without a budget ---- */
+
+#ifndef MTS_SMALL
+/* Whether stitching can take more memory than tasks one by one: it joins some of them. */
+static bool joins_tasks(const mts_planning *p)
+{
+    return p->options.strategy == MTS_STRATEGY_COMPACT && p->class_count < p->task_count &&
+           !mts_memory_budget_is_limited(p->options.memory_budget);
+}
+
+/* Bytes of constants that the tasks hold one by one, as the bundle stores them: their
+   least on a device. */
+static uint64_t constant_bytes(const mts_planning *p)
+{
+    uint64_t bytes = 0;
+    for (uint32_t t = 0; t < p->task_count; t++) {
+        for (uint32_t v = 0; v < p->graphs[t]->value_count; v++) {
+            const mts_value *value = &p->graphs[t]->values[v];
+            const size_t own = mts_type_size(value->dtype);
+            const size_t used = mts_precision_size(p->options.precision);
+            bytes += value->kind == MTS_VALUE_CONST
+                         ? (uint64_t)mts_shape_count(&value->shape) * (own < used ? own : used)
+                         : 0;
+        }
+    }
+    return bytes;
+}
+
+/* A tenth above what the tasks take one by one. */
+static mts_status most_of_default(mts_planning *p, uint64_t *most)
+{
+    const mts_sample_request one_by_one = {.group_of = each_alone(p), .one_by_one = true};
+    mts_session_stats stats = {0};
+    mts_status status = one_by_one.group_of ? MTS_STATUS_OK : mts_planning_memory(p);
+    MTS_TRY(status, mts_sample_footprint(p, &one_by_one, &stats));
+    *most = stats.peak_bytes + stats.peak_bytes / 10;
+    return status;
+}
+
+/* Slices are halved until they fit; then sizes between the last two are tried, because
+   small slices are many launches. */
+typedef struct interval {
+    uint64_t fits, exceeds;
+} interval;
+
+static mts_status halve_slices(mts_planning *p, uint64_t most, interval *i)
+{
+    enum { LEAST = 1 << 16 };
+    mts_status status = MTS_STATUS_OK;
+    for (bool fits = false; status == MTS_STATUS_OK && !fits && i->fits != MTS_SLICE_SMALLEST;) {
+        mts_session_stats stats = {0};
+        i->exceeds = i->fits;
+        i->fits = i->exceeds == 0 ? MTS_SLICE_FIRST : i->exceeds / 2;
+        i->fits = i->fits > LEAST ? i->fits : MTS_SLICE_SMALLEST;
+        status = mts_memory_footprint(p, p->group_of, i->fits, NULL, &stats);
+        fits = stats.peak_bytes <= most;
+    }
+    return status;
+}
+
+static mts_status bisect_slices(mts_planning *p, uint64_t most, interval *i)
+{
+    mts_status status = MTS_STATUS_OK;
+    for (int step = 0; status == MTS_STATUS_OK && step < 3 && i->exceeds > 0; step++) {
+        const uint64_t size = i->fits + (i->exceeds - i->fits) / 2;
+        mts_session_stats stats = {0};
+        status = mts_memory_footprint(p, p->group_of, size, NULL, &stats);
+        i->fits = stats.peak_bytes <= most ? size : i->fits;
+        i->exceeds = stats.peak_bytes <= most ? i->exceeds : size;
+    }
+    return status;
+}
+
+/* The largest slices with which the session takes little enough, or the smallest ones. */
+static mts_status choose_slices(mts_planning *p, uint64_t *slice_bytes)
+{
+    interval sizes = {.fits = *slice_bytes};
+    mts_session_stats stats = {0};
+    uint64_t most = UINT64_MAX;
+    mts_status status = mts_memory_footprint(p, p->group_of, *slice_bytes, NULL, &stats);
+    /* shared weights are stored once, so this is less in any case */
+    if (status == MTS_STATUS_OK && stats.peak_bytes - stats.weight_bytes > constant_bytes(p) / 10) {
+        status = most_of_default(p, &most);
+    }
+    if (status == MTS_STATUS_OK && stats.peak_bytes > most) {
+        status = halve_slices(p, most, &sizes);
+        MTS_TRY(status, bisect_slices(p, most, &sizes));
+    }
+    *slice_bytes = sizes.fits;
+    return status;
+}
+#endif
+
+mts_status mts_memory_choose_slices(mts_planning *p)
+{
+    mts_status status = MTS_STATUS_OK;
+    p->usual_slice_bytes = mts_kernel_config_slice_bytes(&p->device->info);
+#ifndef MTS_SMALL
+    if (joins_tasks(p)) {
+        uint64_t slices = p->usual_slice_bytes;
+        status = choose_slices(p, &slices);
+        p->usual_slice_bytes = status == MTS_STATUS_OK ? slices : p->usual_slice_bytes;
+        /* what cannot be estimated says so when it is created */
+        status = mts_sample_is_recoverable(status) ? MTS_STATUS_OK : status;
+    }
+#endif
+    p->decision.slice_bytes = p->usual_slice_bytes;
+    return status;
+}
+
 static mts_status over_budget(const mts_planning *p, uint64_t smallest)
 {
     return mts_fail(p->error, MTS_STATUS_LIMIT,
@@ -97,21 +222,6 @@ static mts_status consider(mts_planning *p, const uint32_t *group_of, uint64_t s
             p->options.strategy == MTS_STRATEGY_COMPACT ? stats.weight_bytes + stats.workspace_bytes : 0;
     }
     return MTS_STATUS_OK;
-}
-
-/* Every task in a group of its own, in the order of the classes. */
-static uint32_t *each_alone(mts_planning *p)
-{
-    uint32_t *group_of = mts_arena_zero(&p->arena, p->task_count, sizeof *group_of);
-    uint32_t next = 0;
-    for (uint32_t number = 0; group_of && number < p->class_count; number++) {
-        for (uint32_t t = 0; t < p->task_count; t++) {
-            if (p->class_of[t] == number) {
-                group_of[t] = next++;
-            }
-        }
-    }
-    return group_of;
 }
 
 mts_status mts_memory_find_least(mts_planning *p)

@@ -18,6 +18,12 @@ mts_status mts_memory_footprint(mts_planning *p, const uint32_t *group_of, uint6
  * the planning.
  */
 mts_status mts_memory_peak(mts_planning *p, const uint32_t *group_of, uint64_t *slice_bytes, uint64_t *peak);
+/*
+ * Decides which slices a session has that is not measured: those of the device, or smaller
+ * ones where stitched layers would take more than a tenth above what the tasks take one by
+ * one. With a memory budget those of the device: the budget says what may be taken.
+ */
+mts_status mts_memory_choose_slices(mts_planning *p);
 /* Finds the plan that takes least memory, with default configurations. LIMIT: even that
  * is over the budget; the error has its size. Does nothing without a budget. */
 mts_status mts_memory_find_least(mts_planning *p);

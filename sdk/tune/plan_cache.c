@@ -397,7 +397,7 @@ static void read_plan(reader *r, mts_planning *p)
 /* Undoes what reading a file has set; the groups are those of the classes again. */
 static void forget(mts_planning *p)
 {
-    p->decision.slice_bytes = mts_kernel_config_slice_bytes(&p->device->info);
+    p->decision.slice_bytes = p->usual_slice_bytes;
     p->decision.configs = NULL;
     p->planned.count = 0;
     mts_planning_report_clear(&p->report);

@@ -32,6 +32,8 @@ typedef struct mts_planning {
     /* The decision is not in the plan cache. */
     bool fresh;
     uint32_t *group_of;
+    /* Slices of a session that is not measured. */
+    uint64_t usual_slice_bytes;
     mts_kernel_configs measured; /* on this device, for this session or earlier ones */
     mts_kernel_configs planned;  /* those of a plan from the cache */
     mts_kernel_configs defaults; /* no entries */

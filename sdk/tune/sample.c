@@ -55,6 +55,7 @@ static mts_status prepare(mts_planning *p, const mts_sample_request *request, pr
     *out = (prepared){.options = p->options};
     out->options.tasks = tasks;
     out->options.task_count = count;
+    out->options.strategy = request->one_by_one ? MTS_STRATEGY_SEQUENTIAL : p->options.strategy;
     out->options.progress = NULL;
     out->options.persistent = false;
     out->options.in_order = request->in_order || mts_memory_budget_is_limited(p->options.memory_budget);

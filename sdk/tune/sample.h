@@ -17,6 +17,8 @@ typedef struct mts_sample_request {
     bool own_kernels;
     /* Its layers are measured: mts_engine_options.in_order. */
     bool in_order;
+    /* The tasks run one by one: strategy sequential. */
+    bool one_by_one;
 } mts_sample_request;
 
 /*

@@ -54,7 +54,7 @@ static bool is_new(const benchmark *b, const candidate *c)
 static mts_status collect(benchmark *b)
 {
     mts_planning *p = b->p;
-    const uint64_t usual = mts_kernel_config_slice_bytes(&p->device->info);
+    const uint64_t usual = p->usual_slice_bytes;
     const uint64_t base = usual > 0 ? usual : MTS_SLICE_FIRST;
     const uint64_t sizes[CANDIDATES_MOST] = {p->decision.slice_bytes, usual, 0, base / 2, base / 4, base * 2};
     for (int i = 0; i < CANDIDATES_MOST; i++) {

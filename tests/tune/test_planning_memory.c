@@ -1,6 +1,6 @@
 /*
  * test_planning_memory.c: a planning that runs out of the host's memory, of the device's, or of its caller's
- * patience; and what a prediction is the sum of.
+ * patience; what a prediction is the sum of; and the memory of a session that nothing is measured for.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 #include "tune/tune.h"
 #include "support/fault_allocator.h"
 #include "support/net.h"
+#include "support/random_net.h"
 #include "support/synth.h"
 
 static mts_device *open_null(const mts_allocator *allocator)
@@ -246,6 +247,89 @@ static void the_weights_of_a_float16_session_take_half_the_host_memory(void **st
     test_synth_close(&s);
 }
 
+/* ---- sessions that are not measured ---- */
+
+#define FAMILIES 30u
+#define FAMILY_MOST 6u
+
+/* Two to five networks that align, and one that does not. */
+static void open_relatives(test_net *net, uint32_t seed)
+{
+    const uint32_t tasks = 2 + seed % (FAMILY_MOST - 2);
+    const random_family family = {.seed = 900 + seed, .tasks = tasks, .steps = 6 + seed % 8},
+                        other = {.seed = 1900 + seed, .tasks = 1, .steps = 5};
+    const mts_graph *graphs[FAMILY_MOST];
+    mts_error error = {0};
+    mts_arena arena;
+    mts_arena_init(&arena, mts_allocator_default());
+    for (uint32_t t = 0; t < tasks; t++) {
+        graphs[t] = random_net(&family, t, &arena);
+        assert_non_null(graphs[t]);
+    }
+    graphs[tasks] = random_net(&other, 0, &arena);
+    assert_non_null(graphs[tasks]);
+    test_must(net_make(graphs, tasks + 1, 0.0f, net, &error), &error, "net");
+    mts_arena_release(&arena);
+}
+
+static mts_session_stats stats_of(mts_device *device, const mts_archive *archive, mts_strategy strategy,
+                                  uint64_t budget)
+{
+    const mts_engine_options options = {
+        .strategy = strategy, .separate_inputs = true, .memory_budget = {budget}};
+    mts_session_stats stats = {0};
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    how = (mts_planning_options){.grouping = MTS_GROUPING_FAMILY};
+    test_must(mts_planned_engine_create(device, archive, &options, &how, &engine, &report, &error), &error,
+              "session");
+    mts_engine_stats_get(engine, &stats);
+    mts_planning_report_release(&report);
+    mts_engine_destroy(&engine);
+    return stats;
+}
+
+/* Tensors of stitched networks live side by side. Where launches cost time, waves add to that. Alignment counts
+   in small networks, hence the 4 KiB. */
+static void a_session_takes_a_tenth_more_than_its_tasks_one_by_one_at_most(void **state)
+{
+    mts_device *device = open_null(mts_allocator_default());
+    uint32_t smaller = 0, stitched = 0;
+    (void)state;
+    for (uint32_t seed = 0; seed < 2 * FAMILIES; seed++) {
+        test_net net;
+        device->info.launch_ns = seed % 2 ? 20000 : 0;
+        open_relatives(&net, seed / 2);
+        const mts_session_stats apart = stats_of(device, net.archive, MTS_STRATEGY_SEQUENTIAL, 0);
+        const mts_session_stats usual = stats_of(device, net.archive, MTS_STRATEGY_COMPACT, 0);
+        const mts_session_stats any = stats_of(device, net.archive, MTS_STRATEGY_COMPACT, UINT64_C(1) << 40);
+        assert_true(usual.peak_bytes <= apart.peak_bytes + apart.peak_bytes / 10 + 4096);
+        smaller += usual.peak_bytes < any.peak_bytes; /* a budget says what may be taken */
+        stitched += usual.launches < apart.launches;
+        net_release(&net);
+    }
+    assert_true(smaller > FAMILIES / 4);
+    assert_true(stitched > FAMILIES);
+    mts_device_destroy(&device);
+}
+
+/* Constants that are many times what stitching adds. */
+static void networks_of_many_weights_are_not_sliced(void **state)
+{
+    test_synth s;
+    mts_device *device = open_null(mts_allocator_default());
+    const double prune = 0.5;
+    const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 3, &prune, 1, 0.0);
+    (void)state;
+    test_synth_open(&s, &o);
+    const mts_session_stats usual = stats_of(device, s.archive, MTS_STRATEGY_COMPACT, 0);
+    const mts_session_stats any = stats_of(device, s.archive, MTS_STRATEGY_COMPACT, UINT64_C(1) << 40);
+    assert_int_equal(usual.launches, any.launches);
+    assert_int_equal(usual.peak_bytes, any.peak_bytes);
+    mts_device_destroy(&device);
+    test_synth_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +339,8 @@ int main(void)
         cmocka_unit_test(a_device_with_too_few_groups_refuses_before_anything_is_built),
         cmocka_unit_test(the_search_for_groups_and_each_footprint_report_and_can_be_cancelled),
         cmocka_unit_test(a_prediction_is_the_sum_over_all_classes),
+        cmocka_unit_test(a_session_takes_a_tenth_more_than_its_tasks_one_by_one_at_most),
+        cmocka_unit_test(networks_of_many_weights_are_not_sliced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 #define GAIN_PARTS 50u
 /* A schedule that takes at most one part in so many longer than another one may be taken
    for the memory that it saves. */
-#define MEMORY_PARTS 100u
+#define MEMORY_PARTS 200u
 #define TRIALS 4u /* schedules for a number of groups at a time */
 
 typedef struct ordering {

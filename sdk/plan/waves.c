@@ -11,10 +11,20 @@
 /*
  * How the program of a wave is chosen among those that have nodes ready: by the sum over
  * its nodes of a power of the waves that have to follow them at least. The higher the
- * power, the less the longest chains wait; the lower, the more nodes a wave has. Which is
- * best depends on the graph.
+ * power, the less the longest chains wait; the lower, the more nodes a wave has.
+ *
+ * `waits`: by that sum divided by the same sum over all nodes that no other node of the
+ * program has to run before. At 1 nothing is won by waiting with this wave; where it is
+ * less, nodes that could join it are still to come. Which rule is best depends on the
+ * graph.
  */
-static const uint32_t powers[] = {4, 8, 2, 1};
+typedef struct rule {
+    uint32_t power;
+    bool waits;
+} rule;
+
+static const rule rules[] = {{4, false}, {8, false}, {2, false}, {1, false},
+                             {4, true},  {8, true},  {16, true}, {2, true}};
 
 typedef struct scheduler {
     const mts_wave_request *request;
@@ -22,6 +32,9 @@ typedef struct scheduler {
     /* Per node: a dense number of its program, waves that follow at least, predecessors
        that have not run. */
     uint32_t *program, *height, *waits;
+    /* Per node: whether it has run, and the programs that have to run before it. */
+    bool *ran;
+    uint64_t *before;
     /* Nodes whose predecessors have run, ascending. */
     uint32_t *ready;
     uint32_t ready_count;
@@ -31,27 +44,34 @@ typedef struct scheduler {
     bool *begun;
     /* Groups that have begun and not ended. */
     uint32_t running;
-    /* Per program. */
-    double *score;
+    /* Per program: of the nodes that are ready, and of those that no node of their
+       program has to run before. */
+    double *score, *front;
     mts_wave_schedule trial;
 } scheduler;
 
 /* ---- what no rule changes ---- */
 
-/* Dense numbers, in order of appearance. */
+/* Dense numbers, in order of appearance. A node without a program comes behind all
+   programs. */
 static void number_programs(scheduler *s, uint32_t *known)
 {
     s->program_count = 0;
     for (uint32_t i = 0; i < s->count; i++) {
         const uint32_t wanted = s->request->nodes[i].program;
         uint32_t at = 0;
-        while (at < s->program_count && (wanted == MTS_NONE || known[at] != wanted)) {
+        while (at < s->program_count && known[at] != wanted) {
             at++;
         }
-        if (at == s->program_count) {
+        if (at == s->program_count && wanted != MTS_NONE) {
             known[s->program_count++] = wanted;
         }
         s->program[i] = at;
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (s->request->nodes[i].program == MTS_NONE) {
+            s->program[i] = s->program_count++;
+        }
     }
 }
 
@@ -78,6 +98,7 @@ static void restart(scheduler *s)
     memcpy(s->waits, s->request->after->waits, s->count * sizeof *s->waits);
     memset(s->left, 0, s->request->group_count * sizeof *s->left);
     memset(s->begun, 0, s->request->group_count * sizeof *s->begun);
+    memset(s->ran, 0, s->count * sizeof *s->ran);
     s->running = 0;
     s->ready_count = 0;
     s->trial.count = s->trial.waves = 0;
@@ -141,11 +162,36 @@ static double value_of(const scheduler *s, uint32_t node, uint32_t power)
     return value;
 }
 
-/* The program of the next wave; ties go to the one that appears first. MTS_NONE: no node
-   may run. */
-static uint32_t choose_program(scheduler *s, uint32_t power)
+/* The programs that have a bit in `before`: those behind are taken to wait for none of
+   their own. */
+static uint64_t bit_of(const scheduler *s, uint32_t node)
 {
-    uint32_t best = MTS_NONE;
+    return s->program[node] < 64 ? UINT64_C(1) << s->program[node] : 0;
+}
+
+/* Fills front[] for nodes that may run, or may when those before them have. */
+static void find_front(scheduler *s, uint32_t power)
+{
+    const mts_dependencies *after = s->request->after;
+    memset(s->front, 0, s->program_count * sizeof *s->front);
+    memset(s->before, 0, s->count * sizeof *s->before);
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (s->ran[i]) {
+            continue;
+        }
+        const uint64_t bit = bit_of(s, i);
+        if (may_run(s, i) && (s->before[i] & bit) == 0) {
+            s->front[s->program[i]] += value_of(s, i, power);
+        }
+        for (uint32_t k = after->next_first[i]; k < after->next_first[i + 1]; k++) {
+            s->before[after->next[k]] |= s->before[i] | bit;
+        }
+    }
+}
+
+/* Fills score[] of the programs that have nodes ready; 0: none of those may run. */
+static void find_scores(scheduler *s, uint32_t power)
+{
     for (uint32_t i = 0; i < s->ready_count; i++) {
         s->score[s->program[s->ready[i]]] = 0.0;
     }
@@ -154,10 +200,31 @@ static uint32_t choose_program(scheduler *s, uint32_t power)
             s->score[s->program[s->ready[i]]] += value_of(s, s->ready[i], power);
         }
     }
+}
+
+static bool is_better(const scheduler *s, const rule *by, uint32_t program, uint32_t best)
+{
+    const double own = s->score[program];
+    const double other = s->score[best];
+    if (by->waits && own / s->front[program] != other / s->front[best]) {
+        return own / s->front[program] > other / s->front[best];
+    }
+    return own > other;
+}
+
+/* The program of the next wave; ties go to the one that appears first. MTS_NONE: no node
+   may run. */
+static uint32_t choose_program(scheduler *s, const rule *by)
+{
+    uint32_t best = MTS_NONE;
+    find_scores(s, by->power);
+    if (by->waits) {
+        find_front(s, by->power);
+    }
     for (uint32_t i = 0; i < s->ready_count; i++) {
         const uint32_t program = s->program[s->ready[i]];
-        const bool better = best == MTS_NONE || s->score[program] > s->score[best];
-        best = s->score[program] > 0.0 && better ? program : best;
+        const bool may = s->score[program] > 0.0;
+        best = may && (best == MTS_NONE || is_better(s, by, program, best)) ? program : best;
     }
     return best;
 }
@@ -181,6 +248,7 @@ static void run_wave(scheduler *s, uint32_t program)
     for (uint32_t i = 0; i < s->ready_count; i++) {
         const uint32_t node = s->ready[i];
         if (s->program[node] == program && may_run(s, node)) {
+            s->ran[node] = true;
             s->trial.wave[node] = s->trial.waves;
             s->trial.order[s->trial.count++] = node;
         } else {
@@ -211,12 +279,12 @@ static void begin_needed(scheduler *s)
     s->running++;
 }
 
-static void schedule(scheduler *s, uint32_t power)
+static void schedule(scheduler *s, const rule *by)
 {
     restart(s);
     while (s->trial.count < s->count) {
         begin_groups(s);
-        const uint32_t program = choose_program(s, power);
+        const uint32_t program = choose_program(s, by);
         if (program != MTS_NONE) {
             run_wave(s, program);
         } else {
@@ -261,11 +329,14 @@ static mts_status open_scheduler(scheduler *s, mts_arena *arena, uint32_t **know
     s->longest = mts_arena_zero(arena, groups, sizeof *s->longest);
     s->begun = mts_arena_zero(arena, groups, sizeof *s->begun);
     s->score = mts_arena_zero(arena, count, sizeof *s->score);
+    s->front = mts_arena_zero(arena, count, sizeof *s->front);
+    s->ran = mts_arena_zero(arena, count, sizeof *s->ran);
+    s->before = mts_arena_zero(arena, count, sizeof *s->before);
     s->trial.order = mts_arena_zero(arena, count, sizeof *s->trial.order);
     s->trial.wave = mts_arena_zero(arena, count, sizeof *s->trial.wave);
     *known = mts_arena_zero(arena, count, sizeof **known);
     const bool ok = s->program && s->height && s->waits && s->ready && s->left && s->longest && s->begun &&
-                    s->score && s->trial.order && s->trial.wave && *known;
+                    s->score && s->front && s->ran && s->before && s->trial.order && s->trial.wave && *known;
     return ok ? MTS_STATUS_OK : mts_fail_memory(error);
 }
 
@@ -284,8 +355,8 @@ mts_status mts_waves_find(const mts_wave_request *request, mts_arena *arena, mts
     }
     number_programs(&s, known);
     find_heights(&s);
-    for (size_t by = 0; status == MTS_STATUS_OK && by < sizeof powers / sizeof powers[0]; by++) {
-        schedule(&s, powers[by]);
+    for (size_t by = 0; status == MTS_STATUS_OK && by < sizeof rules / sizeof rules[0]; by++) {
+        schedule(&s, &rules[by]);
         status = mts_waves_time(request, s.trial.wave, s.trial.waves, arena, &s.trial.time, error);
         if (by == 0 || s.trial.time < out->time) {
             memcpy(out->order, s.trial.order, s.count * sizeof *out->order);

@@ -193,9 +193,9 @@ typedef struct resize_lines {
     mts_i32 at[RESIZE_LINE]; /* the left one of two columns */
 } resize_lines;
 
-INLINE mts_u32 resize_pairs(GLOBAL const mts_resize_params *r) {
+INLINE mts_u32 resize_pairs(GLOBAL const mts_resize_params *r, int axis) {
     const int middle = r->coord == MTS_COORD_HALF_PIXEL || r->coord == MTS_COORD_PYTORCH_HALF_PIXEL;
-    if (2 * r->in[1] != r->dest.dims[5] || r->scale[1] != 2.0f) return RESIZE_ANY;
+    if (2 * r->in[axis] != r->dest.dims[4 + axis] || r->scale[axis] != 2.0f) return RESIZE_ANY;
     if (r->mode == MTS_RESIZE_LINEAR)
         return middle ? RESIZE_MIDDLE : r->coord == MTS_COORD_ASYMMETRIC ? RESIZE_BEGIN : RESIZE_ANY;
     if (middle && r->round != MTS_ROUND_FLOOR && r->round != MTS_ROUND_CEIL) return RESIZE_TWICE;
@@ -340,8 +340,12 @@ INLINE void resize_by_rows(GLOBAL mts_real *act, GLOBAL const mts_resize_params 
     }
 }
 
+#ifdef MTS_DIALECT_C
+#include "kernels/resize/resize_twice.h"
+#endif
+
 INLINE int resize_is_by_rows(GLOBAL const mts_resize_params *r) {
-    const int kept = r->dest.dims[5] <= RESIZE_LINE || resize_pairs(r) != RESIZE_ANY;
+    const int kept = r->dest.dims[5] <= RESIZE_LINE || resize_pairs(r, 1) != RESIZE_ANY;
     return r->mode != MTS_RESIZE_CUBIC && r->coord != MTS_COORD_TF_CROP && r->src.stride[5] == 1 && kept;
 }
 
@@ -351,7 +355,7 @@ INLINE void resize_all_by_rows(GLOBAL mts_real *act, GLOBAL const mts_resize_par
     mts_u32 first = MTS_PARAM_NONE - VEC;
     lines.held[0] = lines.held[1] = MTS_PARAM_NONE;
     lines.x = lines.n = 0;
-    lines.pairs = resize_pairs(r);
+    lines.pairs = resize_pairs(r, 1);
     lines.end = mts_view_end(&r->src, &r->dest, r->in[0], r->in[1]);
     taps.count = 0;
     while (mts_span_next(act, &r->dest, s)) {
@@ -367,6 +371,12 @@ KERNEL void resize_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_resize_params *r = MTS_MEMBER(mts_resize_params);
     mts_span s = mts_span_open(act, &r->dest);
 #if VEC > 1
+#ifdef MTS_DIALECT_C
+    if (resize_is_twice(r)) {
+        resize_twice(act, r, &s, resize_pairs(r, 1));
+        return;
+    }
+#endif
     if (resize_is_by_rows(r)) {
         resize_all_by_rows(act, r, &s);
         return;

@@ -177,7 +177,8 @@ static mts_space_to_depth_params params_of(const mts_encoding *encoding, const m
                                        .rows = c->rows,
                                        .row = out->row,
                                        .channels = channels,
-                                       .each = channels_each(encoding->device, floats, channels, view.stride[5]),
+                                       .each =
+                                           channels_each(encoding->device, floats, channels, view.stride[5]),
                                        .sy = c->stride[0],
                                        .sx = c->stride[1],
                                        .top = (mts_i32)c->top,

@@ -33,7 +33,8 @@ bool cli_rated_is_due(const cli_rated_task *task, double now)
 
 bool cli_rated_is_lost(const cli_rated_task *task, cli_schedule schedule, double now)
 {
-    const double cost = schedule == CLI_SCHEDULE_FIT ? task->cost_ms : 0.0;
+    const bool counts = schedule == CLI_SCHEDULE_FIT && task->refused + 1 < CLI_RATED_REFUSED;
+    const double cost = counts ? task->cost_ms : 0.0;
     return cli_rated_is_due(task, now) && now + cost > cli_rated_deadline(task, task->next);
 }
 
@@ -91,7 +92,28 @@ static void drop_lost(cli_rated_task *tasks, size_t count, cli_schedule schedule
         while (cli_rated_is_lost(&tasks[i], schedule, now)) {
             world->ended(world->context, i, tasks[i].next, -1.0);
             tasks[i].next++;
+            tasks[i].refused += tasks[i].cost_ms > tasks[i].deadline_ms ? 1 : 0;
         }
+    }
+}
+
+/*
+ * What the chosen tasks have taken together corrects their costs, which were measured
+ * before the turn, one by one: by a quarter of the difference, of which a run that was
+ * disturbed counts as twice what was expected at most. A cost that lets no frame run is
+ * replaced.
+ */
+static void correct_costs(cli_rated_task *tasks, size_t count, const bool *chosen, double ms)
+{
+    double expected = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        expected += chosen[i] ? tasks[i].cost_ms : 0.0;
+    }
+    const double ratio = expected > 0.0 ? fmin(ms / expected, 2.0) : 1.0;
+    for (size_t i = 0; i < count; i++) {
+        const bool replaced = tasks[i].cost_ms > tasks[i].deadline_ms;
+        tasks[i].cost_ms *= chosen[i] ? 1.0 + (ratio - 1.0) * (replaced ? 1.0 : 0.25) : 1.0;
+        tasks[i].refused = chosen[i] ? 0 : tasks[i].refused;
     }
 }
 
@@ -112,6 +134,7 @@ bool cli_rated_turn(cli_rated_task *tasks, size_t count, cli_schedule schedule, 
 {
     for (size_t i = 0; i < count; i++) {
         tasks[i].next = 0;
+        tasks[i].refused = 0;
     }
     for (;;) {
         const double now = world->now(world->context);
@@ -128,6 +151,7 @@ bool cli_rated_turn(cli_rated_task *tasks, size_t count, cli_schedule schedule, 
             return false;
         }
         const double end = world->now(world->context);
+        correct_costs(tasks, count, chosen, end - now);
         for (size_t i = 0; i < count; i++) {
             if (chosen[i]) {
                 world->ended(world->context, i, tasks[i].next, end);

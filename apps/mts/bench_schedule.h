@@ -17,10 +17,13 @@ typedef enum cli_schedule {
     /* One: of the highest importance the one with the earliest deadline. */
     CLI_SCHEDULE_ALONE = 1,
     /* As many together, in that order, as are expected to end before the earliest of
-       their deadlines. A frame that cannot end in time is dropped before it runs. */
+       their deadlines. A frame that cannot end in time is dropped before it runs; where a
+       task never can, one frame in CLI_RATED_REFUSED runs, which may show that it can. */
     CLI_SCHEDULE_FIT = 2,
     CLI_SCHEDULE_COUNT = 3
 } cli_schedule;
+
+#define CLI_RATED_REFUSED 16u
 
 extern const char *const cli_schedule_names[CLI_SCHEDULE_COUNT];
 
@@ -29,8 +32,11 @@ typedef struct cli_rated_task {
     double interval_ms;
     /* After the arrival. */
     double deadline_ms;
-    /* What a run of this task alone is expected to take; only FIT reads it. */
+    /* What a run of this task alone is expected to take; only FIT reads it. Runs correct
+       it. */
     double cost_ms;
+    /* Frames in a row that FIT has dropped because cost_ms alone is above the deadline. */
+    uint32_t refused;
     uint32_t importance;
     /* Frames of a turn. */
     uint64_t frames;

@@ -175,6 +175,32 @@ static void fit_drops_a_frame_that_cannot_end_in_time(void **state)
     assert_true(f.last_end[1] == 6.0);
 }
 
+/* Costs that were measured while the machine was disturbed. */
+static void a_wrong_cost_is_corrected_by_runs(void **state)
+{
+    (void)state;
+    /* Too high: after 15 frames one runs all the same, and then all do. */
+    cli_rated_task high[] = {task(10, 25, 40)};
+    fake f = {.tasks = 1, .cost = {4}, .fails = RUNS};
+    assert_true(turn(&f, high, CLI_SCHEDULE_FIT));
+    assert_int_equal(f.dropped[0], CLI_RATED_REFUSED - 1);
+    assert_int_equal(f.kept[0], 41 - CLI_RATED_REFUSED);
+    assert_true(high[0].cost_ms > 3.999 && high[0].cost_ms < 4.001);
+    /* Too low: the two run together until it is known that they cannot end in time. */
+    cli_rated_task low[] = {task(10, 3, 12), task(10, 3, 12)};
+    fake g = {.tasks = 2, .cost = {6, 6}, .fails = RUNS};
+    assert_true(turn(&g, low, CLI_SCHEDULE_FIT));
+    assert_int_equal(g.mask[0], 3);
+    assert_true(g.mask[g.runs - 1] == 1 || g.mask[g.runs - 1] == 2);
+    assert_true(low[0].cost_ms > 5.0 && low[0].cost_ms < 6.5);
+    /* Right: nothing changes. A task that never can end in time runs now and then. */
+    cli_rated_task never[] = {task(10, 12, 48)};
+    fake h = {.tasks = 1, .cost = {12}, .fails = RUNS};
+    assert_true(turn(&h, never, CLI_SCHEDULE_FIT));
+    assert_true(h.kept[0] >= 2 && h.kept[0] <= 3);
+    assert_true(never[0].cost_ms > 11.999 && never[0].cost_ms < 12.001);
+}
+
 static void the_more_important_frame_runs_first(void **state)
 {
     (void)state;
@@ -228,6 +254,7 @@ int main(void)
         cmocka_unit_test(a_deadline_may_be_longer_than_the_interval),
         cmocka_unit_test(fit_joins_frames_only_while_all_end_in_time),
         cmocka_unit_test(fit_drops_a_frame_that_cannot_end_in_time),
+        cmocka_unit_test(a_wrong_cost_is_corrected_by_runs),
         cmocka_unit_test(the_more_important_frame_runs_first),
         cmocka_unit_test(a_failed_run_ends_the_turn),
         cmocka_unit_test(every_frame_is_kept_or_dropped_under_overload),

@@ -188,7 +188,7 @@ def measure_each(arguments, networks, rivals):
         each.append({"network": model["name"], "mul_adds": model["mul_adds"], "rows": rows})
         for one in able:
             row = next(r for r in rows if (r["name"], r["mode"]) == (one.name, one.mode))
-            one.costs[model["name"]] = row["latency_ms"]["median"]
+            one.costs[model["name"]] = row["latency_ms"]["least"]
     return each
 
 
@@ -206,7 +206,7 @@ def cost_of(networks, one):
     """What each network takes alone, where the part `each` has not measured it."""
     for index, model in enumerate(networks.models):
         if model["name"] not in one.costs:
-            one.costs[model["name"]] = peers.latency(one.measure([index], 2, 5)["times"])["median"]
+            one.costs[model["name"]] = min(one.measure([index], 2, 5)["times"])
 
 
 def rated_rows(one, schedule, speed, kept, facts):

@@ -7,6 +7,7 @@ Pure but for run_turn's threads: the clock is the caller's, so that tests/perf/r
 import math
 import threading
 
+REFUSED = 16  # of so many frames that cannot end in time by their cost alone, one runs and may show that they can
 STEEPNESS = 15.0  # XRBench's k, per millisecond
 
 
@@ -31,10 +32,12 @@ class Network:
         self.next = [0] * times  # of each frame of an arrival, the oldest that has neither run nor been dropped
         self.latencies, self.dropped = [], 0
         self.is_running = False
+        self.refused = 0
 
     def begin(self, ms):
         self.frames = frames_before(self.interval_ms, ms)
         self.next = [0] * self.times
+        self.refused = 0
 
     def arrival(self, which):
         return self.next[which] * self.interval_ms if self.next[which] < self.frames else math.inf
@@ -44,9 +47,19 @@ class Network:
 
     def drop_lost(self, now, fit):
         for which in range(self.times):
-            while self.arrival(which) <= now and now + (self.cost_ms if fit else 0.0) > self.deadline(which):
+            while self.arrival(which) <= now and now + self.expected(fit) > self.deadline(which):
                 self.next[which] += 1
                 self.dropped += 1
+                self.refused += self.cost_ms > self.deadline_ms
+
+    def expected(self, fit):
+        return self.cost_ms if fit and self.refused + 1 < REFUSED else 0.0
+
+    def correct(self, ms):
+        """What a run has taken corrects the cost, as correct_costs of mts bench does."""
+        weight = 1.0 if self.cost_ms > self.deadline_ms else 0.25
+        self.cost_ms += (min(ms, 2 * self.cost_ms) - self.cost_ms) * weight
+        self.refused = 0
 
     def first(self):
         """Of the frames of an arrival the one that is furthest behind."""
@@ -112,8 +125,10 @@ class Turn:
             if not taken:
                 return
             network, which, arrival = taken
+            start = self.now()
             self.runs[network.name]()
             with self.changed:
+                network.correct(self.now() - start)
                 network.latencies.append(self.now() - arrival)
                 network.next[which] += 1
                 network.is_running = False

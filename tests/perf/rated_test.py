@@ -62,6 +62,17 @@ class Rated(unittest.TestCase):
         world.turn(networks, "fit", 30)
         self.assertEqual((networks[0].dropped, networks[1].latencies), (3, [6.0]))
 
+    def test_a_wrong_cost_is_corrected_by_runs(self):
+        network = rated.Network("a", 100, cost_ms=25)
+        World({"a": 4}).turn([network], "fit", 400)
+        self.assertEqual((network.dropped, len(network.latencies), network.cost_ms), (15, 25, 4))
+        slow = rated.Network("a", 100, cost_ms=3)
+        World({"a": 6}).turn([slow], "fit", 400)
+        self.assertAlmostEqual(slow.cost_ms, 6, 3)
+        never = rated.Network("a", 100, cost_ms=12)
+        World({"a": 12}).turn([never], "fit", 480)
+        self.assertTrue(2 <= len(never.latencies) <= 3 and never.cost_ms == 12)
+
     def test_each_frame_of_an_arrival_runs(self):
         networks = [rated.Network("a", 50, times=2)]
         world = World({"a": 3})

@@ -17,41 +17,6 @@
 #define PAUSE_LEAST_NS 20000u
 #define PAUSE_MOST_NS 500000u
 
-mts_status mts_submissions_create(mts_engine *engine, mts_error *error)
-{
-    mts_submissions *all = &engine->submissions;
-    const uint32_t count = all->slots + all->spare;
-    all->items = mts_arena_zero(&engine->arena, count, sizeof *all->items);
-    all->queue = mts_arena_zero(&engine->arena, count, sizeof *all->queue);
-    mts_status status = all->items && all->queue ? MTS_STATUS_OK : mts_fail_memory(error);
-    for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
-        mts_submission *s = &all->items[i];
-        all->queue[i] = s;
-        s->active = mts_arena_zero(&engine->arena, engine->tasks.mask_words, sizeof *s->active);
-        s->group_ended = mts_arena_zero(&engine->arena, engine->tasks.group_count, sizeof *s->group_ended);
-        status = s->active && s->group_ended ? MTS_STATUS_OK : mts_fail_memory(error);
-        MTS_TRY(status, mts_readback_create(&s->readback, engine->device, &engine->outputs, error));
-        MTS_TRY(status, mts_staged_frame_create(&s->staged, &engine->frames, error));
-        if (MTS_HAS_PERSISTENT && status == MTS_STATUS_OK && engine->options.persistent) {
-            status = mts_host_create(engine->device, sizeof *s->wait_failed, (void **)&s->wait_failed, error);
-        }
-    }
-    return status;
-}
-
-void mts_submissions_release(mts_engine *engine)
-{
-    mts_submissions *all = &engine->submissions;
-    for (uint32_t i = 0; all->items && i < all->slots + all->spare; i++) {
-        mts_staged_frame_release(&all->items[i].staged, &engine->frames);
-        mts_readback_destroy(&all->items[i].readback, engine->device);
-        void *word = all->items[i].wait_failed;
-        if (MTS_HAS_PERSISTENT) {
-            mts_host_destroy(engine->device, &word);
-        }
-    }
-}
-
 /* ---- the queue ---- */
 
 static uint32_t count_state(const mts_submissions *all, mts_submission_state state)
@@ -228,6 +193,19 @@ static mts_status drain_on_error(const mts_engine *engine, mts_status status)
     return status;
 }
 
+static mts_status enqueue(mts_engine *engine, mts_submission *s, mts_error *error)
+{
+    mts_status status = submit_launches(engine, s, error);
+    MTS_TRY(status, seal(engine, s, error));
+    return drain_on_error(engine, status);
+}
+
+/* A driver that takes the first persistent launches may refuse later ones. */
+static bool is_persistent_failure(const mts_submission *s, mts_status status)
+{
+    return MTS_HAS_PERSISTENT && s->persistent && status == MTS_STATUS_DEVICE;
+}
+
 static mts_status start(mts_engine *engine, mts_submission *s, mts_error *error)
 {
     /* The tasks are chosen first: a run that fails from here on is one of these tasks. */
@@ -238,8 +216,11 @@ static mts_status start(mts_engine *engine, mts_submission *s, mts_error *error)
     s->deadline_ms = engine->submissions.deadline_ms;
     memset(s->group_ended, 0, engine->tasks.group_count * sizeof *s->group_ended);
     mts_status status = s->has_frame ? mts_frame_submit(&engine->frames, &s->staged, error) : MTS_STATUS_OK;
-    MTS_TRY(status, submit_launches(engine, s, error));
-    MTS_TRY(status, seal(engine, s, error));
+    MTS_TRY(status, enqueue(engine, s, error));
+    if (is_persistent_failure(s, status)) {
+        mts_persistent_give_up(&engine->persistent, error ? error->text : "a launch failed");
+        status = enqueue(engine, s, error);
+    }
     if (status == MTS_STATUS_OK) {
         mts_schedule_count(&engine->tasks, s->began, s->active);
     }
@@ -269,14 +250,24 @@ static void finish(mts_engine *engine, mts_submission *s, mts_status status)
     mts_frame_unpin(&s->staged, &engine->frames);
 }
 
-/* A wait in its persistent launches failed: the run comes again, launch by launch, with
-   its inputs, which nothing has changed meanwhile (device_has_room, settle). */
-static void repeat(mts_engine *engine, mts_submission *s)
+/* Its persistent launches failed: the run comes again, launch by launch, with its inputs,
+   which nothing has changed meanwhile (device_has_room, settle). */
+static void repeat(mts_engine *engine, mts_submission *s, const char *why)
 {
-    mts_persistent_give_up(&engine->persistent, "a work-group waited too long for another one");
-    mts_status status = submit_launches(engine, s, &s->error);
-    MTS_TRY(status, seal(engine, s, &s->error));
-    if (drain_on_error(engine, status) != MTS_STATUS_OK) {
+    mts_persistent_give_up(&engine->persistent, why);
+    const mts_status status = enqueue(engine, s, &s->error);
+    if (status != MTS_STATUS_OK) {
+        finish(engine, s, status);
+    }
+}
+
+/* The device could not say that the submission has finished. */
+static void end_failed(mts_engine *engine, mts_submission *s, mts_status status)
+{
+    (void)drain_on_error(engine, status);
+    if (is_persistent_failure(s, status)) {
+        repeat(engine, s, s->error.text);
+    } else {
         finish(engine, s, status);
     }
 }
@@ -286,7 +277,7 @@ static void repeat(mts_engine *engine, mts_submission *s)
 static void go_on(mts_engine *engine, mts_submission *s)
 {
     if (MTS_HAS_PERSISTENT && s->persistent && *s->wait_failed != 0) {
-        repeat(engine, s);
+        repeat(engine, s, "a work-group waited too long for another one");
         return;
     }
     if (!is_partial(engine, s)) {
@@ -310,7 +301,7 @@ static void look(mts_engine *engine)
             bool reached = false;
             const mts_status status = mts_timeline_reached(engine->device, s->timeline, &reached, &s->error);
             if (status != MTS_STATUS_OK) {
-                finish(engine, s, drain_on_error(engine, status));
+                end_failed(engine, s, status);
             } else if (reached) {
                 go_on(engine, s);
             } else {
@@ -469,7 +460,7 @@ mts_status mts_engine_wait_until(mts_engine *engine, uint64_t until, mts_error *
         if (until == UINT64_MAX) {
             const mts_status status = mts_timeline_wait(engine->device, oldest->timeline, &oldest->error);
             if (status != MTS_STATUS_OK) {
-                finish(engine, oldest, drain_on_error(engine, status));
+                end_failed(engine, oldest, status);
             }
             continue;
         }

@@ -259,6 +259,39 @@ static void a_failure_while_it_is_built_is_survived(void **state)
     control_world_release(&w);
 }
 
+/* What the device says of a later run, at its submission or while it is waited for, ends the form and loses no
+   frame; launch by launch the second run of a device that works again has its bits too. */
+static void a_later_failure_of_the_device_goes_on_launch_by_launch(void **state)
+{
+    (void)state;
+    static const mts_wrap_kind kinds[] = {MTS_WRAP_KIND_LIST_SUBMIT, MTS_WRAP_KIND_EVENT_RECORD,
+                                          MTS_WRAP_KIND_EVENT_QUERY, MTS_WRAP_KIND_BUFFER_FETCH};
+    uint32_t failed = 0;
+    control_world w;
+    mts_engine *first = open(&w, &usual, opencl(), 1);
+    mts_engine_destroy(&first);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        mts_fault_plan plan = {.kind = kinds[k], .code = MTS_STATUS_DEVICE};
+        mts_device *device = NULL;
+        mts_error error = {0};
+        control_must(net_device_open("opencl", WORK, &device, &error), &error, "open");
+        control_must(mts_wrap_fault(&device, &plan, &device, &error), &error, "wrap");
+        mts_engine *engine = make(&w, device, true, 1);
+        check_round(&w, engine, 0);
+        assert_true(persistent_launches(engine) > 0);
+        plan.nth = plan.calls + 1;
+        check_round(&w, engine, 1);
+        assert_int_equal(persistent_launches(engine), plan.failed > 0 ? 0 : persistent_launches(engine));
+        failed += plan.failed;
+        plan.nth = 0;
+        check_round(&w, engine, 0);
+        mts_engine_destroy(&engine);
+        mts_device_destroy(&device);
+    }
+    assert_true(failed >= 3);
+    control_world_release(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +301,7 @@ int main(void)
         cmocka_unit_test(a_frame_that_is_repeated_has_its_own_inputs),
         cmocka_unit_test(a_device_without_such_launches_runs_the_same_frames),
         cmocka_unit_test(a_failure_while_it_is_built_is_survived),
+        cmocka_unit_test(a_later_failure_of_the_device_goes_on_launch_by_launch),
     };
     return control_tests_run(WORK, tests, sizeof tests / sizeof tests[0]);
 }

@@ -66,7 +66,18 @@ typedef struct mts_tile_params {
  * the lanes of a vector are rows instead of pixels: at most 16 rows of one block, one
  * tap, no mask; plane and tile are multiples of 4. Only a device with `row_lanes` gets
  * such jobs.
+ *
+ * Such a job of one image may have its operands in blocks of channels instead of planes
+ * (MTS_BLOCKS_..; mts_storage.blocks): channel c of pixel p is
+ *
+ *     act[in + (c / 16 * 16) * in_pitch + p * 16 + c % 16]
+ *
+ * and so are output and residual, for the 16 channels index[0] .. of a row block, which
+ * begin with a multiple of 16.
  */
+#define MTS_CHANNEL_BLOCK 16u /* channels that lie side by side */
+#define MTS_BLOCKS_IN 1u      /* the input does so */
+#define MTS_BLOCKS_OUT 2u     /* output and residual do so: rows_a is 16 */
 typedef struct mts_conv_params {
     mts_u32 rows_a, rows_b;
     mts_u32 in;                  /* act offset of input pixel p = 0, channel 0 */
@@ -80,6 +91,7 @@ typedef struct mts_conv_params {
     mts_u32 mask; /* pool offset of f32[pixels]: 1 where p lies in the image, 0 in the border; or NONE */
     mts_u32 plane; /* 0, or of a job that puts rows into lanes: flattened pixels of an image */
     mts_u32 in_image, out_image, res_image; /* then: floats from an image to the next */
+    mts_u32 blocks;                         /* then: MTS_BLOCKS_.. */
 } mts_conv_params;
 
 /* K segment: `count` input channels from `channel` on; weights lie packed
@@ -204,6 +216,23 @@ typedef struct mts_depthwise_rows_params {
     mts_u32 weight;
     mts_epilogue_params epilogue;
 } mts_depthwise_rows_params;
+
+/*
+ * The same of tensors in blocks of channels (mts_conv_params): member m, work-item (0, j)
+ * computes blocks j * each .. of `blocks`. Taps side by side, one output channel for an
+ * input channel; weights are pool[offset + k * 16 + c % 16] for tap k, with the offset at
+ * params[weight + c / 16]. Of the epilogue's, index, gap, last and tail do not count:
+ * channels keep their order, there is no residual, and pixels h * w to out_pitch are set
+ * to 0.
+ */
+typedef struct mts_depthwise_blocks_params {
+    mts_u32 blocks, each;
+    mts_u32 in, in_pitch, in_h, in_w, zeros; /* at act[zeros] lies a block of zeros */
+    mts_u32 size, stride, top, left;
+    mts_u32 h, w;
+    mts_u32 weight; /* word index of u32[blocks] */
+    mts_epilogue_params epilogue;
+} mts_depthwise_blocks_params;
 
 /*
  * A depthwise convolution (3 x 3 or 5 x 5 taps, stride 1 or 2) with the 1 x 1 convolution

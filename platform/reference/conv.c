@@ -35,6 +35,14 @@ static void add_scaled(double *restrict sums, const float *restrict x, float wei
     }
 }
 
+/* sums[p] += weight * one lane of x[p] */
+static void add_lane(double *restrict sums, const float *restrict x, float weight, uint32_t count)
+{
+    for (uint32_t p = 0; p < count; p++) {
+        sums[p] += (double)weight * (double)x[(uint64_t)p * MTS_CHANNEL_BLOCK];
+    }
+}
+
 /* ---- conv_tile ---- */
 
 static void conv_sums(const mts_reference_call *call, const mts_conv_params *job, uint32_t row,
@@ -50,6 +58,13 @@ static void conv_sums(const mts_reference_call *call, const mts_conv_params *job
         weight += row < job->rows_a ? row : row - job->rows_a;
         for (uint32_t c = 0; c < segment->count; c++) {
             const float *x = call->act + job->in + (uint64_t)(segment->channel + c) * job->in_pitch + first;
+            if (job->blocks & MTS_BLOCKS_IN) {
+                const uint32_t channel = segment->channel + c;
+                add_lane(sums, call->act + job->in + mts_reference_block(job->in_pitch, channel, first), *weight,
+                         count);
+                weight += rows;
+                continue;
+            }
             for (uint32_t k = 0; k < job->taps; k++, weight += rows) {
                 add_scaled(sums, x + tap[k], *weight, count);
             }
@@ -120,6 +135,10 @@ static const char *check_conv(const mts_reference_call *call, const mts_conv_par
     if (job->mask != MTS_PARAM_NONE && !mts_reference_in_pool(call, job->mask, job->pixels)) {
         return "the mask leaves the pool";
     }
+    if ((job->blocks && (job->plane != job->pixels || job->taps != 1)) ||
+        ((job->blocks & MTS_BLOCKS_OUT) && job->rows_a != MTS_CHANNEL_BLOCK)) {
+        return "a job in blocks of channels has not one image, one tap and the rows of a block";
+    }
     for (uint32_t i = 0; i < job->epilogues && !reason; i++) {
         const mts_epilogue_params e = epilogue_of(call, job, i, image);
         reason = mts_reference_check_epilogue(call, &e, job->rows_a + job->rows_b, one.pixels);
@@ -139,10 +158,14 @@ static void conv_run(const mts_reference_call *call, const mts_conv_params *job,
             conv_sums(call, &one, row, p, count, sums);
             for (uint32_t i = 0; i < job->epilogues; i++) {
                 const mts_epilogue_params e = epilogue_of(call, job, i, image);
-                mts_reference_store_row(call, &e, row, p, count, job->mask, sums);
+                if (job->blocks & MTS_BLOCKS_OUT) {
+                    mts_reference_store_lane(call, &e, row, call->params[e.index + row], p, count, sums);
+                } else {
+                    mts_reference_store_row(call, &e, row, p, count, job->mask, sums);
+                }
             }
         }
-        for (uint32_t i = 0; i < job->epilogues; i++) {
+        for (uint32_t i = 0; i < job->epilogues && !(job->blocks & MTS_BLOCKS_OUT); i++) {
             const mts_epilogue_params e = epilogue_of(call, job, i, image);
             mts_reference_store_border(call, &e, row, one.pixels, first == 0, end == one.pixels);
         }

@@ -11,6 +11,11 @@
  */
 void mts_reference_store_row(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t row,
                              uint32_t first, uint32_t count, uint32_t mask, const double *sums);
+/* Offset of a channel's pixel in a tensor of blocks of channels (mts_conv_params). */
+uint64_t mts_reference_block(uint32_t pitch, uint32_t channel, uint32_t pixel);
+/* mts_reference_store_row into a channel of blocks, without a mask. */
+void mts_reference_store_lane(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t row,
+                              uint32_t channel, uint32_t first, uint32_t count, const double *sums);
 /* The zeros before the plane of a row where its pixels start, and behind it where they
    end. */
 void mts_reference_store_border(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t row,

@@ -147,7 +147,8 @@ static mts_status plan(mts_builder *b)
                                .byte_products =
                                    info->byte_products && b->engine->stats.precision == MTS_PRECISION_FLOAT32,
                                .depthwise_rows = mts_launch_by_processor(info),
-                               .spread_planes = !info->is_gpu};
+                               .spread_planes = !info->is_gpu,
+                               .blocks = info->row_lanes && b->engine->stats.precision == MTS_PRECISION_FLOAT32};
     mts_status status = MTS_STATUS_OK;
     mts_encoding kernels = {.stitched = b->stitched,
                             .device = info,

@@ -32,7 +32,8 @@ static bool same_job(const void *jobs, uint32_t index, const void *wanted)
            a->params.rows_a == b->params.rows_a && a->params.rows_b == b->params.rows_b &&
            a->params.in_pitch == b->params.in_pitch && a->params.pixels == b->params.pixels &&
            a->params.mask == b->params.mask && a->params.plane == b->params.plane &&
-           a->params.out_image == b->params.out_image && a->params.res_image == b->params.res_image &&
+           a->params.blocks == b->params.blocks && a->params.out_image == b->params.out_image &&
+           a->params.res_image == b->params.res_image &&
            memcmp(a->segments, b->segments, a->params.segments * sizeof *a->segments) == 0;
 }
 
@@ -123,7 +124,8 @@ static bool images_end_alike(mts_tiler *t, mts_conv_site *site, const mts_row_bl
 static uint32_t put_rows_into_lanes(mts_tiler *t, mts_conv_site *site, const mts_row_block *block,
                                     mts_conv_params *params)
 {
-    const uint32_t images = images_end_alike(t, site, block) ? site->images : 1;
+    const uint32_t images = site->blocks == 0 && images_end_alike(t, site, block) ? site->images : 1;
+    params->blocks = site->blocks;
     params->plane = mts_row_lanes_plane(site);
     params->pixels = images * params->plane;
     params->in_image = site->in_channels * site->in_pitch;

@@ -82,6 +82,7 @@ void mts_conv_site_open(mts_conv_site *site, mts_encoding *encoding, uint32_t me
     site->in_pitch = in->pitch * phases;
     site->in_row = in->row;
     site->in_channels = (uint32_t)encoding->stitched->values[m->inputs[0]].shape.dims[1];
+    site->blocks = (in->blocks ? MTS_BLOCKS_IN : 0) | (out->blocks ? MTS_BLOCKS_OUT : 0);
     site->images = out->dims[2];
     site->channels = out->dims[3];
     const uint64_t body = (uint64_t)out->dims[4] * out->row;

@@ -1,6 +1,7 @@
 /*
- * encode_depthwise.c: depthwise convolutions: one launch of depthwise_rows for the
- * members that it computes, one of depthwise_tile for the others.
+ * encode_depthwise.c: depthwise convolutions: one launch of each kernel for the
+ * members that it computes: depthwise_rows for planes and for blocks of channels, and
+ * depthwise_tile for the others.
  */
 #include "base/check.h"
 #include "base/size.h"
@@ -31,10 +32,17 @@ bool mts_depthwise_by_rows(const mts_encoding *l, uint32_t member)
            (conv->stride[0] == 1 || l->plan->members[member].input_conversion == MTS_NONE);
 }
 
-static bool is_member(const mts_encoding *l, uint32_t member, bool rows)
+/* Kernels that compute members. */
+typedef enum form { FORM_TILE = 0, FORM_ROWS = 1, FORM_BLOCKS = 2 } form;
+
+static bool is_member(const mts_encoding *l, uint32_t member, form wanted)
 {
-    return l->plan->members[member].variant == MTS_VARIANT_DEPTHWISE &&
-           mts_depthwise_by_rows(l, member) == rows;
+    const uint32_t output = l->stitched->members[member].output;
+    const form own = MTS_HAS_ROW_LANES && l->plan->storages[l->plan->value_storage[output]].blocks
+                         ? FORM_BLOCKS
+                     : mts_depthwise_by_rows(l, member) ? FORM_ROWS
+                                                        : FORM_TILE;
+    return l->plan->members[member].variant == MTS_VARIANT_DEPTHWISE && own == wanted;
 }
 
 static void count(grid *g, const mts_conv_site *site, uint32_t x, uint32_t y)
@@ -73,12 +81,12 @@ static mts_status add_tile(grid *g, uint32_t member)
 }
 
 /* Pixels of a work-item: few where a layer would else leave compute units idle. */
-static uint32_t pixels_of_item(const mts_encoding *l, const mts_layer *layer)
+static uint32_t pixels_of_item(const mts_encoding *l, const mts_layer *layer, form wanted)
 {
     const uint32_t units = l->device->compute_units > 0 ? l->device->compute_units : 1;
     uint64_t pixels = 0;
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        if (is_member(l, m, true)) {
+        if (is_member(l, m, wanted)) {
             const mts_storage *out =
                 &l->plan->storages[l->plan->value_storage[l->stitched->members[m].output]];
             pixels += (uint64_t)mts_storage_planes(out) * out->dims[4] * out->row;
@@ -148,23 +156,74 @@ static mts_status add_rows(grid *g, uint32_t member, uint32_t pixels)
     return status;
 }
 
-static mts_status launch(mts_encoding *l, const mts_layer *layer, bool rows)
+/* Pool offsets of the weights of each block, which lie tap by tap. */
+static uint32_t block_weights(mts_encoding *l, const mts_conv_site *site)
 {
-    grid g = {.list = {.encoding = l,
-                       .size = rows ? sizeof(mts_depthwise_rows_params) : sizeof(mts_depthwise_params)}};
-    const uint32_t pixels = pixels_of_item(l, layer);
+    const mts_value *weight = mts_member_operand(l->stitched, site->member, 1);
+    const uint32_t owner = mts_encode_owner(l, site->member);
+    const uint32_t first = (uint32_t)l->params.count;
+    for (uint32_t row = 0; row < site->channels; row += MTS_CHANNEL_BLOCK) {
+        const uint32_t at = mts_weights_rows(&l->pool, weight, 0, row, MTS_CHANNEL_BLOCK, owner);
+        mts_param_buffer_add(&l->params, &at, 1);
+    }
+    return first;
+}
+
+static mts_status add_blocks(grid *g, uint32_t member, uint32_t pixels)
+{
+    mts_encoding *l = g->list.encoding;
+    mts_conv_site site;
+    mts_conv_site_open(&site, l, member);
+    const mts_shape *image = &l->stitched->values[site.member->inputs[0]].shape;
+    mts_depthwise_blocks_params params = {.blocks = site.channels / MTS_CHANNEL_BLOCK,
+                                          .in_pitch = site.in_pitch,
+                                          .in_h = (uint32_t)image->dims[2],
+                                          .in_w = (uint32_t)image->dims[3],
+                                          .zeros = 0, /* the arena begins with them */
+                                          .size = site.conv->kernel[0],
+                                          .stride = site.conv->stride[0],
+                                          .top = (uint32_t)site.conv->pad[0],
+                                          .left = (uint32_t)site.conv->pad[1],
+                                          .h = site.out->dims[4],
+                                          .w = site.out->dims[5]};
+    params.weight = block_weights(l, &site);
+    params.each = mts_u32_max(1, pixels / (params.h * params.w * MTS_CHANNEL_BLOCK));
+    count(g, &site, 1, (params.blocks + params.each - 1) / params.each);
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < site.images; i++) {
+        params.in = site.in + i * site.in_channels * site.in_pitch;
+        params.epilogue = mts_conv_epilogue(l, &site, i, 0);
+        status = mts_param_list_add(&g->list, &params, mts_encode_task_mask(l, member));
+    }
+    return status;
+}
+
+static mts_status launch(mts_encoding *l, const mts_layer *layer, form wanted)
+{
+    static const struct {
+        const char *kernel;
+        size_t size;
+    } forms[] = {
+        [FORM_TILE] = {"depthwise_tile__f32_planar", sizeof(mts_depthwise_params)},
+        [FORM_ROWS] = {"depthwise_rows__f32_planar", sizeof(mts_depthwise_rows_params)},
+        [FORM_BLOCKS] = {"depthwise_rows__f32_blocks", sizeof(mts_depthwise_blocks_params)},
+    };
+    grid g = {.list = {.encoding = l, .size = forms[wanted].size}};
+    const uint32_t pixels = pixels_of_item(l, layer, wanted);
     mts_status status = MTS_STATUS_OK;
     for (uint32_t m = layer->first; status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
-        if (is_member(l, m, rows)) {
-            status = rows ? add_rows(&g, m, pixels) : add_tile(&g, m);
+        if (is_member(l, m, wanted)) {
+            status = wanted == FORM_BLOCKS ? add_blocks(&g, m, pixels)
+                     : wanted == FORM_ROWS ? add_rows(&g, m, pixels)
+                                           : add_tile(&g, m);
         }
     }
     if (status == MTS_STATUS_OK && g.members > 0) {
         const uint32_t local = l->device->is_gpu ? 32 : 1;
         mts_encoded_launch launch = {
-            .kernel = rows ? "depthwise_rows__f32_planar" : "depthwise_tile__f32_planar",
+            .kernel = forms[wanted].kernel,
             .defines = mts_launch_defines(l->device, l->precision),
-            .label = mts_encode_label(l, layer, "depthwise"),
+            .label = mts_encode_label(l, layer, wanted == FORM_BLOCKS ? "depthwise of blocks" : "depthwise"),
             .members = g.members,
             .global = {(g.x + local - 1) / local * local, g.y, (uint32_t)g.list.count},
             .local = {local, 1, 1}};
@@ -178,6 +237,10 @@ mts_status mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer,
                                 const mts_kernel_config *config)
 {
     (void)config;
-    const mts_status status = launch(encoding, layer, true);
-    return status == MTS_STATUS_OK ? launch(encoding, layer, false) : status;
+    mts_status status = MTS_STATUS_OK;
+    for (int i = MTS_HAS_ROW_LANES ? FORM_BLOCKS : FORM_ROWS; status == MTS_STATUS_OK && i >= FORM_TILE;
+         i--) {
+        status = launch(encoding, layer, (form)i);
+    }
+    return status;
 }

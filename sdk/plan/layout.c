@@ -5,6 +5,7 @@
 
 #include "base/size.h"
 #include "device/kernel.h"
+#include "plan/blocks.h"
 #include "plan/codes.h"
 #include "plan/conversion.h"
 #include "plan/fuse.h"
@@ -29,6 +30,7 @@ typedef struct layouter {
     mts_place *places;
     const uint8_t *inputs;
     const mts_plan_fuse *fuse;
+    bool *blocks; /* per svalue: it lies in blocks of channels */
     bool depthwise_rows, byte_products, spread_planes;
     mts_error *error;
 } layouter;
@@ -297,6 +299,20 @@ static void join_dense(layouter *l)
     }
 }
 
+/* What would lie in planes without a border may lie in blocks of channels. */
+static mts_status choose_blocks(layouter *l, mts_arena *arena)
+{
+    bool *flat = mts_arena_zero(arena, l->stitched->value_count, sizeof *flat);
+    const mts_blocks_facts facts = {flat, l->forced, l->dense, l->places};
+    for (uint32_t v = 0; flat && v < l->stitched->value_count; v++) {
+        const cell *c = &l->cells[v];
+        const mts_shape *shape = value_shape(l, v);
+        flat[v] = c->tied && c->pad_top + c->pad_bottom + c->pad_left + c->pad_right == 0 &&
+                  l->cells[find_root(l->cells, v)].row == (uint32_t)shape->dims[shape->rank - 1];
+    }
+    return flat ? mts_blocks_choose(l->plan, &facts, l->blocks, arena, l->error) : mts_fail_memory(l->error);
+}
+
 /* When the rows of all classes are known. */
 static void reach_beyond(layouter *l)
 {
@@ -383,6 +399,12 @@ static mts_status add_padded(layouter *l, uint32_t value, uint32_t *index)
     return add_storage(l, &s, dense ? plane : spread(l, plane), overrun(s.row) + c->beyond, index);
 }
 
+static mts_status add_blocks(layouter *l, uint32_t value, uint32_t *index)
+{
+    const mts_storage s = mts_storage_of_blocks(value_shape(l, value));
+    return add_storage(l, &s, s.pitch, 0, index);
+}
+
 static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
 {
     mts_conversion *c = &l->plan->conversions[conversion];
@@ -401,17 +423,6 @@ static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
         plane = stored > plane ? stored : plane;
     }
     return add_storage(l, &s, spread(l, plane), overrun(s.row), &c->storage);
-}
-
-uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value)
-{
-    for (uint32_t i = 0; i < plan->conversion_count; i++) {
-        if (plan->conversions[i].value == value && !plan->conversions[i].space_to_depth &&
-            !plan->conversions[i].part) {
-            return i;
-        }
-    }
-    return MTS_NONE;
 }
 
 /* The value's own storage if it is dense, else a dense copy, added on first use. */
@@ -468,7 +479,8 @@ static mts_status store_values(layouter *l)
         if (status != MTS_STATUS_OK || alias) {
             continue;
         }
-        status = l->cells[member->output].tied
+        status = MTS_HAS_ROW_LANES && l->blocks[member->output] ? add_blocks(l, member->output, storage)
+                 : l->cells[member->output].tied
                      ? add_padded(l, member->output, storage)
                      : add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT, storage);
     }
@@ -503,13 +515,6 @@ static mts_status store_outputs(layouter *l)
         }
     }
     return MTS_STATUS_OK;
-}
-
-/* One space-to-depth conversion per convolution operand, one dense copy and one of codes per value, and parts of
- * concatenations. */
-size_t mts_layout_conversions_most(const mts_stitched *s)
-{
-    return (size_t)s->member_count * 2 + (size_t)s->value_count * 2 + mts_places_copies_most(s);
 }
 
 /* Variants of convolutions, values that have to be dense, and what is in place. */
@@ -556,14 +561,15 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
                   .byte_products = request->byte_products,
                   .spread_planes = request->spread_planes,
                   .error = error};
-    const size_t conversions = mts_layout_conversions_most(s);
+    const size_t conversions = mts_conversions_most(s);
     plan->conversion_count = plan->storage_count = 0;
     plan->conversions = mts_arena_zero(arena, conversions, sizeof *plan->conversions);
     plan->storages = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->storages);
     plan->import_value = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->import_value);
     plan->value_storage = mts_arena_zero(arena, s->value_count, sizeof *plan->value_storage);
     l.cells = mts_arena_zero(arena, conversions + s->value_count, sizeof *l.cells);
-    if (!plan->conversions || !plan->storages || !plan->import_value || !plan->value_storage || !l.cells) {
+    l.blocks = mts_arena_zero(arena, s->value_count, sizeof *l.blocks);
+    if (!l.blocks || !plan->conversions || !plan->storages || !plan->import_value || !plan->value_storage || !l.cells) {
         return mts_fail_memory(error);
     }
     for (size_t i = 0; i < conversions + s->value_count; i++) {
@@ -575,6 +581,9 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
         join_places(&l);
         reach_beyond(&l);
         join_dense(&l);
+        status = MTS_HAS_ROW_LANES && request->blocks ? choose_blocks(&l, arena) : MTS_STATUS_OK;
+    }
+    if (status == MTS_STATUS_OK) {
         status = store_values(&l);
     }
     if (status == MTS_STATUS_OK) {

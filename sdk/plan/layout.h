@@ -7,8 +7,6 @@
 
 #include "plan/plan.h"
 
-/* Conversions that a plan has at most. */
-size_t mts_layout_conversions_most(const mts_stitched *stitched);
 /* Variants of convolutions, and what is in place. Errors: OUT_OF_MEMORY. */
 mts_status mts_layout_members(const mts_stitched *stitched, mts_arena *arena, const mts_member_plan **members,
                               mts_error *error);

@@ -5,6 +5,7 @@
 #include "plan/plan.h"
 
 #include "device/kernel.h"
+#include "plan/conversion.h"
 #include "plan/fuse.h"
 #include "plan/lanes.h"
 #include "plan/layout.h"
@@ -322,7 +323,7 @@ static mts_status allocate(planner *p)
     }
     p->plan = plan;
     plan->stitched = s;
-    const size_t conversions = mts_layout_conversions_most(s);
+    const size_t conversions = mts_conversions_most(s);
     plan->order = mts_arena_zero(p->arena, conversions, sizeof *plan->order);
     plan->imports = mts_arena_zero(p->arena, s->value_count, sizeof *plan->imports);
     plan->steps = mts_arena_zero(p->arena, (size_t)s->layer_count * 4 + 2, sizeof *plan->steps);

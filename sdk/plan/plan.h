@@ -11,7 +11,8 @@
  * be dense, reads a space-to-depth copy instead (mts_space_to_depth_params). On devices
  * with `depthwise_rows`, depthwise ones read images of any row length without a border.
  * Inputs, outputs, fully connected layers' results, and both sides of a RESHAPE and of a
- * GATHER are dense; a RESHAPE is an alias and costs nothing.
+ * GATHER are dense; a RESHAPE is an alias and costs nothing. What only 1x1 and depthwise
+ * convolutions touch may lie in blocks of channels instead (blocks.h).
  */
 #ifndef MTS_PLAN_PLAN_H
 #define MTS_PLAN_PLAN_H
@@ -27,6 +28,15 @@
 #define MTS_FUSES 0
 #else
 #define MTS_FUSES 1
+#endif
+
+/* Whether the library has convolutions whose output rows are the lanes of a vector, and
+   blocks of channels (blocks.h): no processor but x86-64's has vectors of 16 floats, and
+   libraries for others stay free of them. */
+#if defined(__x86_64__)
+#define MTS_HAS_ROW_LANES 1
+#else
+#define MTS_HAS_ROW_LANES 0
 #endif
 
 typedef struct mts_plan mts_plan;
@@ -60,6 +70,10 @@ typedef struct mts_storage {
     uint32_t first, last; /* steps that touch it */
     uint32_t host; /* the storage that it is a part of, `at` floats behind its beginning; or MTS_NONE */
     uint64_t at;
+    /* MTS_CHANNEL_BLOCK planes at a time share their place: lane c of pixel p is float
+       p * MTS_CHANNEL_BLOCK + c of it. Without a border; only 1x1 and depthwise
+       convolutions touch it. */
+    bool blocks;
 } mts_storage;
 
 typedef enum mts_variant {
@@ -211,6 +225,7 @@ typedef struct mts_plan_request {
     bool byte_products;  /* the device multiplies bytes: convolutions of 8-bit numbers read planes of codes */
     bool depthwise_rows; /* the device runs mts_plan_by_rows convolutions without phases and borders */
     bool spread_planes;  /* planes are spread over the sets of a cache (layout.c) */
+    bool blocks; /* values may lie in blocks of channels: rows as lanes, in float32 (plan/blocks.h) */
     const mts_plan_fuse *fuse; /* NULL: nothing is fused */
     uint32_t lanes;      /* groups that run at the same time at most (plan/lanes.h); 0: one */
     const mts_plan_waves *waves; /* instead of lanes; NULL: each step is a wave */

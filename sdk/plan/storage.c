@@ -1,5 +1,5 @@
 /*
- * storage.c: what follows from the members of a storage. Not responsible for laying one
+ * storage.c: what follows from the members of a storage, and which one is a value's dense copy. Not responsible for laying one
  * out (layout.c).
  */
 #include "plan/plan.h"
@@ -13,4 +13,15 @@ bool mts_storage_is_dense(const mts_storage *storage)
 uint32_t mts_storage_planes(const mts_storage *storage)
 {
     return storage->dims[0] * storage->dims[1] * storage->dims[2] * storage->dims[3];
+}
+
+uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value)
+{
+    for (uint32_t i = 0; i < plan->conversion_count; i++) {
+        if (plan->conversions[i].value == value && !plan->conversions[i].space_to_depth &&
+            !plan->conversions[i].part) {
+            return i;
+        }
+    }
+    return MTS_NONE;
 }

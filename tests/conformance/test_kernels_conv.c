@@ -140,9 +140,50 @@ static mts_conv_params lanes_job(kernel_pair *pair)
     return job;
 }
 
-static void conv_agrees_where_rows_are_lanes_of_one_or_more_images(void **state)
+/* Input, or output and residual, or all lie in blocks of channels: of two blocks one is stored. */
+static mts_conv_params blocks_job(kernel_pair *pair)
 {
-    kernel_pair *pair = *state;
+    enum { STORED = 2 * LANES_ROWS };
+    const uint32_t blocks = kernel_pair_pick(pair, 1, 3);
+    const uint32_t block = LANES_ROWS * kernel_pair_pick(pair, 0, 1);
+    const uint32_t channels =
+        blocks & MTS_BLOCKS_IN ? LANES_ROWS * kernel_pair_pick(pair, 1, 3) : kernel_pair_pick(pair, 1, 40);
+    uint32_t index[LANES_ROWS];
+    mts_epilogue_params list[EPILOGUES_MOST];
+    conv_image i = {.h = kernel_pair_pick(pair, 1, 9), .kernel = 1};
+    i.row = i.w = kernel_pair_pick(pair, 1, 9);
+    i.pitch = i.pixels = (i.h * i.row + 3) / 4 * 4;
+    mts_conv_params job = {.rows_a =
+                               blocks & MTS_BLOCKS_OUT ? LANES_ROWS : kernel_pair_pick(pair, 1, LANES_ROWS),
+                           .pixels = i.pixels,
+                           .plane = i.pixels,
+                           .in_pitch = i.pitch,
+                           .taps = 1,
+                           .mask = MTS_PARAM_NONE,
+                           .blocks = blocks};
+    job.tap = conv_image_taps(pair, &i);
+    job.in = conv_image_place(pair, &i, channels);
+    job.tile = 4 * kernel_pair_pick(pair, 1, LANES_TILE / 2);
+    const mts_segment_params all = {.weight_a = kernel_pair_pool(pair, channels * job.rows_a),
+                                    .weight_b = MTS_PARAM_NONE,
+                                    .count = channels};
+    job.segments = 1;
+    job.segment = kernel_pair_words(pair, &all, MTS_PARAM_WORDS(mts_segment_params));
+    job.epilogues = kernel_pair_pick(pair, 1, EPILOGUES_MOST);
+    for (uint32_t r = 0; r < LANES_ROWS; r++) {
+        index[r] = block + r;
+    }
+    for (uint32_t k = 0; k < job.epilogues; k++) {
+        list[k] = conv_image_epilogue(pair, &i, STORED);
+        list[k].index = kernel_pair_words(pair, index, LANES_ROWS);
+        list[k].last = MTS_PARAM_NONE;
+    }
+    job.epilogue = kernel_pair_words(pair, list, job.epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
+    return job;
+}
+
+static void check_lanes(kernel_pair *pair, mts_conv_params (*make)(kernel_pair *pair))
+{
     for (uint32_t n = 0; n < 40; n++) {
         mts_tile_params tiles[256];
         uint32_t count = 0;
@@ -153,7 +194,7 @@ static void conv_agrees_where_rows_are_lanes_of_one_or_more_images(void **state)
         pair->tolerance = 1e-4f;
         pair->float32_only = true;
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            const mts_conv_params job = lanes_job(pair);
+            const mts_conv_params job = make(pair);
             const uint32_t at = kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params));
             for (uint32_t p = 0; p < job.pixels; p += job.tile) {
                 tiles[count++] = (mts_tile_params){at, p};
@@ -164,6 +205,16 @@ static void conv_agrees_where_rows_are_lanes_of_one_or_more_images(void **state)
         kernel_pair_run(pair, "conv_tile__f32_planar", "-DVEC=16", first, grid, local);
     }
     pair->float32_only = false;
+}
+
+static void conv_agrees_where_rows_are_lanes_of_one_or_more_images(void **state)
+{
+    check_lanes(*state, lanes_job);
+}
+
+static void conv_agrees_where_operands_lie_in_blocks_of_channels(void **state)
+{
+    check_lanes(*state, blocks_job);
 }
 
 /* ---- conv_block ---- */
@@ -463,6 +514,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv_agrees_for_segments_blocks_epilogues_and_tiles),
         cmocka_unit_test(conv_agrees_where_rows_are_lanes_of_one_or_more_images),
+        cmocka_unit_test(conv_agrees_where_operands_lie_in_blocks_of_channels),
         cmocka_unit_test(conv_block_agrees_for_shapes_parts_and_shared_weights),
         cmocka_unit_test(winograd_agrees_for_segments_blocks_epilogues_and_tiles),
         cmocka_unit_test(fc_agrees_for_segments_row_blocks_and_mates),

@@ -150,11 +150,71 @@ static void depthwise_by_rows_agrees_for_sizes_strides_and_parts(void **state)
     }
 }
 
+/* ---- blocks of channels ---- */
+
+static mts_depthwise_blocks_params depthwise_blocks_params(kernel_pair *pair)
+{
+    conv_image i = {.h = kernel_pair_pick(pair, 1, 8), .w = kernel_pair_pick(pair, 1, 8)};
+    mts_depthwise_blocks_params r = {.blocks = kernel_pair_pick(pair, 1, 2),
+                                     .each = kernel_pair_pick(pair, 1, 3),
+                                     .size = kernel_pair_pick(pair, 0, 1) ? 3 : 5,
+                                     .stride = kernel_pair_pick(pair, 1, 2),
+                                     .h = i.h,
+                                     .w = i.w};
+    uint32_t weight[2];
+    i.row = i.w;
+    i.pixels = i.h * i.w;
+    i.pitch = i.pixels + kernel_pair_pick(pair, 0, 3);
+    r.top = kernel_pair_pick(pair, 0, r.size - 1);
+    r.left = kernel_pair_pick(pair, 0, r.size - 1);
+    /* what the taps reach, less what may lie in the padding behind it or more than they reach */
+    r.in_h = (i.h - 1) * r.stride + 1 + kernel_pair_pick(pair, 0, r.size);
+    r.in_w = (i.w - 1) * r.stride + 1 + kernel_pair_pick(pair, 0, r.size);
+    r.in_h -= r.in_h > r.size ? kernel_pair_pick(pair, 0, r.size - 1) : 0;
+    r.in_w -= r.in_w > r.size ? kernel_pair_pick(pair, 0, r.size - 1) : 0;
+    r.in_pitch = r.in_h * r.in_w + kernel_pair_pick(pair, 0, 3);
+    r.zeros = kernel_pair_act(pair, MTS_CHANNEL_BLOCK);
+    memset(pair->act + r.zeros, 0, MTS_CHANNEL_BLOCK * sizeof *pair->act);
+    r.in = kernel_pair_act(pair, r.blocks * MTS_CHANNEL_BLOCK * r.in_pitch);
+    for (uint32_t b = 0; b < r.blocks; b++) {
+        weight[b] = kernel_pair_pool(pair, r.size * r.size * MTS_CHANNEL_BLOCK);
+    }
+    r.weight = kernel_pair_words(pair, weight, r.blocks);
+    r.epilogue = conv_image_epilogue(pair, &i, r.blocks * MTS_CHANNEL_BLOCK);
+    r.epilogue.res = MTS_PARAM_NONE;
+    return r;
+}
+
+static void depthwise_of_blocks_agrees_for_sizes_strides_and_paddings(void **state)
+{
+    static const char *const builds[] = {"-DVEC=4", "-DVEC=16", "-DVEC=1"};
+    kernel_pair *pair = *state;
+    /* No GPU runs it. */
+    const size_t build_count = pair->devices[1]->info.is_gpu ? 1 : sizeof builds / sizeof builds[0];
+    for (uint32_t n = 0; n < 30; n++) {
+        mts_depthwise_blocks_params params[MEMBERS];
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 3e-5f;
+        pair->half_slack = STORED_BEFORE_FUNCTION;
+        for (int m = 0; m < MEMBERS; m++) {
+            params[m] = depthwise_blocks_params(pair);
+        }
+        const uint32_t first =
+            kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_depthwise_blocks_params));
+        for (size_t i = 0; i < build_count; i++) {
+            const uint32_t local[3] = {1, 1, 1};
+            const uint32_t grid[3] = {1, 2, MEMBERS};
+            kernel_pair_run(pair, "depthwise_rows__f32_blocks", builds[i], first, grid, local);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(depthwise_agrees_for_multipliers_and_grids),
         cmocka_unit_test(depthwise_by_rows_agrees_for_sizes_strides_and_parts),
+        cmocka_unit_test(depthwise_of_blocks_agrees_for_sizes_strides_and_paddings),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

@@ -5,7 +5,7 @@ if(MTS_BACKEND_CPU)
       conformance_kernels_index conformance_kernels_move conformance_kernels_norm conformance_kernels_recur
       conformance_kernels_reduce conformance_kernels_resize conformance_kernels_values
       conformance_kernels_window conformance_onnx_node engine_strategies engine_random_nets engine_fused
-      engine_precision engine_precision_border engine_edges engine_planted engine_sharing engine_constants
+      engine_channel_blocks engine_precision engine_precision_border engine_edges engine_planted engine_sharing engine_constants
       engine_control golden_vectors golden_families)
     if(TARGET ${name})
       add_test(NAME cpu/${name} COMMAND ${name})

@@ -1,0 +1,47 @@
+/*
+ * blocks.h: which values lie in blocks of channels (mts_storage.blocks) instead of planes,
+ * decided by predicted cycles, and the cycles of 1x1 convolutions whose output rows are
+ * the lanes of a vector.
+ *
+ * A 1x1 convolution reads and writes either layout, so that it converts where it stores.
+ * A depthwise convolution has both operands in one layout, and a residual lies as the
+ * output does. All that is read by anything else is planes.
+ */
+#ifndef MTS_PLAN_BLOCKS_H
+#define MTS_PLAN_BLOCKS_H
+
+#include "plan/places.h"
+#include "plan/plan.h"
+
+/* Pixels that conv_tile sums at a time where rows are lanes. */
+#define MTS_ROW_LANES_TILE 28u
+#define MTS_ROW_LANES_QUAD 4u /* planes are multiples of so many pixels */
+
+/* A 1x1 convolution, or one image of it. */
+typedef struct mts_pointwise {
+    uint32_t channels, in_channels, images;
+    uint32_t plane; /* pixels of an image, a multiple of MTS_ROW_LANES_QUAD */
+    uint32_t lanes; /* floats of a vector */
+    uint32_t rows;  /* of a tile */
+} mts_pointwise;
+
+/* Cycles with rows as lanes; turns: the sums are stored as planes. */
+uint64_t mts_pointwise_by_rows(const mts_pointwise *p, bool turns);
+/* Cycles with pixels as lanes, tile by tile. */
+uint64_t mts_pointwise_by_pixels(const mts_pointwise *p);
+
+/* What is known of values as planes, per svalue. */
+typedef struct mts_blocks_facts {
+    const bool *flat;           /* rows and planes lie without a border */
+    const bool *forced, *dense; /* it has to be dense; it is read dense */
+    const mts_place *places;
+} mts_blocks_facts;
+
+/* The storage of a value in blocks, but for its place. */
+mts_storage mts_storage_of_blocks(const mts_shape *shape);
+/* Fills blocks[value_count]: the values that lie in blocks. Variants, conversions and
+   fused layers of plan->members are known. Errors: OUT_OF_MEMORY. */
+mts_status mts_blocks_choose(const mts_plan *plan, const mts_blocks_facts *facts, bool *blocks,
+                             mts_arena *arena, mts_error *error);
+
+#endif

@@ -285,6 +285,51 @@ static void run_phases(kernel_pair *pair, bool zero_copy)
     }
 }
 
+/* Many channels of few rows, which a work-item splits as a whole. */
+static void small_planes_params(kernel_pair *pair, mts_space_to_depth_params *r)
+{
+    const uint32_t dims[MTS_PARAM_RANK] = {
+        1, 1, 1, 24, kernel_pair_pick(pair, 5, 12), kernel_pair_pick(pair, 5, 16)};
+    const mts_dest_params source = kernel_pair_place(pair, dims);
+    *r = (mts_space_to_depth_params){.src = source.base,
+                                     .src_pitch = source.pitch,
+                                     .src_row = source.row,
+                                     .src_column = 1,
+                                     .in_h = dims[4],
+                                     .in_w = dims[5],
+                                     .channels = dims[3],
+                                     .each = kernel_pair_pick(pair, 1, 9),
+                                     .sy = 2,
+                                     .sx = 2,
+                                     .top = (int32_t)kernel_pair_pick(pair, 0, 1),
+                                     .left = (int32_t)kernel_pair_pick(pair, 0, 1)};
+    r->rows = (r->in_h + (uint32_t)r->top + 1) / 2;
+    r->row = (r->in_w + (uint32_t)r->left + 1) / 2;
+    r->pitch = r->rows * r->row + kernel_pair_pick(pair, 0, 3);
+    const uint32_t planes = r->channels * 4;
+    r->out = kernel_pair_act(pair, planes * r->pitch);
+    kernel_pair_may_write(pair, r->out, planes * r->pitch);
+}
+
+static void phases_of_small_planes_end_with_them(void **state)
+{
+    static const char *const builds[] = {"-DVEC=16", "-DVEC=8", "-DVEC=4"};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        const uint32_t local[3] = {1, 1, 1}, grid[3] = {1, 24, MEMBERS};
+        mts_space_to_depth_params params[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (int m = 0; m < MEMBERS; m++) {
+            small_planes_params(pair, &params[m]);
+        }
+        const uint32_t first =
+            kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_space_to_depth_params));
+        for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
+            kernel_pair_run(pair, "space_to_depth_any__f32_planar", builds[i], first, grid, local);
+        }
+    }
+}
+
 static void phase_splits_images_of_any_stride_and_border(void **state)
 {
     run_phases(*state, false);
@@ -306,6 +351,7 @@ int main(void)
         cmocka_unit_test(pad_agrees_in_every_mode_and_when_it_crops),
         cmocka_unit_test(gather_agrees_along_every_axis),
         cmocka_unit_test(phase_splits_images_of_any_stride_and_border),
+        cmocka_unit_test(phases_of_small_planes_end_with_them),
         cmocka_unit_test(space_to_depth_reads_floats_of_a_zero_copy_input_whatever_is_stored),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);

@@ -58,6 +58,18 @@ static bool gains_on_cpu(const mts_device_info *device, const mts_fused_params *
            p->stride == 1 && p->expands == 0;
 }
 
+/*
+ * Apart, both layers can read and store blocks of channels (plan/blocks.h), which gains
+ * more than one launch does (docs/design/kernels.md). Maps of a few pixels gain most as
+ * one launch.
+ */
+static bool is_quicker_in_blocks(const mts_encoding *encoding, const mts_fused_params *p)
+{
+    enum { TINY = 4 };
+    return MTS_HAS_ROW_LANES && encoding->device->row_lanes && encoding->precision == MTS_PRECISION_FLOAT32 &&
+           p->channels % MTS_CHANNEL_BLOCK == 0 && p->row > TINY;
+}
+
 /* Whether one launch is quicker on a CPU of a class that was measured. */
 static bool predicts_gain(const mts_encoding *encoding, const mts_stitched *s, const mts_fused_layers *layers)
 {
@@ -74,7 +86,8 @@ static bool predicts_gain(const mts_encoding *encoding, const mts_stitched *s, c
                           .stride = conv->stride[0],
                           .expands = layers->expand != MTS_NONE};
     p.part = mts_fused_part(device, &p, last->count);
-    return gains_on_cpu(device, &p, (uint64_t)last->count * ((p.h + p.part - 1) / p.part));
+    return !is_quicker_in_blocks(encoding, &p) &&
+           gains_on_cpu(device, &p, (uint64_t)last->count * ((p.h + p.part - 1) / p.part));
 }
 
 const char *mts_fuse_refuses(void *context, const mts_stitched *stitched, const mts_fused_layers *layers)

@@ -46,6 +46,10 @@ void mts_engine_view_get(const mts_engine *engine, mts_engine_view *view)
                               .launch_count = engine->launches.count,
                               .launches = engine->launches.encoded,
                               .note = engine->note};
+    if (mts_persistent_count(&engine->persistent) > 0) {
+        view->runs = engine->persistent.plan.runs;
+        view->run_count = engine->persistent.plan.run_count;
+    }
 }
 
 uint32_t mts_engine_task_at(const mts_engine *engine, uint32_t position, uint32_t *group)

@@ -17,6 +17,7 @@
 #include "frame/layout.h"
 #include "lower/launch.h"
 #include "lower/launch_shape.h"
+#include "lower/persist.h"
 #include "lower/precision.h"
 #include "plan/budget.h"
 #include "plan/decision.h"
@@ -182,6 +183,10 @@ typedef struct mts_engine_view {
     const mts_engine_options *options;
     uint32_t task_count, group_count, launch_count;
     const mts_encoded_launch *launches;
+    /* Which of them are one persistent launch in a run of all tasks; none: it goes launch by
+       launch. */
+    const mts_persist_run *runs;
+    uint32_t run_count;
     /* Why tasks were not put into one group, or "". */
     const char *note;
 } mts_engine_view;

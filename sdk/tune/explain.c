@@ -5,6 +5,8 @@
  */
 #include "tune/explain.h"
 
+#include "engine/persistent.h"
+
 /* ---- how the plan was found ---- */
 
 static const char *verdict_name(uint32_t verdict)
@@ -195,6 +197,17 @@ static uint32_t fused_layers(const mts_encoded_launch *launch)
     return launch->fused.project == MTS_NONE ? 1 : launch->fused.expand == MTS_NONE ? 2 : 3;
 }
 
+/* Whether a launch is part of a persistent one. *run: its number, or that of the next one;
+   launches are asked for in order. */
+static bool is_in_run(const explained *e, uint32_t launch, uint32_t *run)
+{
+    while (MTS_HAS_PERSISTENT && *run < e->view.run_count &&
+           launch >= e->view.runs[*run].first + e->view.runs[*run].count) {
+        ++*run;
+    }
+    return MTS_HAS_PERSISTENT && *run < e->view.run_count && launch >= e->view.runs[*run].first;
+}
+
 static void explain_json(const explained *e, mts_text *text)
 {
     const mts_session_stats *s = &e->stats;
@@ -218,14 +231,18 @@ static void explain_json(const explained *e, mts_text *text)
         (unsigned long long)s->weight_bytes, (unsigned long long)s->activation_bytes,
         (unsigned long long)s->workspace_bytes, (unsigned long long)s->peak_bytes,
         (unsigned long long)s->mul_adds, s->kernels);
-    for (uint32_t i = 0; i < e->view.launch_count; i++) {
+    for (uint32_t i = 0, run = 0; i < e->view.launch_count; i++) {
         const mts_encoded_launch *l = &e->view.launches[i];
+        const bool persistent = is_in_run(e, i, &run);
         mts_text_add(text, "%s{\"label\": ", i == 0 ? "" : ", ");
         mts_text_add_json(text, l->label);
         mts_text_add(text, ", \"kernel\": ");
         mts_text_add_json(text, l->kernel);
         mts_text_add(text, ", \"computations\": %u, \"tasks\": %u, \"bytes\": %llu", l->members, l->tasks,
                      (unsigned long long)l->bytes);
+        if (persistent) {
+            mts_text_add(text, ", \"persistent\": %u", run);
+        }
         if (l->moves) {
             mts_text_add(text, ", \"moves\": ");
             mts_text_add_json(text, l->moves);
@@ -281,6 +298,25 @@ static void fused_text(const explained *e, mts_text *text)
     }
 }
 
+/* With the launches that are one persistent launch under its line. */
+static void launches_text(const explained *e, mts_text *text)
+{
+    uint32_t run = 0;
+    if (MTS_HAS_PERSISTENT && e->view.run_count > 0) {
+        mts_text_add(text, "a run of all tasks is %u launches, of which %u are persistent\n",
+                     e->stats.persistent_launches, e->view.run_count);
+    }
+    for (uint32_t i = 0; i < e->view.launch_count; i++) {
+        const mts_encoded_launch *l = &e->view.launches[i];
+        const bool persistent = is_in_run(e, i, &run);
+        if (MTS_HAS_PERSISTENT && persistent && e->view.runs[run].first == i) {
+            mts_text_add(text, "      persistent launch %u, of %u launches:\n", run, e->view.runs[run].count);
+        }
+        mts_text_add(text, "%4u%s  %-48s %3u computation(s) for %3u task(s)\n", i, persistent ? " |" : "",
+                     l->label, l->members, l->tasks);
+    }
+}
+
 static void explain_text(const explained *e, mts_text *text)
 {
     const mts_session_stats *s = &e->stats;
@@ -301,11 +337,7 @@ static void explain_text(const explained *e, mts_text *text)
     planning_text(e->report, e->view.options->memory_budget.bytes, text);
     mts_text_add(text, "%llu multiply-adds in %u launches of %u kernels\n", (unsigned long long)s->mul_adds,
                  s->launches, s->kernels);
-    for (uint32_t i = 0; i < e->view.launch_count; i++) {
-        const mts_encoded_launch *l = &e->view.launches[i];
-        mts_text_add(text, "%4u  %-48s %3u computation(s) for %3u task(s)\n", i, l->label, l->members,
-                     l->tasks);
-    }
+    launches_text(e, text);
     moves_text(e, text);
     if (MTS_FUSES) {
         fused_text(e, text);

@@ -19,6 +19,7 @@
 #include "engine/state.h"
 #include "support/control_world.h"
 #include "support/fault.h"
+#include "tune/explain.h"
 
 #define WORK MTS_BINARY_DIR "/persistent"
 #define ALL ((1u << TASKS) - 1)
@@ -292,6 +293,49 @@ static void a_later_failure_of_the_device_goes_on_launch_by_launch(void **state)
     control_world_release(&w);
 }
 
+static uint32_t count_of(const char *text, const char *what)
+{
+    uint32_t count = 0;
+    for (const char *at = strstr(text, what); at; at = strstr(at + 1, what)) {
+        count++;
+    }
+    return count;
+}
+
+/* What `mts inspect --plan --persistent` prints: each launch once, and which of them are one. */
+static void a_plan_shows_what_is_one_persistent_launch(void **state)
+{
+    (void)state;
+    control_world w;
+    mts_engine *engine = open(&w, &usual, opencl(), 1);
+    for (int persistent = 1; persistent >= 0; persistent--) {
+        const mts_planning_report report = {.allocator = mts_allocator_default()};
+        mts_engine_view view;
+        uint32_t members = 0;
+        mts_text text, json;
+        mts_text_init(&text, mts_allocator_default());
+        mts_text_init(&json, mts_allocator_default());
+        mts_engine_view_get(engine, &view);
+        mts_explain(engine, &report, false, &text);
+        mts_explain(engine, &report, true, &json);
+        for (uint32_t r = 0; r < view.run_count; r++) {
+            assert_true(view.runs[r].count >= 2);
+            members += view.runs[r].count;
+        }
+        assert_int_equal(view.run_count > 0, persistent);
+        assert_int_equal(count_of(mts_text_get(&text), "persistent launch "), view.run_count);
+        assert_int_equal(count_of(mts_text_get(&text), " |  "), members);
+        assert_int_equal(count_of(mts_text_get(&json), "\"persistent\": "), members);
+        assert_true(!persistent ||
+                    persistent_launches(engine) == view.launch_count - members + view.run_count);
+        mts_text_release(&text);
+        mts_text_release(&json);
+        mts_engine_destroy(&engine);
+        engine = persistent ? make(&w, opencl(), false, 1) : NULL;
+    }
+    control_world_release(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +345,7 @@ int main(void)
         cmocka_unit_test(a_frame_that_is_repeated_has_its_own_inputs),
         cmocka_unit_test(a_device_without_such_launches_runs_the_same_frames),
         cmocka_unit_test(a_failure_while_it_is_built_is_survived),
+        cmocka_unit_test(a_plan_shows_what_is_one_persistent_launch),
         cmocka_unit_test(a_later_failure_of_the_device_goes_on_launch_by_launch),
     };
     return control_tests_run(WORK, tests, sizeof tests / sizeof tests[0]);

@@ -73,8 +73,9 @@ size_t cli_rated_choose(const cli_rated_task *tasks, size_t count, cli_schedule 
         importance = taken == 0 ? tasks[i].importance : importance;
         end += tasks[i].cost_ms;
         limit = fmin(limit, deadline);
-        const bool joins = schedule == CLI_SCHEDULE_TOGETHER ? tasks[i].importance == importance
-                                                             : schedule == CLI_SCHEDULE_FIT && end <= limit;
+        const bool joins = schedule == CLI_SCHEDULE_TOGETHER
+                               ? tasks[i].importance == importance
+                               : schedule == CLI_SCHEDULE_FIT && end <= now + (limit - now) / 2.0;
         if (taken > 0 && !joins) {
             break;
         }

@@ -16,8 +16,9 @@ typedef enum cli_schedule {
     CLI_SCHEDULE_TOGETHER = 0,
     /* One: of the highest importance the one with the earliest deadline. */
     CLI_SCHEDULE_ALONE = 1,
-    /* As many together, in that order, as are expected to end before the earliest of
-       their deadlines. A frame that cannot end in time is dropped before it runs; where a
+    /* As many together, in that order, as are expected to end in half of the time that is
+       left to the earliest of their deadlines: what delays a submission delays all of its
+       frames. A frame that cannot end in time is dropped before it runs; where a
        task never can, one frame in CLI_RATED_REFUSED runs, which may show that it can. */
     CLI_SCHEDULE_FIT = 2,
     CLI_SCHEDULE_COUNT = 3

@@ -151,17 +151,17 @@ static void a_deadline_may_be_longer_than_the_interval(void **state)
     assert_true(f.last_end[0] == 75.0);
 }
 
-static void fit_joins_frames_only_while_all_end_in_time(void **state)
+static void fit_joins_frames_only_while_all_end_in_half_of_the_time(void **state)
 {
     (void)state;
-    /* 4 + 5 end before 10; with 3 more the first would be late. */
-    cli_rated_task tasks[] = {task(10, 4, 1), task(20, 5, 1), task(40, 3, 1)};
-    fake f = {.tasks = 3, .cost = {4, 5, 3}, .fails = RUNS};
+    /* 2 + 2.5 end before 5, half of the first deadline; with 1 more it would be later. */
+    cli_rated_task tasks[] = {task(10, 2, 1), task(20, 2.5, 1), task(40, 1, 1)};
+    fake f = {.tasks = 3, .cost = {2, 2.5, 1}, .fails = RUNS};
     assert_true(turn(&f, tasks, CLI_SCHEDULE_FIT));
     assert_int_equal(f.runs, 2);
     assert_int_equal(f.mask[0], 3);
     assert_int_equal(f.mask[1], 4);
-    assert_true(f.last_end[0] == 9.0 && f.last_end[2] == 12.0);
+    assert_true(f.last_end[0] == 4.5 && f.last_end[2] == 5.5);
 }
 
 static void fit_drops_a_frame_that_cannot_end_in_time(void **state)
@@ -187,7 +187,7 @@ static void a_wrong_cost_is_corrected_by_runs(void **state)
     assert_int_equal(f.kept[0], 41 - CLI_RATED_REFUSED);
     assert_true(high[0].cost_ms > 3.999 && high[0].cost_ms < 4.001);
     /* Too low: the two run together until it is known that they cannot end in time. */
-    cli_rated_task low[] = {task(10, 3, 12), task(10, 3, 12)};
+    cli_rated_task low[] = {task(10, 2, 12), task(10, 2, 12)};
     fake g = {.tasks = 2, .cost = {6, 6}, .fails = RUNS};
     assert_true(turn(&g, low, CLI_SCHEDULE_FIT));
     assert_int_equal(g.mask[0], 3);
@@ -252,7 +252,7 @@ int main(void)
         cmocka_unit_test(alone_the_earliest_deadline_runs_first),
         cmocka_unit_test(a_frame_whose_deadline_passes_before_it_runs_is_dropped),
         cmocka_unit_test(a_deadline_may_be_longer_than_the_interval),
-        cmocka_unit_test(fit_joins_frames_only_while_all_end_in_time),
+        cmocka_unit_test(fit_joins_frames_only_while_all_end_in_half_of_the_time),
         cmocka_unit_test(fit_drops_a_frame_that_cannot_end_in_time),
         cmocka_unit_test(a_wrong_cost_is_corrected_by_runs),
         cmocka_unit_test(the_more_important_frame_runs_first),

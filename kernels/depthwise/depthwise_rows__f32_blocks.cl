@@ -33,7 +33,7 @@ typedef struct blocks_job {
    image, so that it goes on from pixel to pixel. */
 typedef struct blocks_lines {
     GLOBAL const mts_real *at[BLOCKS_TAPS];
-    size_t moves[BLOCKS_TAPS];
+    mts_u32 moves[BLOCKS_TAPS];
 } blocks_lines;
 
 /* clang-format off */
@@ -66,7 +66,7 @@ INLINE void blocks_column(const blocks_job *p, const blocks_lines *lines, mts_u3
                           const int turn, const int tap, const int live, const int size, const int stride) {
     const int ring = (size - 1) / stride + 1;
     const int inside = x < p->in_w;
-    const size_t offset = (size_t)x * MTS_CHANNEL_BLOCK;
+    const mts_u32 offset = x * MTS_CHANNEL_BLOCK;
     EACH_TAP(BLOCKS_TAP)
 }
 
@@ -110,10 +110,10 @@ INLINE void blocks_plane(const blocks_job *shared, GLOBAL const mts_real *in, GL
         for (int k = 0; k < size; k++) {
             const mts_u32 row = y * (mts_u32)stride + (mts_u32)k - p->top; /* above the image: more than its rows */
             const int inside = row < p->in_h;
-            lines.at[k] = inside ? in + (size_t)row * p->in_w * MTS_CHANNEL_BLOCK : p->zeros;
-            lines.moves[k] = inside ? ~(size_t)0 : 0;
+            lines.at[k] = inside ? in + row * p->in_w * MTS_CHANNEL_BLOCK : p->zeros;
+            lines.moves[k] = inside ? ~0u : 0u;
         }
-        blocks_row(p, &lines, w, out + (size_t)y * p->w * MTS_CHANNEL_BLOCK, size, stride);
+        blocks_row(p, &lines, w, out + y * p->w * MTS_CHANNEL_BLOCK, size, stride);
     }
 }
 #define BLOCKS_OF(name, size, stride)                                                                        \
@@ -132,12 +132,12 @@ INLINE void blocks_finish(const blocks_job *p, GLOBAL const mts_epilogue_params 
     const mts_u32 pixels = p->h * p->w;
     const int simple = mts_fn_is_simple(e->fn);
     for (mts_u32 i = 0; i < pixels && (!simple || mts_fn_bends(e->fn)); i++) {
-        GLOBAL mts_real *at = out + (size_t)i * MTS_CHANNEL_BLOCK;
+        GLOBAL mts_real *at = out + i * MTS_CHANNEL_BLOCK;
         mts_vec v = mts_vec_load(at);
         v = simple ? mts_vec_min(p->high, mts_vec_max(p->low, mts_vec_slope(v, slope))) : mts_vec_element(e->fn, v, e->a, e->b);
         mts_vec_store(at, v);
     }
-    for (mts_u32 i = pixels; i < p->out_pitch; i++) mts_vec_store(out + (size_t)i * MTS_CHANNEL_BLOCK, mts_vec_splat(0.0f));
+    for (mts_u32 i = pixels; i < p->out_pitch; i++) mts_vec_store(out + i * MTS_CHANNEL_BLOCK, mts_vec_splat(0.0f));
 }
 
 /* VEC channels from c on, at lane c % MTS_CHANNEL_BLOCK of their block. */
@@ -146,8 +146,8 @@ INLINE void blocks_lanes(blocks_job *p, GLOBAL const mts_depthwise_blocks_params
     GLOBAL const mts_epilogue_params *e = &job->epilogue;
     const mts_u32 lane = c % MTS_CHANNEL_BLOCK;
     const int plain = mts_fn_is_simple(e->fn) && !mts_fn_bends(e->fn);
-    GLOBAL const mts_real *in = act + (job->in + (size_t)(c - lane) * job->in_pitch + lane);
-    GLOBAL mts_real *out = act + (e->out + (size_t)(c - lane) * e->out_pitch + lane);
+    GLOBAL const mts_real *in = act + (job->in + (c - lane) * job->in_pitch + lane);
+    GLOBAL mts_real *out = act + (e->out + (c - lane) * e->out_pitch + lane);
     GLOBAL const mts_real *weight = pool + (params[job->weight + c / MTS_CHANNEL_BLOCK] + lane);
     const mts_vec scale = e->scale == MTS_PARAM_NONE ? mts_vec_splat(1.0f) : mts_vec_load(pool + (e->scale + c));
     const mts_vec slope =

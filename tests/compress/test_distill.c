@@ -27,6 +27,22 @@ static void perturbed_students_come_back_to_their_teachers(void **state)
     family_free(&f);
 }
 
+static void training_of_one_step_is_reported_to_its_end(void **state)
+{
+    (void)state;
+    family f;
+    mts_distill_report report;
+    family_make(&f, 16);
+    mts_distill_options o = options(&f);
+    o.epochs = 1;
+    must(distill(&f, NULL, 0, &o, &report));
+    assert_int_equal(report.steps, 1);
+    assert_int_equal(f.calls, 2);
+    assert_true(f.fraction == 1 && f.left == 0);
+    assert_true(f.loss == report.loss_last);
+    family_free(&f);
+}
+
 static void students_that_are_their_teachers_hardly_move(void **state)
 {
     (void)state;
@@ -376,6 +392,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(perturbed_students_come_back_to_their_teachers),
+        cmocka_unit_test(training_of_one_step_is_reported_to_its_end),
         cmocka_unit_test(students_that_are_their_teachers_hardly_move),
         cmocka_unit_test(soft_comparison_sees_probabilities_alone),
         cmocka_unit_test(equal_arguments_give_equal_bits_on_one_processor_and_on_all),

@@ -47,9 +47,10 @@ typedef struct trainer {
     mts_schedule schedule;
     double *losses; /* [step] */
     size_t loss_capacity;
-    double loss_sum; /* since the last progress */
+    double loss_sum; /* since the last report */
     uint32_t loss_count;
-    uint64_t reported; /* when that was */
+    double loss;       /* of the last report */
+    uint64_t reported; /* when that was; 0: there was none */
 } trainer;
 
 static const char *task_name(const trainer *t, uint32_t task)
@@ -360,19 +361,24 @@ static mts_status step(trainer *t, mts_error *error)
     return MTS_STATUS_OK;
 }
 
+/* Reports the mean loss since the last report. The last report comes behind that of the last
+   step, which may have been just now; then it has the same loss. */
 static mts_status progress(trainer *t, bool last, mts_error *error)
 {
     const uint64_t now = mts_os_clock_ns();
-    if (!t->options->progress || t->loss_count == 0 ||
+    const bool nothing = t->loss_count == 0 && t->reported == 0;
+    if (!t->options->progress || nothing ||
         (!last && t->schedule.step > 1 && now - t->reported < PROGRESS_NS)) {
         return MTS_STATUS_OK;
     }
-    const double loss = t->loss_sum / t->loss_count;
+    if (t->loss_count > 0) {
+        t->loss = t->loss_sum / t->loss_count;
+    }
     const float fraction = last ? 1.0f : (float)t->schedule.fraction;
     t->reported = now;
     t->loss_sum = 0;
     t->loss_count = 0;
-    if (t->options->progress(t->options->context, fraction, loss,
+    if (t->options->progress(t->options->context, fraction, t->loss,
                              last ? 0 : mts_schedule_left(&t->schedule))) {
         return mts_fail(error, MTS_STATUS_CANCELLED, "training was cancelled");
     }

@@ -17,7 +17,7 @@
 #include "engine/state.h"
 #include "tune/tune.h"
 #include "support/fault_allocator.h"
-#include "support/net.h"
+#include "support/planted_world.h"
 #include "support/synth.h"
 #include "support/tolerance.h"
 
@@ -173,11 +173,18 @@ static void fill(float *data, size_t count, size_t seed)
     }
 }
 
-static void open_resnet(test_synth *b)
+/* A first layer of stride 2, and some more. Few kinds of layers: each costs a compilation. */
+static void build(mts_net *net)
 {
-    static const double prune = 0.95;
-    const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, TASKS, &prune, 1, 0.5);
-    test_synth_open(b, &o);
+    const mts_net_value x = mts_net_input(net, 3, SIDE);
+    const mts_net_value stem = mts_net_conv(net, x, mts_net_channels(net, true), 3, 2, NULL);
+    const mts_net_value next = mts_net_conv(net, stem, mts_net_channels(net, true), 3, 1, &stem);
+    mts_net_end(net, mts_net_mean(net, next), 5);
+}
+
+static void open_family(planted_world *w)
+{
+    planted_world_make(w, build, &(mts_net_plan){.tasks = TASKS, .shared = 12, .exclusive = 3, .seed = 1});
 }
 
 static void set_inputs(mts_engine *engine, float (*data)[PIXELS])
@@ -200,15 +207,15 @@ static void assert_same(const mts_engine *a, const mts_engine *b, const mts_arch
 static void lent_inputs_stay_float32_and_give_the_same_bits(void **state)
 {
     static float data[TASKS][PIXELS];
-    test_synth b;
+    planted_world w;
     (void)state;
-    open_resnet(&b);
+    open_family(&w);
     for (int d = 0; d < 2 && devices[d]; d++) {
         for (int own = 0; own < 2; own++) { /* 1: a device that cannot read the caller's memory */
             const uint32_t usual = devices[d]->info.imports;
             devices[d]->info.imports = own == 0 ? usual : 0;
-            mts_engine *kept = make(devices[d], b.archive, MTS_PRECISION_FLOAT16_STORAGE, false);
-            mts_engine *zero_copy = make(devices[d], b.archive, MTS_PRECISION_FLOAT16_STORAGE, true);
+            mts_engine *kept = make(devices[d], w.net.archive, MTS_PRECISION_FLOAT16_STORAGE, false);
+            mts_engine *zero_copy = make(devices[d], w.net.archive, MTS_PRECISION_FLOAT16_STORAGE, true);
             for (size_t round = 0; round < 2; round++) {
                 for (uint32_t t = 0; t < TASKS; t++) {
                     fill(data[t], PIXELS, 10 * round + t);
@@ -219,32 +226,32 @@ static void lent_inputs_stay_float32_and_give_the_same_bits(void **state)
                 }
                 submit(kept);
                 submit(zero_copy);
-                assert_same(kept, zero_copy, b.archive);
+                assert_same(kept, zero_copy, w.net.archive);
             }
             mts_engine_destroy(&kept);
             mts_engine_destroy(&zero_copy);
             devices[d]->info.imports = usual;
         }
     }
-    test_synth_close(&b);
+    planted_world_release(&w);
 }
 
 static void what_a_device_cannot_read_in_place_is_counted_as_float32(void **state)
 {
-    test_synth b;
+    planted_world w;
     (void)state;
-    open_resnet(&b);
+    open_family(&w);
     const uint32_t usual = devices[0]->info.imports;
     mts_session_stats stats[2];
     for (int own = 0; own < 2; own++) {
         devices[0]->info.imports = own == 0 ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
-        mts_engine *engine = make(devices[0], b.archive, MTS_PRECISION_FLOAT16_STORAGE, true);
+        mts_engine *engine = make(devices[0], w.net.archive, MTS_PRECISION_FLOAT16_STORAGE, true);
         mts_engine_stats_get(engine, &stats[own]);
         mts_engine_destroy(&engine);
     }
     devices[0]->info.imports = usual;
     assert_int_equal(stats[1].workspace_bytes - stats[0].workspace_bytes, TASKS * PIXELS * sizeof(float));
-    test_synth_close(&b);
+    planted_world_release(&w);
 }
 
 /* ---- frames ---- */
@@ -262,7 +269,9 @@ static void frames_become_float16(void **state)
         .size = sizeof frame, .data = pixels, .width = SIDE, .height = SIDE, .format = MTS_PIXEL_FORMAT_RGB};
     mts_frame_view view;
     assert_int_equal(mts_frame_view_make(&frame, &view, &error), MTS_STATUS_OK);
-    open_resnet(&b);
+    static const double prune = 0.95;
+    const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, TASKS, &prune, 1, 0.5);
+    test_synth_open(&b, &o);
     for (int d = 0; d < 2 && devices[d]; d++) {
         mts_engine *full = make(devices[d], b.archive, MTS_PRECISION_FLOAT32, false);
         mts_engine *half = make(devices[d], b.archive, MTS_PRECISION_FLOAT16_STORAGE, false);
@@ -289,15 +298,15 @@ static void a_run_in_float16_allocates_nothing(void **state)
 {
     static float data[TASKS][PIXELS];
     mts_fault_allocator memory;
-    test_synth b;
+    planted_world w;
     (void)state;
-    open_resnet(&b);
+    open_family(&w);
     fill(data[0], PIXELS, 1);
     fill(data[1], PIXELS, 2);
     mts_fault_allocator_init(&memory, 0);
     const mts_allocator *usual = devices[0]->allocator;
     devices[0]->allocator = &memory.allocator;
-    mts_engine *engine = make(devices[0], b.archive, MTS_PRECISION_FLOAT16_STORAGE, false);
+    mts_engine *engine = make(devices[0], w.net.archive, MTS_PRECISION_FLOAT16_STORAGE, false);
     set_inputs(engine, data);
     submit(engine);
     const size_t calls = memory.calls;
@@ -309,7 +318,7 @@ static void a_run_in_float16_allocates_nothing(void **state)
     mts_engine_destroy(&engine);
     devices[0]->allocator = usual;
     assert_int_equal(memory.alive, 0);
-    test_synth_close(&b);
+    planted_world_release(&w);
 }
 
 /* Every allocation of making a session fails in turn: nothing is left, and the sentence says what lacked. */

@@ -514,7 +514,6 @@ static void a_run_allocates_nothing(void **state)
 static bool open_devices(void)
 {
     mts_error error = {0};
-    const mts_device_options options = {.allocator = &counter.base, .cache_dir = WORK};
     size_t count = 0;
     const mts_backend *const *table = mts_backend_table(&count);
     mts_wrap_allocator_init(&counter, mts_allocator_default(), 0);
@@ -525,6 +524,8 @@ static bool open_devices(void)
         const mts_backend *backend = table[i / 2];
         const char *name = second_device_backend(device_names[i % 2]);
         if (strcmp(backend->name, name) == 0 && backend->count() > 0) {
+            const mts_device_options options = {.allocator = &counter.base,
+                                                .cache_dir = second_device_cache(name, WORK)};
             (void)backend->open(0, &options, &devices[i % 2], &error);
         }
     }

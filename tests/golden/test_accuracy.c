@@ -59,7 +59,6 @@ static mts_status open_device(mts_runtime **out)
     mts_runtime_options options;
     mts_runtime_options_default(&options);
     options.device = "opencl:0";
-    options.cache_dir = WORK;
     options.error_text = error_text;
     options.error_size = sizeof error_text;
     return mts_runtime_create(&options, out);

@@ -20,6 +20,7 @@
 #include "mts/mtsc.h"
 #include "platform/os/os.h"
 #include "support/data.h"
+#include "support/second_device.h"
 
 #define RTOL 1e-3
 #define ATOL 1e-5
@@ -117,7 +118,7 @@ static uint64_t run_on(const char *device, const char *name, const char *path)
     mts_ticket ticket = 0;
     mts_runtime_options_default(&options);
     options.device = device;
-    options.cache_dir = WORK;
+    options.cache_dir = second_device_cache(options.device, WORK);
     options.error_text = error_text;
     options.error_size = sizeof error_text;
     const mts_status status = mts_runtime_create(&options, &runtime);

@@ -49,7 +49,7 @@ static mts_runtime *open_device(const char *device)
     mts_runtime *runtime = NULL;
     mts_runtime_options_default(&options);
     options.device = second_device_id(device);
-    options.cache_dir = WORK;
+    options.cache_dir = second_device_cache(options.device, WORK);
     options.error_text = error_text;
     options.error_size = sizeof error_text;
     const mts_status status = mts_runtime_create(&options, &runtime);

@@ -18,10 +18,12 @@ mts_status net_device_open(const char *backend, const char *cache, mts_device **
 {
     size_t count = 0;
     const mts_backend *const *table = mts_backend_table(&count);
-    const mts_device_options options = {.allocator = mts_allocator_default(), .cache_dir = cache};
+    const char *name = second_device_backend(backend);
+    const mts_device_options options = {.allocator = mts_allocator_default(),
+                                        .cache_dir = cache ? second_device_cache(name, cache) : NULL};
     *out = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(table[i]->name, second_device_backend(backend)) == 0 && table[i]->count() > 0) {
+        if (strcmp(table[i]->name, name) == 0 && table[i]->count() > 0) {
             const mts_status status = table[i]->open(0, &options, out, error);
             const bool touches =
                 status == MTS_STATUS_OK && (*out)->info.overlaps && getenv("MTS_TEST_TOUCHES");

@@ -24,6 +24,11 @@ const char *second_device_id(const char *id)
     return made;
 }
 
+const char *second_device_cache(const char *backend, const char *folder)
+{
+    return strncmp(backend, "opencl", strlen("opencl")) == 0 ? NULL : folder;
+}
+
 bool second_device_has_dot(void)
 {
     const char *profile = getenv("MTS_PROFILE");

@@ -13,6 +13,10 @@
 const char *second_device_backend(const char *name);
 /* Likewise of ids: "opencl:0" may become "cuda:0". */
 const char *second_device_id(const char *id);
+/* The folder, where programs of the backend (as it is opened) should be kept in it; else NULL. PoCL keeps
+ * programs itself. For a folder it compiles each kernel twice: for any size of work-groups, and for that of a
+ * launch. */
+const char *second_device_cache(const char *backend, const char *folder);
 /* Whether MTS_PROFILE gives the devices of OpenCL products of bytes (tests/opencl/profile): "dot=N". */
 bool second_device_has_dot(void);
 

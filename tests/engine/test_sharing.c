@@ -110,8 +110,12 @@ static mts_session_stats run_tasks(const world *w, int device, mts_strategy stra
                                    uint32_t tasks)
 {
     const uint32_t list[TASKS_MOST] = {0, 1, 2, 3};
-    const mts_engine_options options = {
-        .strategy = strategy, .separate_inputs = separate, .tasks = list, .task_count = tasks};
+    /* A budget that is never reached: without one, default sessions trade launches for memory. */
+    const mts_engine_options options = {.strategy = strategy,
+                                        .separate_inputs = separate,
+                                        .tasks = list,
+                                        .task_count = tasks,
+                                        .memory_budget = {.bytes = UINT64_C(1) << 40}};
     mts_engine *engine = NULL;
     mts_session_stats stats;
     mts_error error = {0};

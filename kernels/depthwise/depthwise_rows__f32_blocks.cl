@@ -98,7 +98,7 @@ INLINE void blocks_row(const blocks_job *p, const blocks_lines *lines, const mts
     }
 }
 
-/* Lanes `lane` .. of a block. */
+/* VEC channels of a block, from where in, out and weight point. */
 INLINE void blocks_plane(const blocks_job *shared, GLOBAL const mts_real *in, GLOBAL mts_real *out,
                          GLOBAL const mts_real *weight, mts_vec scale, const int size, const int stride) {
     const blocks_job own = *shared;

@@ -219,6 +219,9 @@ static mts_status start(mts_engine *engine, mts_submission *s, mts_error *error)
     MTS_TRY(status, enqueue(engine, s, error));
     if (is_persistent_failure(s, status)) {
         mts_persistent_give_up(&engine->persistent, error ? error->text : "a launch failed");
+        if (error) {
+            *error = (mts_error){0}; /* the log has it, and the frame may succeed */
+        }
         status = enqueue(engine, s, error);
     }
     if (status == MTS_STATUS_OK) {

@@ -29,8 +29,8 @@ uint32_t mts_conversion_of(mts_plan *plan, uint32_t value, const uint32_t stride
     return plan->conversion_count++;
 }
 
-/* One space-to-depth conversion per convolution operand, one dense copy and one of codes per value, and parts of
- * concatenations. */
+/* One space-to-depth conversion per convolution operand, one dense copy and one of codes per
+ * value, and parts of concatenations. */
 size_t mts_conversions_most(const mts_stitched *s)
 {
     return (size_t)s->member_count * 2 + (size_t)s->value_count * 2 + mts_places_copies_most(s);

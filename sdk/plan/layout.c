@@ -366,8 +366,9 @@ static uint64_t overrun(uint32_t row)
 }
 
 /*
- * Floats from one plane to the next. Planes of a CPU lie apart by no multiple of 128 floats, as those of 16x16 or 64x64 pixels would: they would share few sets of the first
- * level cache when a pixel of all channels is read.
+ * Floats from one plane to the next. Planes of a CPU lie apart by no multiple of 128 floats,
+ * as those of 16x16 or 64x64 pixels would: they would share few sets of the first level
+ * cache when a pixel of all channels is read.
  */
 static uint64_t spread(const layouter *l, uint64_t plane)
 {
@@ -569,7 +570,8 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
     plan->value_storage = mts_arena_zero(arena, s->value_count, sizeof *plan->value_storage);
     l.cells = mts_arena_zero(arena, conversions + s->value_count, sizeof *l.cells);
     l.blocks = mts_arena_zero(arena, s->value_count, sizeof *l.blocks);
-    if (!l.blocks || !plan->conversions || !plan->storages || !plan->import_value || !plan->value_storage || !l.cells) {
+    if (!l.blocks || !plan->conversions || !plan->storages || !plan->import_value || !plan->value_storage ||
+        !l.cells) {
         return mts_fail_memory(error);
     }
     for (size_t i = 0; i < conversions + s->value_count; i++) {

@@ -1,12 +1,12 @@
 /*
- * storage.c: what follows from the members of a storage, and which one is a value's dense copy. Not responsible for laying one
- * out (layout.c).
+ * storage.c: what follows from the members of a storage, and which one is a value's dense
+ * copy. Not responsible for laying one out (layout.c).
  */
 #include "plan/plan.h"
 
 bool mts_storage_is_dense(const mts_storage *storage)
 {
-    return storage->gap == 0 && storage->row == storage->dims[5] &&
+    return !storage->blocks && storage->gap == 0 && storage->row == storage->dims[5] &&
            storage->pitch == storage->dims[4] * storage->dims[5];
 }
 

@@ -87,8 +87,11 @@ static void open_costly(world *w, uint32_t tasks, mts_type dtype, way_of_input h
     if (plan) {
         assert_int_equal(mts_wrap_fault(&w->device, plan, &w->device, &error), MTS_STATUS_OK);
     }
-    const mts_engine_options engine = {
-        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = how != KEPT, .zero_copy_inputs = how != KEPT};
+    /* A budget that is never reached: without one, default sessions trade launches for memory. */
+    const mts_engine_options engine = {.strategy = MTS_STRATEGY_COMPACT,
+                                       .separate_inputs = how != KEPT,
+                                       .zero_copy_inputs = how != KEPT,
+                                       .memory_budget = {.bytes = UINT64_C(1) << 40}};
     assert_int_equal(
         mts_planned_engine_create(w->device, w->archive, &engine, NULL, &w->engine, NULL, &error),
         MTS_STATUS_OK);

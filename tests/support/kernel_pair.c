@@ -426,7 +426,8 @@ static bool cpu_has_vectors(mts_device *device, unsigned long vector)
 
 /*
  * Sessions on a GPU take vectors of 1 or 4 (prelude.h); longer ones would only cost their compilation. The cpu backend
- * has what its instruction sets have: vectors of 4 to its own, and no kernel for GPUs.
+ * has what its instruction sets have: vectors of 4 to its own, and no kernel for GPUs. Vectors of 8 are run there, and by
+ * OpenCL where they are the processor's own.
  */
 static bool is_asked_for(const kernel_pair *pair, const char *kernel, const char *defines)
 {
@@ -438,7 +439,7 @@ static bool is_asked_for(const kernel_pair *pair, const char *kernel, const char
         return vector >= 4 && !kernel_is_for_gpus(kernel) && cpu_has_vectors(pair->devices[1], vector) &&
                (!group || strtoul(group + strlen("-DGROUP="), NULL, 10) == 1);
     }
-    return !info->is_gpu || vector <= 4;
+    return info->is_gpu ? vector <= 4 : vector != 8 || info->vector_floats == 8;
 }
 
 const char *kernel_pair_scalar(const mts_device *device)

@@ -42,6 +42,9 @@ mts_status mts_fuse_facts(const mts_stitched *stitched, const mts_fused_layers *
     return status;
 }
 
+/* Columns of maps that gain most as one launch. */
+enum { TINY = 4 };
+
 /*
  * As measured on a CPU with vectors of 16 floats (docs/results/fused.md): 3x3 taps on
  * small maps gain 2 to 14 %, where there is a part of the map for each thread. All others
@@ -50,7 +53,7 @@ mts_status mts_fuse_facts(const mts_stitched *stitched, const mts_fused_layers *
  */
 static bool gains_on_cpu(const mts_device_info *device, const mts_fused_params *p, uint64_t groups)
 {
-    enum { PIXELS_MOST = 196, TINY = 4, NARROW = 10, PARTS_PER_UNIT = 4 };
+    enum { PIXELS_MOST = 196, NARROW = 10, PARTS_PER_UNIT = 4 };
     const bool small = p->h * p->row <= PIXELS_MOST && (p->row <= TINY || p->row > NARROW);
     const bool shared =
         device->compute_units <= 1 || groups >= (uint64_t)device->compute_units * PARTS_PER_UNIT;
@@ -65,7 +68,6 @@ static bool gains_on_cpu(const mts_device_info *device, const mts_fused_params *
  */
 static bool is_quicker_in_blocks(const mts_encoding *encoding, const mts_fused_params *p)
 {
-    enum { TINY = 4 };
     return MTS_HAS_ROW_LANES && encoding->device->row_lanes && encoding->precision == MTS_PRECISION_FLOAT32 &&
            p->channels % MTS_CHANNEL_BLOCK == 0 && p->row > TINY;
 }

@@ -7,7 +7,7 @@
 uint32_t mts_row_lanes_plane(const mts_conv_site *site)
 {
     const uint32_t pixels = site->out->dims[4] * site->out->row;
-    return (pixels + MTS_ROW_LANES_QUAD - 1) / MTS_ROW_LANES_QUAD * MTS_ROW_LANES_QUAD;
+    return mts_row_lanes_pixels(pixels);
 }
 
 static bool has_shape(const mts_conv_site *site, const mts_value *weight)

@@ -228,13 +228,12 @@ static int64_t pointwise_cost(const chooser *c, const mts_member *m, bool in_blo
 {
     const int64_t *out = shape_of(c, m->output)->dims;
     const uint64_t pixels = (uint64_t)out[2] * (uint64_t)out[3];
-    const mts_pointwise p = {
-        .channels = (uint32_t)out[1],
-        .in_channels = (uint32_t)shape_of(c, m->inputs[0])->dims[1],
-        .images = (uint32_t)out[0],
-        .plane = (uint32_t)(mts_u64_ceil_div(pixels, MTS_ROW_LANES_QUAD) * MTS_ROW_LANES_QUAD),
-        .lanes = LANES,
-        .rows = TILE_ROWS};
+    const mts_pointwise p = {.channels = (uint32_t)out[1],
+                             .in_channels = (uint32_t)shape_of(c, m->inputs[0])->dims[1],
+                             .images = (uint32_t)out[0],
+                             .plane = mts_row_lanes_pixels((uint32_t)pixels),
+                             .lanes = LANES,
+                             .rows = TILE_ROWS};
     const uint64_t by_rows = mts_pointwise_by_rows(&p, !out_blocks);
     const uint64_t by_pixels = mts_pointwise_by_pixels(&p);
     return (int64_t)(in_blocks || out_blocks || by_rows < by_pixels ? by_rows : by_pixels);
@@ -334,9 +333,12 @@ mts_status mts_blocks_choose(const mts_plan *plan, const mts_blocks_facts *facts
     for (uint32_t i = 0; i < s->layer_count; i++) {
         tie_layer(&c, i);
     }
-    /* a layer alone may have to turn what it stores, so that none begins */
-    if (settle(&c, false) <= settle(&c, true)) {
-        settle(&c, false);
+    /* A layer alone may have to turn what it stores, so that none begins. What is settled
+       last stays. */
+    const int64_t from_planes = settle(&c, false);
+    const int64_t from_blocks = settle(&c, true);
+    if (from_planes <= from_blocks) {
+        (void)settle(&c, false);
     }
     for (uint32_t m = 0; m < s->member_count; m++) {
         blocks[s->members[m].output] = lies_in_blocks(&c, c.layer_of[m]);
@@ -349,7 +351,6 @@ mts_storage mts_storage_of_blocks(const mts_shape *shape)
     mts_storage s = {.region = MTS_REGION_TRANSIENT, .blocks = true};
     mts_shape_pad(shape, s.dims);
     s.row = s.dims[5];
-    const uint32_t pixels = s.dims[4] * s.dims[5]; /* PIXELS_MOST at most */
-    s.pitch = (pixels + MTS_ROW_LANES_QUAD - 1) / MTS_ROW_LANES_QUAD * MTS_ROW_LANES_QUAD;
+    s.pitch = mts_row_lanes_pixels(s.dims[4] * s.dims[5]); /* PIXELS_MOST at most */
     return s;
 }

@@ -10,12 +10,19 @@
 #ifndef MTS_PLAN_BLOCKS_H
 #define MTS_PLAN_BLOCKS_H
 
+#include "base/size.h"
 #include "plan/places.h"
 #include "plan/plan.h"
 
 /* Pixels that conv_tile sums at a time where rows are lanes. */
 #define MTS_ROW_LANES_TILE 28u
 #define MTS_ROW_LANES_QUAD 4u /* planes are multiples of so many pixels */
+
+/* The pixels of a plane, rounded up to whole stretches. */
+static inline uint32_t mts_row_lanes_pixels(uint32_t pixels)
+{
+    return mts_u32_ceil_div(pixels, MTS_ROW_LANES_QUAD) * MTS_ROW_LANES_QUAD;
+}
 
 /* A 1x1 convolution, or one image of it. */
 typedef struct mts_pointwise {

@@ -6,6 +6,7 @@
 
 #include "engine/builder.h"
 #include "lower/fuse.h"
+#include "lower/implementations.h"
 #include "plan/fit.h"
 #include "plan/slices.h"
 #include "plan/wave_steps.h"
@@ -142,13 +143,15 @@ static uint64_t buffer_elements(const mts_builder *b)
 static mts_status plan(mts_builder *b)
 {
     const mts_device_info *info = &b->info;
-    mts_plan_request wanted = {.stitched = b->stitched,
-                               .inputs = b->input_kinds,
-                               .byte_products =
-                                   info->byte_products && b->engine->stats.precision == MTS_PRECISION_FLOAT32,
-                               .depthwise_rows = mts_launch_by_processor(info),
-                               .spread_planes = !info->is_gpu,
-                               .blocks = info->row_lanes && b->engine->stats.precision == MTS_PRECISION_FLOAT32};
+    mts_plan_request wanted = {
+        .stitched = b->stitched,
+        .inputs = b->input_kinds,
+        .byte_products = info->byte_products && b->engine->stats.precision == MTS_PRECISION_FLOAT32,
+        .depthwise_rows = mts_launch_by_processor(info),
+        .spread_planes = !info->is_gpu,
+        .tile_rows = info->row_lanes && b->engine->stats.precision == MTS_PRECISION_FLOAT32
+                         ? mts_kernel_config_tiles(info).rows
+                         : 0};
     mts_status status = MTS_STATUS_OK;
     mts_encoding kernels = {.stitched = b->stitched,
                             .device = info,

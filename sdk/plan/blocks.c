@@ -14,7 +14,6 @@
 enum { PER_CYCLE = 2, LATENCY = 4, TURN = 300, STORE = 2 };
 enum {
     LANES = MTS_CHANNEL_BLOCK,
-    TILE_ROWS = 13,     /* of conv_tile on such a processor */
     TURN_PIXEL = 4,     /* turning 16 planes over, for each pixel */
     PIXELS_MOST = 1024, /* of a plane: larger ones are bound by memory, which was not measured */
     SWEEPS = 4,         /* in which layers may change their layout */
@@ -39,6 +38,13 @@ uint64_t mts_pointwise_by_pixels(const mts_pointwise *p)
     return p->images * blocks * (p->in_channels * step + products * STORE);
 }
 
+/* Predictions err by some percent: tiles, which were measured on more layers, stay unless
+   they lose a sixteenth. */
+bool mts_pointwise_prefers_rows(uint64_t by_rows, uint64_t by_pixels)
+{
+    return by_rows < by_pixels - by_pixels / 16;
+}
+
 /* ---- what layers can do ---- */
 
 /* A layer of convolutions. Layers whose values have to lie alike have one root. */
@@ -46,8 +52,9 @@ typedef struct option {
     uint32_t parent;    /* union-find */
     bool reads, writes; /* its members can read, or store, blocks */
     bool is_depthwise;
-    bool blocks;  /* of a root: its layers' values lie in blocks */
-    int64_t gain; /* of a root: cycles that the other choice saves */
+    bool blocks;        /* of a root: its layers' values lie in blocks */
+    int64_t gain;       /* of a root: cycles that the other choice saves */
+    int64_t cost[2][2]; /* cycles by whether its inputs, and its outputs, lie in blocks */
 } option;
 
 typedef struct chooser {
@@ -224,28 +231,53 @@ static int64_t depthwise_cost(const chooser *c, const mts_member *m, bool blocks
     return groups * (blocks ? in_lanes : narrow ? turned : by_rows);
 }
 
-static int64_t pointwise_cost(const chooser *c, const mts_member *m, bool in_blocks, bool out_blocks)
+static mts_pointwise pointwise_of(const chooser *c, const mts_member *m)
 {
     const int64_t *out = shape_of(c, m->output)->dims;
     const uint64_t pixels = (uint64_t)out[2] * (uint64_t)out[3];
-    const mts_pointwise p = {.channels = (uint32_t)out[1],
-                             .in_channels = (uint32_t)shape_of(c, m->inputs[0])->dims[1],
-                             .images = (uint32_t)out[0],
-                             .plane = mts_row_lanes_pixels((uint32_t)pixels),
-                             .lanes = LANES,
-                             .rows = TILE_ROWS};
-    const uint64_t by_rows = mts_pointwise_by_rows(&p, !out_blocks);
-    const uint64_t by_pixels = mts_pointwise_by_pixels(&p);
-    return (int64_t)(in_blocks || out_blocks || by_rows < by_pixels ? by_rows : by_pixels);
+    return (mts_pointwise){.channels = (uint32_t)out[1],
+                           .in_channels = (uint32_t)shape_of(c, m->inputs[0])->dims[1],
+                           .images = (uint32_t)out[0],
+                           .plane = mts_row_lanes_pixels((uint32_t)pixels),
+                           .lanes = LANES,
+                           .rows = c->facts->tile_rows};
 }
 
-static int64_t layer_cost(const chooser *c, uint32_t index, bool in_blocks, bool out_blocks)
+static void find_depthwise_cost(chooser *c, const mts_layer *layer, option *n)
 {
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        n->cost[0][0] += depthwise_cost(c, &c->stitched->members[m], false);
+        n->cost[1][1] += depthwise_cost(c, &c->stitched->members[m], true);
+    }
+    n->cost[0][1] = n->cost[0][0]; /* not asked: both operands lie alike */
+    n->cost[1][0] = n->cost[1][1];
+}
+
+/* The members of a layer are computed in one way. */
+static void find_pointwise_cost(chooser *c, const mts_layer *layer, option *n)
+{
+    uint64_t turned = 0, stored = 0, by_pixels = 0;
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        const mts_pointwise p = pointwise_of(c, &c->stitched->members[m]);
+        turned += mts_pointwise_by_rows(&p, true);
+        stored += mts_pointwise_by_rows(&p, false);
+        by_pixels += mts_pointwise_by_pixels(&p);
+    }
+    n->cost[0][0] = (int64_t)(mts_pointwise_prefers_rows(turned, by_pixels) ? turned : by_pixels);
+    n->cost[1][0] = (int64_t)turned;
+    n->cost[0][1] = n->cost[1][1] = (int64_t)stored;
+}
+
+/* Once for each layer, since the choice asks for them in every sweep. */
+static void find_cost(chooser *c, uint32_t index)
+{
+    option *n = &c->nodes[index];
     const mts_layer *layer = &c->stitched->layers[index];
-    const mts_member *m = &c->stitched->members[layer->first];
-    const int64_t one = c->nodes[index].is_depthwise ? depthwise_cost(c, m, in_blocks)
-                                                     : pointwise_cost(c, m, in_blocks, out_blocks);
-    return one * layer->count;
+    if (n->is_depthwise) {
+        find_depthwise_cost(c, layer, n);
+    } else if (n->reads) {
+        find_pointwise_cost(c, layer, n);
+    }
 }
 
 /* ---- the choice ---- */
@@ -258,14 +290,15 @@ static void add_gains(chooser *c, uint32_t index)
     option *in = producer != MTS_NONE ? &c->nodes[find_root(c->nodes, producer)] : NULL;
     option *out = &c->nodes[find_root(c->nodes, index)];
     const bool from = in && in->blocks;
-    const int64_t now = layer_cost(c, index, from, out->blocks);
+    const option *n = &c->nodes[index];
+    const int64_t now = n->cost[from][out->blocks];
     if (in == out) {
-        out->gain += now - layer_cost(c, index, !from, !out->blocks);
+        out->gain += now - n->cost[!from][!out->blocks];
         return;
     }
-    out->gain += now - layer_cost(c, index, from, !out->blocks);
+    out->gain += now - n->cost[from][!out->blocks];
     if (in) {
-        in->gain += now - layer_cost(c, index, !from, out->blocks);
+        in->gain += now - n->cost[!from][out->blocks];
     }
 }
 
@@ -308,9 +341,8 @@ static int64_t settle(chooser *c, bool blocks)
     }
     for (uint32_t i = 0; i < c->stitched->layer_count; i++) {
         const uint32_t input = c->stitched->members[c->stitched->layers[i].first].inputs[0];
-        cost += c->nodes[i].reads
-                    ? layer_cost(c, i, lies_in_blocks(c, producer_of(c, input)), lies_in_blocks(c, i))
-                    : 0;
+        const bool from = c->nodes[i].reads && lies_in_blocks(c, producer_of(c, input));
+        cost += c->nodes[i].reads ? c->nodes[i].cost[from][lies_in_blocks(c, i)] : 0;
     }
     return cost;
 }
@@ -332,6 +364,7 @@ mts_status mts_blocks_choose(const mts_plan *plan, const mts_blocks_facts *facts
     }
     for (uint32_t i = 0; i < s->layer_count; i++) {
         tie_layer(&c, i);
+        find_cost(&c, i);
     }
     /* A layer alone may have to turn what it stores, so that none begins. What is settled
        last stays. */

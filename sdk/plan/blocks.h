@@ -36,12 +36,16 @@ typedef struct mts_pointwise {
 uint64_t mts_pointwise_by_rows(const mts_pointwise *p, bool turns);
 /* Cycles with pixels as lanes, tile by tile. */
 uint64_t mts_pointwise_by_pixels(const mts_pointwise *p);
+/* Whether a layer of planes has its rows as lanes, from the cycles of its members. The
+   planner and lowering ask the same question, so that a layer costs what was predicted. */
+bool mts_pointwise_prefers_rows(uint64_t by_rows, uint64_t by_pixels);
 
 /* What is known of values as planes, per svalue. */
 typedef struct mts_blocks_facts {
     const bool *flat;           /* rows and planes lie without a border */
     const bool *forced, *dense; /* it has to be dense; it is read dense */
     const mts_place *places;
+    uint32_t tile_rows; /* mts_plan_request.tile_rows */
 } mts_blocks_facts;
 
 /* The storage of a value in blocks, but for its place. */

@@ -300,10 +300,10 @@ static void join_dense(layouter *l)
 }
 
 /* What would lie in planes without a border may lie in blocks of channels. */
-static mts_status choose_blocks(layouter *l, mts_arena *arena)
+static mts_status choose_blocks(layouter *l, uint32_t tile_rows, mts_arena *arena)
 {
     bool *flat = mts_arena_zero(arena, l->stitched->value_count, sizeof *flat);
-    const mts_blocks_facts facts = {flat, l->forced, l->dense, l->places};
+    const mts_blocks_facts facts = {flat, l->forced, l->dense, l->places, tile_rows};
     for (uint32_t v = 0; flat && v < l->stitched->value_count; v++) {
         const cell *c = &l->cells[v];
         const mts_shape *shape = value_shape(l, v);
@@ -583,7 +583,8 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
         join_places(&l);
         reach_beyond(&l);
         join_dense(&l);
-        status = MTS_HAS_ROW_LANES && request->blocks ? choose_blocks(&l, arena) : MTS_STATUS_OK;
+        status = MTS_HAS_ROW_LANES && request->tile_rows > 0 ? choose_blocks(&l, request->tile_rows, arena)
+                                                             : MTS_STATUS_OK;
     }
     if (status == MTS_STATUS_OK) {
         status = store_values(&l);

@@ -225,9 +225,11 @@ typedef struct mts_plan_request {
     bool byte_products;  /* the device multiplies bytes: convolutions of 8-bit numbers read planes of codes */
     bool depthwise_rows; /* the device runs mts_plan_by_rows convolutions without phases and borders */
     bool spread_planes;  /* planes are spread over the sets of a cache (layout.c) */
-    bool blocks; /* values may lie in blocks of channels: rows as lanes, in float32 (plan/blocks.h) */
-    const mts_plan_fuse *fuse; /* NULL: nothing is fused */
-    uint32_t lanes;      /* groups that run at the same time at most (plan/lanes.h); 0: one */
+    /* Values may lie in blocks of channels: rows as lanes, in float32 (plan/blocks.h).
+       Rows of conv_tile's usual tiles; 0: all values are planes. */
+    uint32_t tile_rows;
+    const mts_plan_fuse *fuse;   /* NULL: nothing is fused */
+    uint32_t lanes;              /* groups that run at the same time at most (plan/lanes.h); 0: one */
     const mts_plan_waves *waves; /* instead of lanes; NULL: each step is a wave */
     uint64_t lane_floats;        /* what lanes or waves may add to the arena, beside a tenth of it */
     uint64_t arena_most; /* floats of an arena with those: one that is larger has none. 0: no such limit */

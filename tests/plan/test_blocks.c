@@ -14,6 +14,7 @@
 #include "support/nets.h"
 
 #define TASKS_MOST 2
+#define TILE_ROWS 13 /* of the tiles of processors that have blocks */
 
 /* What else reads the second depthwise convolution. */
 typedef enum other_reader { READER_NONE, READER_POOL, READER_WIDE } other_reader;
@@ -63,7 +64,9 @@ static uint32_t count_blocks(const mts_plan *plan)
     return count;
 }
 
-static uint32_t blocks_of(const mts_net_plan *family, other_reader other, bool asked)
+/* Of networks of a family each: families[task]. */
+static uint32_t blocks_of_families(const mts_net_plan *const *families, uint32_t tasks, other_reader other,
+                                   bool asked)
 {
     const uint32_t group_of[TASKS_MOST] = {0, 0}, slots[TASKS_MOST] = {0, 1};
     const uint32_t *const slot_of[TASKS_MOST] = {&slots[0], &slots[1]};
@@ -73,26 +76,34 @@ static uint32_t blocks_of(const mts_net_plan *family, other_reader other, bool a
     mts_stitched *stitched = NULL;
     mts_plan *plan = NULL;
     mts_arena_init(&arena, mts_allocator_default());
-    for (uint32_t t = 0; t < family->tasks; t++) {
+    for (uint32_t t = 0; t < tasks; t++) {
         mts_net net;
-        mts_net_begin(&net, family, &arena, t);
+        mts_net_begin(&net, families[t], &arena, t);
         build(&net, other);
         assert_false(net.failed);
         graphs[t] = net.graph;
     }
     const mts_stitch_request request = {.graphs = graphs,
-                                        .graph_count = family->tasks,
+                                        .graph_count = tasks,
                                         .group_of = group_of,
                                         .group_count = 1,
                                         .slot_of = slot_of,
                                         .share = true};
     assert_int_equal(mts_stitch(&request, &arena, &stitched, &error), MTS_STATUS_OK);
-    const mts_plan_request wanted = {
-        .stitched = stitched, .depthwise_rows = true, .spread_planes = true, .blocks = asked};
+    const mts_plan_request wanted = {.stitched = stitched,
+                                     .depthwise_rows = true,
+                                     .spread_planes = true,
+                                     .tile_rows = asked ? TILE_ROWS : 0};
     assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_STATUS_OK);
     const uint32_t count = count_blocks(plan);
     mts_arena_release(&arena);
     return count;
+}
+
+static uint32_t blocks_of(const mts_net_plan *family, other_reader other, bool asked)
+{
+    const mts_net_plan *const families[TASKS_MOST] = {family, family};
+    return blocks_of_families(families, family->tasks, other, asked);
 }
 
 /* first, its depthwise one, narrow, wide, inner and sum */
@@ -142,6 +153,21 @@ static void tasks_with_weights_of_one_block_lie_in_blocks(void **state)
     assert_int_equal(blocks_of(&own, READER_NONE, true), 2 * ALL);
 }
 
+/* All members of a layer count. The 16 channels of the first task alone would lie in planes. */
+static void the_order_of_tasks_changes_nothing(void **state)
+{
+    (void)state;
+    const mts_net_plan few = {.tasks = 1, .exclusive = 16, .seed = 1};
+    const mts_net_plan many = {.tasks = 1, .exclusive = 128, .seed = 1};
+    const mts_net_plan *const ascending[] = {&few, &many}, *const descending[] = {&many, &few};
+    if (!MTS_HAS_ROW_LANES) {
+        skip();
+    }
+    assert_int_equal(blocks_of(&few, READER_NONE, true), 0);
+    assert_int_equal(blocks_of_families(ascending, 2, READER_NONE, true), 2 * ALL);
+    assert_int_equal(blocks_of_families(descending, 2, READER_NONE, true), 2 * ALL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +175,7 @@ int main(void)
         cmocka_unit_test(what_others_read_lies_in_planes_with_what_has_to_lie_alike),
         cmocka_unit_test(channels_that_fill_no_blocks_lie_in_planes),
         cmocka_unit_test(tasks_with_weights_of_one_block_lie_in_blocks),
+        cmocka_unit_test(the_order_of_tasks_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

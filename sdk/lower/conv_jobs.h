@@ -53,7 +53,8 @@ typedef struct mts_tiler {
    mts_tiler_close in any case. */
 void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t rows,
                     mts_kernel_cases *cases);
-/* The same with jobs that put rows into lanes, of a layer that mts_row_lanes_accepts. */
+/* The same with jobs that put rows into lanes, of a layer that mts_row_lanes_choose has
+   chosen. */
 void mts_tiler_open_lanes(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer);
 /* The same of one member: jobs for the kernel that computes it with others. */
 void mts_tiler_open_member(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer, uint32_t member,

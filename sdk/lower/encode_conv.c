@@ -65,6 +65,25 @@ static const mts_conversion *input_phase(const mts_plan *plan, uint32_t member)
     return conversion != MTS_NONE ? &plan->conversions[conversion] : NULL;
 }
 
+/* A conversion's copy is never in blocks. */
+uint32_t mts_conv_blocks(const mts_encoding *encoding, uint32_t member)
+{
+    const mts_plan *plan = encoding->plan;
+    const mts_member *m = &encoding->stitched->members[member];
+    const bool own = plan->members[member].input_conversion == MTS_NONE && m->inputs[0] != MTS_NONE;
+    const bool in = own && plan->storages[plan->value_storage[m->inputs[0]]].blocks;
+    const bool out = plan->storages[plan->value_storage[m->output]].blocks;
+    return !MTS_HAS_ROW_LANES ? 0 : (in ? MTS_BLOCKS_IN : 0) | (out ? MTS_BLOCKS_OUT : 0);
+}
+
+mts_status mts_conv_refuse_blocks(const mts_encoding *encoding, const mts_layer *layer)
+{
+    return mts_fail(
+        encoding->error, MTS_STATUS_INTERNAL,
+        "layer %u has values in blocks of channels, which the kernel that computes it does not take",
+        (unsigned)(layer - encoding->stitched->layers));
+}
+
 void mts_conv_site_open(mts_conv_site *site, mts_encoding *encoding, uint32_t member)
 {
     const mts_plan *plan = encoding->plan;
@@ -82,7 +101,7 @@ void mts_conv_site_open(mts_conv_site *site, mts_encoding *encoding, uint32_t me
     site->in_pitch = in->pitch * phases;
     site->in_row = in->row;
     site->in_channels = (uint32_t)encoding->stitched->values[m->inputs[0]].shape.dims[1];
-    site->blocks = (in->blocks ? MTS_BLOCKS_IN : 0) | (out->blocks ? MTS_BLOCKS_OUT : 0);
+    site->blocks = mts_conv_blocks(encoding, member);
     site->images = out->dims[2];
     site->channels = out->dims[3];
     const uint64_t body = (uint64_t)out->dims[4] * out->row;

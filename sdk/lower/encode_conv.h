@@ -24,6 +24,11 @@ typedef struct mts_conv_site {
     bool index_made;
 } mts_conv_site;
 
+/* MTS_BLOCKS_..: which operands of a member lie in blocks of channels. The planner alone
+   decides that; a launch that cannot read them so is an error. */
+uint32_t mts_conv_blocks(const mts_encoding *encoding, uint32_t member);
+/* INTERNAL, with the layer's number. */
+mts_status mts_conv_refuse_blocks(const mts_encoding *encoding, const mts_layer *layer);
 /* All but taps and mask, which not every kernel needs. */
 void mts_conv_site_open(mts_conv_site *site, mts_encoding *encoding, uint32_t member);
 void mts_conv_site_mask(mts_conv_site *site, mts_encoding *encoding);

@@ -32,14 +32,22 @@ bool mts_depthwise_by_rows(const mts_encoding *l, uint32_t member)
            (conv->stride[0] == 1 || l->plan->members[member].input_conversion == MTS_NONE);
 }
 
+/* Whether the blocks of a member, if it has any, are those that the device's kernel takes:
+   of both operands. */
+static bool takes_blocks(const mts_encoding *l, uint32_t member)
+{
+    const uint32_t blocks = mts_conv_blocks(l, member);
+    const bool both = blocks == (MTS_BLOCKS_IN | MTS_BLOCKS_OUT);
+    return l->plan->members[member].variant != MTS_VARIANT_DEPTHWISE || blocks == 0 ||
+           (both && l->device->row_lanes && l->precision == MTS_PRECISION_FLOAT32);
+}
+
 /* Kernels that compute members. */
 typedef enum form { FORM_TILE = 0, FORM_ROWS = 1, FORM_BLOCKS = 2 } form;
 
 static bool is_member(const mts_encoding *l, uint32_t member, form wanted)
 {
-    const uint32_t output = l->stitched->members[member].output;
-    const form own = MTS_HAS_ROW_LANES && l->plan->storages[l->plan->value_storage[output]].blocks
-                         ? FORM_BLOCKS
+    const form own = mts_conv_blocks(l, member) != 0    ? FORM_BLOCKS
                      : mts_depthwise_by_rows(l, member) ? FORM_ROWS
                                                         : FORM_TILE;
     return l->plan->members[member].variant == MTS_VARIANT_DEPTHWISE && own == wanted;
@@ -238,6 +246,9 @@ mts_status mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer,
 {
     (void)config;
     mts_status status = MTS_STATUS_OK;
+    for (uint32_t m = layer->first; MTS_HAS_ROW_LANES && m < layer->first + layer->count; m++) {
+        status = takes_blocks(encoding, m) ? status : mts_conv_refuse_blocks(encoding, layer);
+    }
     for (int i = MTS_HAS_ROW_LANES ? FORM_BLOCKS : FORM_ROWS; status == MTS_STATUS_OK && i >= FORM_TILE;
          i--) {
         status = launch(encoding, layer, (form)i);

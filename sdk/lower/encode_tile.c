@@ -318,7 +318,14 @@ mts_status mts_encode_tile(mts_encoding *encoding, const mts_layer *layer, const
 {
     const mts_kernel_config finer = cut_finer(encoding, config);
     mts_tiler t;
-    if (MTS_HAS_ROW_LANES && mts_row_lanes_accepts(encoding, layer, finer.rows)) {
+    bool lanes = false;
+    if (MTS_HAS_ROW_LANES) {
+        const mts_status status = mts_row_lanes_choose(encoding, layer, finer.rows, &lanes);
+        if (status != MTS_STATUS_OK) {
+            return status;
+        }
+    }
+    if (lanes) {
         mts_tiler_open_lanes(&t, encoding, layer);
     } else {
         mts_tiler_open(&t, encoding, layer, finer.rows, &encoding->cases);

@@ -25,7 +25,9 @@ typedef struct implementation {
     /* A configuration decides about layers that it accepts: they have a signature and are
        tuned. */
     bool configured;
-    /* Whether it computes a layer on the device; NULL: every layer. The row of a variant
+    /* It computes layers with values in blocks of channels (plan/blocks.h). */
+    bool blocks;
+    /* Whether it computes a layer of planes on the device; NULL: every layer. The row of a variant
      * that accepts every layer is the fallback of the others. */
     bool (*accepts)(const mts_encoding *, const mts_layer *);
     /* Whether the device can build a configuration's shape; NULL: after clamping. */
@@ -67,6 +69,7 @@ static const implementation table[] = {
     {.variant = MTS_VARIANT_TILE,
      .kernel = MTS_KERNEL_CONFIG_TILE,
      .configured = true,
+     .blocks = true,
      .prefers = mts_tile_prefers,
      .candidate = mts_tile_candidate,
      .encode = mts_encode_tile},
@@ -77,7 +80,7 @@ static const implementation table[] = {
      .candidate = gemm_candidate,
      .encode = mts_encode_gemm},
     {.variant = MTS_VARIANT_BYTES, .encode = mts_encode_bytes},
-    {.variant = MTS_VARIANT_DEPTHWISE, .encode = mts_encode_depthwise},
+    {.variant = MTS_VARIANT_DEPTHWISE, .blocks = true, .encode = mts_encode_depthwise},
     {.variant = MTS_VARIANT_FC,
      .kernel = MTS_KERNEL_CONFIG_BLOCK,
      .configured = true,
@@ -204,9 +207,18 @@ static bool has_variant(const mts_encoding *encoding, const mts_layer *layer, mt
     return false;
 }
 
+static bool has_blocks(const mts_encoding *encoding, const mts_layer *layer)
+{
+    bool has = false;
+    for (uint32_t m = layer->first; MTS_HAS_ROW_LANES && !has && m < layer->first + layer->count; m++) {
+        has = mts_conv_blocks(encoding, m) != 0;
+    }
+    return has;
+}
+
 static bool accepts(const implementation *row, const mts_encoding *encoding, const mts_layer *layer)
 {
-    return !row->accepts || row->accepts(encoding, layer);
+    return (!row->accepts || row->accepts(encoding, layer)) && (row->blocks || !has_blocks(encoding, layer));
 }
 
 /* Backwards, because the rows behind are quicker to ask. */
@@ -251,7 +263,7 @@ static const implementation *select_row(const mts_encoding *encoding, const mts_
             continue;
         }
         if (table[i].accepts && table[i].kernel == encoding->config.kernel &&
-            table[i].accepts(encoding, layer)) {
+            accepts(&table[i], encoding, layer)) {
             return &table[i];
         }
         fallback = table[i].accepts ? fallback : &table[i];
@@ -263,6 +275,9 @@ static mts_status encode_variant(mts_encoding *encoding, const mts_layer *layer,
 {
     const implementation *row = select_row(encoding, layer, variant);
     mts_kernel_config config = encoding->config;
+    if (!row->blocks && has_blocks(encoding, layer)) {
+        return mts_conv_refuse_blocks(encoding, layer);
+    }
     if (config.kernel == MTS_KERNEL_CONFIG_BLOCK && !row->accepts) {
         config = mts_tile_usual(encoding->device); /* a block's rows are more than a tile's */
     }

@@ -17,27 +17,29 @@ static bool has_shape(const mts_conv_site *site, const mts_value *weight)
            site->out->row == site->out->dims[5] && site->out->gap == 0;
 }
 
-bool mts_row_lanes_accepts(mts_encoding *encoding, const mts_layer *layer, uint32_t tile_rows)
+mts_status mts_row_lanes_choose(mts_encoding *encoding, const mts_layer *layer, uint32_t tile_rows,
+                                bool *chosen)
 {
     const uint32_t lanes = encoding->device->vector_floats;
     uint64_t by_rows = 0, by_pixels = 0;
     bool blocks = false;
     bool fits = encoding->device->row_lanes && encoding->precision == MTS_PRECISION_FLOAT32;
-    for (uint32_t m = layer->first; fits && m < layer->first + layer->count; m++) {
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
         if (encoding->plan->members[m].variant == MTS_VARIANT_TILE) {
             mts_conv_site site;
             mts_conv_site_open(&site, encoding, m);
-            fits = has_shape(&site, mts_member_operand(encoding->stitched, site.member, 1));
+            fits = fits && has_shape(&site, mts_member_operand(encoding->stitched, site.member, 1));
             const mts_pointwise p = {.channels = site.channels,
                                      .in_channels = site.in_channels,
                                      .images = site.images,
                                      .plane = mts_row_lanes_plane(&site),
                                      .lanes = lanes,
                                      .rows = tile_rows};
-            by_rows += mts_pointwise_by_rows(&p, true);
-            by_pixels += mts_pointwise_by_pixels(&p);
+            by_rows += fits ? mts_pointwise_by_rows(&p, true) : 0;
+            by_pixels += fits ? mts_pointwise_by_pixels(&p) : 0;
             blocks = blocks || site.blocks != 0;
         }
     }
-    return fits && (blocks || by_rows < by_pixels - by_pixels / 16);
+    *chosen = fits && (blocks || mts_pointwise_prefers_rows(by_rows, by_pixels));
+    return blocks && !fits ? mts_conv_refuse_blocks(encoding, layer) : MTS_STATUS_OK;
 }

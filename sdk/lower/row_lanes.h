@@ -9,8 +9,10 @@
 #include "plan/blocks.h"
 
 /* Whether a layer is computed so: it has operands in blocks of channels, or can be and is
-   predicted to be faster. */
-bool mts_row_lanes_accepts(mts_encoding *encoding, const mts_layer *layer, uint32_t tile_rows);
+   predicted to be faster. INTERNAL: it has such operands and cannot be, so that the plan is
+   not one for this device. */
+mts_status mts_row_lanes_choose(mts_encoding *encoding, const mts_layer *layer, uint32_t tile_rows,
+                                bool *chosen);
 /* Pixels of an image, rounded up to what the kernel takes at a time. */
 uint32_t mts_row_lanes_plane(const mts_conv_site *site);
 

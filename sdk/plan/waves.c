@@ -26,15 +26,19 @@ typedef struct rule {
 static const rule rules[] = {{4, false}, {8, false}, {2, false}, {1, false},
                              {4, true},  {8, true},  {16, true}, {2, true}};
 
+/* Programs whose nodes are known to wait for each other; more would only take memory. */
+#define TRACKED_MOST 64u
+
 typedef struct scheduler {
     const mts_wave_request *request;
     uint32_t count, program_count;
     /* Per node: a dense number of its program, waves that follow at least, predecessors
        that have not run. */
     uint32_t *program, *height, *waits;
-    /* Per node: whether it has run, and the programs that have to run before it. */
+    /* Per node: whether it has run; and for each of `tracked` programs, how many of its
+       predecessors are of that program, or come behind a node of it, that has not run. */
     bool *ran;
-    uint64_t *before;
+    uint32_t *above, tracked;
     /* Nodes whose predecessors have run, ascending. */
     uint32_t *ready;
     uint32_t ready_count;
@@ -44,9 +48,11 @@ typedef struct scheduler {
     bool *begun;
     /* Groups that have begun and not ended. */
     uint32_t running;
-    /* Per program: of the nodes that are ready, and of those that no node of their
-       program has to run before. */
-    double *score, *front;
+    /* Per program: of the nodes that are ready, and of those in `front`. */
+    double *score, *whole;
+    /* Per program: the first node that no node of the program has to run before; the others
+       follow in ascending order. */
+    uint32_t *front, *later, *stack;
     mts_wave_schedule trial;
 } scheduler;
 
@@ -68,6 +74,7 @@ static void number_programs(scheduler *s, uint32_t *known)
         }
         s->program[i] = at;
     }
+    s->tracked = s->program_count < TRACKED_MOST ? s->program_count : TRACKED_MOST;
     for (uint32_t i = 0; i < s->count; i++) {
         if (s->request->nodes[i].program == MTS_NONE) {
             s->program[i] = s->program_count++;
@@ -162,42 +169,106 @@ static double value_of(const scheduler *s, uint32_t node, uint32_t power)
     return value;
 }
 
-/* The programs that have a bit in `before`: those behind are taken to wait for none of
-   their own. */
-static uint64_t bit_of(const scheduler *s, uint32_t node)
+/* ---- nodes that no other one of their program has to run before ---- */
+
+/* Per tracked program. */
+static uint32_t *above_of(const scheduler *s, uint32_t node)
 {
-    return s->program[node] < 64 ? UINT64_C(1) << s->program[node] : 0;
+    return s->above + (size_t)node * s->tracked;
 }
 
-/* Fills front[] for nodes that may run, or may when those before them have. */
-static void find_front(scheduler *s, uint32_t power)
+/* Behind those that have smaller numbers, so that sums are made in one order. */
+static void add_front(scheduler *s, uint32_t node)
+{
+    uint32_t *at = &s->front[s->program[node]];
+    while (*at != MTS_NONE && *at < node) {
+        at = &s->later[*at];
+    }
+    s->later[node] = *at;
+    *at = node;
+}
+
+/* A node of an untracked program is taken to wait for none of its own. */
+static void find_front(scheduler *s)
 {
     const mts_dependencies *after = s->request->after;
-    memset(s->front, 0, s->program_count * sizeof *s->front);
-    memset(s->before, 0, s->count * sizeof *s->before);
+    memset(s->front, 0xff, s->program_count * sizeof *s->front);
+    memset(s->above, 0, (size_t)s->count * s->tracked * sizeof *s->above);
     for (uint32_t i = 0; i < s->count; i++) {
-        if (s->ran[i]) {
-            continue;
+        const uint32_t *own = above_of(s, i);
+        for (uint32_t p = 0; p < s->tracked; p++) {
+            const bool passes = s->program[i] == p || own[p] > 0;
+            for (uint32_t k = after->next_first[i]; passes && k < after->next_first[i + 1]; k++) {
+                above_of(s, after->next[k])[p]++;
+            }
         }
-        const uint64_t bit = bit_of(s, i);
-        if (may_run(s, i) && (s->before[i] & bit) == 0) {
-            s->front[s->program[i]] += value_of(s, i, power);
-        }
-        for (uint32_t k = after->next_first[i]; k < after->next_first[i + 1]; k++) {
-            s->before[after->next[k]] |= s->before[i] | bit;
+    }
+    for (uint32_t i = s->count; i-- > 0;) {
+        if (s->program[i] >= s->tracked || above_of(s, i)[s->program[i]] == 0) {
+            add_front(s, i);
         }
     }
 }
 
-/* Fills score[] of the programs that have nodes ready; 0: none of those may run. */
-static void find_scores(scheduler *s, uint32_t power)
+/*
+ * A node has run, and so have all before it. Nodes behind it have one of its program less
+ * above them; those that have none any more pass that on. Each edge is walked once for
+ * each program, whatever the number of waves.
+ */
+static void lift(scheduler *s, uint32_t from)
+{
+    const mts_dependencies *after = s->request->after;
+    const uint32_t program = s->program[from];
+    uint32_t top = 0;
+    s->stack[top++] = from;
+    while (program < s->tracked && top > 0) {
+        const uint32_t node = s->stack[--top];
+        for (uint32_t k = after->next_first[node]; k < after->next_first[node + 1]; k++) {
+            const uint32_t next = after->next[k];
+            if (--above_of(s, next)[program] > 0) {
+                continue;
+            }
+            if (s->program[next] == program) {
+                add_front(s, next);
+            } else {
+                s->stack[top++] = next;
+            }
+        }
+    }
+}
+
+/* Over nodes that may run, or may when those before them have. */
+static double sum_front(scheduler *s, uint32_t program, uint32_t power)
+{
+    double sum = 0.0;
+    for (uint32_t *at = &s->front[program]; *at != MTS_NONE;) {
+        const uint32_t node = *at;
+        if (s->ran[node]) {
+            *at = s->later[node];
+            continue;
+        }
+        sum += may_run(s, node) ? value_of(s, node, power) : 0.0;
+        at = &s->later[node];
+    }
+    return sum;
+}
+
+/* Fills score[] of the programs that have nodes ready, where it is 0 if none of those may
+   run, and whole[]. */
+static void find_scores(scheduler *s, const rule *by)
 {
     for (uint32_t i = 0; i < s->ready_count; i++) {
-        s->score[s->program[s->ready[i]]] = 0.0;
+        s->score[s->program[s->ready[i]]] = s->whole[s->program[s->ready[i]]] = 0.0;
     }
     for (uint32_t i = 0; i < s->ready_count; i++) {
         if (may_run(s, s->ready[i])) {
-            s->score[s->program[s->ready[i]]] += value_of(s, s->ready[i], power);
+            s->score[s->program[s->ready[i]]] += value_of(s, s->ready[i], by->power);
+        }
+    }
+    for (uint32_t i = 0; by->waits && i < s->ready_count; i++) {
+        const uint32_t program = s->program[s->ready[i]];
+        if (s->score[program] > 0.0 && s->whole[program] <= 0.0) {
+            s->whole[program] = sum_front(s, program, by->power);
         }
     }
 }
@@ -206,8 +277,8 @@ static bool is_better(const scheduler *s, const rule *by, uint32_t program, uint
 {
     const double own = s->score[program];
     const double other = s->score[best];
-    if (by->waits && own / s->front[program] != other / s->front[best]) {
-        return own / s->front[program] > other / s->front[best];
+    if (by->waits && own / s->whole[program] != other / s->whole[best]) {
+        return own / s->whole[program] > other / s->whole[best];
     }
     return own > other;
 }
@@ -217,10 +288,7 @@ static bool is_better(const scheduler *s, const rule *by, uint32_t program, uint
 static uint32_t choose_program(scheduler *s, const rule *by)
 {
     uint32_t best = MTS_NONE;
-    find_scores(s, by->power);
-    if (by->waits) {
-        find_front(s, by->power);
-    }
+    find_scores(s, by);
     for (uint32_t i = 0; i < s->ready_count; i++) {
         const uint32_t program = s->program[s->ready[i]];
         const bool may = s->score[program] > 0.0;
@@ -240,7 +308,7 @@ static void insert_ready(scheduler *s, uint32_t node)
 }
 
 /* Runs all nodes of a program that may run, as one wave. */
-static void run_wave(scheduler *s, uint32_t program)
+static void run_wave(scheduler *s, uint32_t program, bool waits)
 {
     const mts_dependencies *after = s->request->after;
     const uint32_t first = s->trial.count;
@@ -268,6 +336,9 @@ static void run_wave(scheduler *s, uint32_t program)
         if (group != MTS_NONE && --s->left[group] == 0) {
             s->running--;
         }
+        if (waits) {
+            lift(s, node);
+        }
     }
 }
 
@@ -282,11 +353,14 @@ static void begin_needed(scheduler *s)
 static void schedule(scheduler *s, const rule *by)
 {
     restart(s);
+    if (by->waits) {
+        find_front(s);
+    }
     while (s->trial.count < s->count) {
         begin_groups(s);
         const uint32_t program = choose_program(s, by);
         if (program != MTS_NONE) {
-            run_wave(s, program);
+            run_wave(s, program, by->waits);
         } else {
             begin_needed(s);
         }
@@ -329,14 +403,17 @@ static mts_status open_scheduler(scheduler *s, mts_arena *arena, uint32_t **know
     s->longest = mts_arena_zero(arena, groups, sizeof *s->longest);
     s->begun = mts_arena_zero(arena, groups, sizeof *s->begun);
     s->score = mts_arena_zero(arena, count, sizeof *s->score);
+    s->whole = mts_arena_zero(arena, count, sizeof *s->whole);
     s->front = mts_arena_zero(arena, count, sizeof *s->front);
+    s->later = mts_arena_zero(arena, count, sizeof *s->later);
+    s->stack = mts_arena_zero(arena, count, sizeof *s->stack);
     s->ran = mts_arena_zero(arena, count, sizeof *s->ran);
-    s->before = mts_arena_zero(arena, count, sizeof *s->before);
     s->trial.order = mts_arena_zero(arena, count, sizeof *s->trial.order);
     s->trial.wave = mts_arena_zero(arena, count, sizeof *s->trial.wave);
     *known = mts_arena_zero(arena, count, sizeof **known);
     const bool ok = s->program && s->height && s->waits && s->ready && s->left && s->longest && s->begun &&
-                    s->score && s->front && s->ran && s->before && s->trial.order && s->trial.wave && *known;
+                    s->score && s->whole && s->front && s->later && s->stack && s->ran && s->trial.order &&
+                    s->trial.wave && *known;
     return ok ? MTS_STATUS_OK : mts_fail_memory(error);
 }
 
@@ -355,6 +432,10 @@ mts_status mts_waves_find(const mts_wave_request *request, mts_arena *arena, mts
     }
     number_programs(&s, known);
     find_heights(&s);
+    s.above = mts_arena_zero(arena, s.count, s.tracked * sizeof *s.above);
+    if (!s.above) {
+        return mts_fail_memory(error);
+    }
     for (size_t by = 0; status == MTS_STATUS_OK && by < sizeof rules / sizeof rules[0]; by++) {
         schedule(&s, &rules[by]);
         status = mts_waves_time(request, s.trial.wave, s.trial.waves, arena, &s.trial.time, error);

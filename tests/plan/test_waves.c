@@ -16,7 +16,9 @@
 #include "plan/waves.h"
 
 #define DAGS 10000u
-#define NODES_MOST 60u
+#define NODES_USUAL 60u
+#define NODES_MOST 400u
+#define LARGE_DAGS 40u
 #define SMALL_MOST 10u
 #define GROUPS_MOST 6u
 
@@ -38,16 +40,19 @@ static void make_dag(dag *d, uint32_t seed, uint32_t count)
 {
     d->random = seed;
     const uint32_t groups = 1 + draw(d, GROUPS_MOST);
-    const uint32_t programs = 1 + draw(d, 8);
+    const uint32_t few = 1 + draw(d, 8);
+    const uint32_t programs = count > NODES_USUAL ? 100 : few; /* more than are tracked */
     const uint32_t sparse = 2 + draw(d, 12);
     uint32_t edges = 0;
     memset(d->waits, 0, sizeof d->waits);
     for (uint32_t i = 0; i < count; i++) {
-        const uint64_t cost = 1 + draw(d, 1000000) / (1 + draw(d, 1000));
-        d->nodes[i] = (mts_wave_node){.program = draw(d, 20) == 0 ? MTS_NONE : draw(d, programs),
-                                      .group = draw(d, 10) == 0 ? MTS_NONE : draw(d, groups),
-                                      .cost = cost,
-                                      .tile = 1 + cost / (1 + draw(d, 100))};
+        /* one at a time: an initialiser's order is the compiler's */
+        mts_wave_node *node = &d->nodes[i];
+        node->cost = draw(d, 1000000);
+        node->cost = 1 + node->cost / (1 + draw(d, 1000));
+        node->program = draw(d, 20) == 0 ? MTS_NONE : draw(d, programs);
+        node->group = draw(d, 10) == 0 ? MTS_NONE : draw(d, groups);
+        node->tile = 1 + node->cost / (1 + draw(d, 100));
     }
     for (uint32_t i = 0; i < count; i++) {
         d->next_first[i] = edges;
@@ -67,12 +72,12 @@ static void make_dag(dag *d, uint32_t seed, uint32_t count)
 static mts_wave_request request_of(dag *d)
 {
     static const uint32_t units[] = {1, 2, 16, 132};
-    return (mts_wave_request){.nodes = d->nodes,
-                              .after = &d->after,
-                              .group_count = GROUPS_MOST,
-                              .groups_most = 1 + draw(d, GROUPS_MOST),
-                              .early = draw(d, 2) == 1 ? draw(d, 4) : MTS_NONE,
-                              .device = {.launch = draw(d, 3) * 1000, .units = units[draw(d, 4)]}};
+    mts_wave_request request = {.nodes = d->nodes, .after = &d->after, .group_count = GROUPS_MOST};
+    request.groups_most = 1 + draw(d, GROUPS_MOST);
+    request.early = draw(d, 2) == 1 ? draw(d, 4) : MTS_NONE;
+    request.device.launch = draw(d, 3) * 1000;
+    request.device.units = units[draw(d, 4)];
+    return request;
 }
 
 /* Every node once, in order of waves, after what it waits for; a wave has one program. */
@@ -139,18 +144,37 @@ static bool crosses_groups(const dag *d)
     return false;
 }
 
+/* FNV-1a of what a schedule is. */
+static uint64_t add_hash(uint64_t hash, const mts_wave_schedule *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        hash = (hash ^ s->order[i]) * UINT64_C(0x100000001b3);
+        hash = (hash ^ s->wave[i]) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+/* Which schedules are found is part of what sessions are: an implementation of the same rules that is faster has
+   to find the same ones. Rules that change have other hashes; MTS_PLAN_FORMAT then changes too. */
+static void check_hash(uint64_t hash, uint64_t wanted)
+{
+    print_message("hash of the schedules: 0x%016llx\n", (unsigned long long)hash);
+    assert_true(hash == wanted);
+}
+
 static void schedules_of_random_graphs_are_valid_and_repeatable(void **state)
 {
     const char *wanted = getenv("MTS_TEST_DAGS");
     const uint32_t dags = wanted ? (uint32_t)strtoul(wanted, NULL, 10) : DAGS;
     static dag d;
+    uint64_t hash = 0;
     (void)state;
     for (uint32_t seed = 0; seed < dags; seed++) {
         mts_arena arena;
         mts_wave_schedule s, again;
         mts_error error = {0};
         mts_arena_init(&arena, mts_allocator_default());
-        make_dag(&d, seed, 1 + seed % NODES_MOST);
+        make_dag(&d, seed, 1 + seed % NODES_USUAL);
         const mts_wave_request request = request_of(&d);
         assert_int_equal(mts_waves_find(&request, &arena, &s, &error), MTS_STATUS_OK);
         check_schedule(&d, &s);
@@ -159,8 +183,35 @@ static void schedules_of_random_graphs_are_valid_and_repeatable(void **state)
         assert_memory_equal(s.order, again.order, s.count * sizeof *s.order);
         assert_memory_equal(s.wave, again.wave, s.count * sizeof *s.wave);
         assert_true(s.time == again.time);
+        hash = add_hash(hash, &s);
         mts_arena_release(&arena);
     }
+    if (dags == DAGS) {
+        check_hash(hash, UINT64_C(0x782cd041ee878df2));
+    } else {
+        print_message("hash of the schedules: 0x%016llx\n", (unsigned long long)hash);
+    }
+}
+
+/* More programs than the scheduler knows the order of, and long chains. */
+static void schedules_of_large_graphs_are_valid(void **state)
+{
+    static dag d;
+    uint64_t hash = 0;
+    (void)state;
+    for (uint32_t seed = 0; seed < LARGE_DAGS; seed++) {
+        mts_arena arena;
+        mts_wave_schedule s;
+        mts_error error = {0};
+        mts_arena_init(&arena, mts_allocator_default());
+        make_dag(&d, 99000 + seed, NODES_MOST - seed);
+        const mts_wave_request request = request_of(&d);
+        assert_int_equal(mts_waves_find(&request, &arena, &s, &error), MTS_STATUS_OK);
+        check_schedule(&d, &s);
+        hash = add_hash(hash, &s);
+        mts_arena_release(&arena);
+    }
+    check_hash(hash, UINT64_C(0xc7e3d4d59c1db0fc));
 }
 
 /* ---- the best schedule of a small graph ---- */
@@ -254,6 +305,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(schedules_of_random_graphs_are_valid_and_repeatable),
+        cmocka_unit_test(schedules_of_large_graphs_are_valid),
         cmocka_unit_test(schedules_of_small_graphs_are_near_the_best),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

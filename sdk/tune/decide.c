@@ -62,7 +62,8 @@ static mts_status measure(mts_planning *p)
 {
     const bool groups = measures_groups(p);
     p->fresh = true;
-    mts_status status = groups ? mts_memory_find_least(p) : mts_memory_fit(p);
+    mts_status status = mts_memory_choose_slices(p);
+    MTS_TRY(status, groups ? mts_memory_find_least(p) : mts_memory_fit(p));
     MTS_TRY(status, MTS_FUSES ? mts_fusing_tune(p) : MTS_STATUS_OK);
     MTS_TRY(status, mts_kernels_tune(p));
     if (groups) {
@@ -92,13 +93,15 @@ static mts_status decide(mts_planning *p)
 {
     mts_status status = mts_planning_classes(p);
     p->decision.group_of = p->group_of;
-    MTS_TRY(status, mts_memory_choose_slices(p));
+    p->usual_slice_bytes = mts_kernel_config_slice_bytes(&p->device->info);
     if (status != MTS_STATUS_OK) {
         return status;
     }
     mts_tuning_cache_load(p);
     if (!measures(p)) {
-        return mts_memory_fit(p);
+        status = mts_memory_choose_slices(p);
+        MTS_TRY(status, mts_memory_fit(p));
+        return status;
     }
     p->report.cached = mts_plan_cache_load(p);
     if (!p->report.cached) {

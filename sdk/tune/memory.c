@@ -6,6 +6,16 @@
 
 #include <string.h>
 
+/* A plan that cannot be estimated is left out, and so is what it said. */
+static mts_status forgive(const mts_planning *p, mts_status status)
+{
+    if (mts_sample_is_recoverable(status)) {
+        *p->error = (mts_error){0};
+        status = MTS_STATUS_OK;
+    }
+    return status;
+}
+
 /* Slices are halved this often before the smallest are tried. */
 enum { STEPS = 7, SIZES_MOST = STEPS + 2 };
 
@@ -123,7 +133,8 @@ static mts_status most_of_default(mts_planning *p, uint64_t *most)
 }
 
 /* Slices are halved until they fit; then sizes between the last two are tried, because
-   small slices are many launches. */
+   small slices are many launches. Where the smallest do not fit, those that it began with
+   stay: they are the quicker ones. */
 typedef struct interval {
     uint64_t fits, exceeds;
 } interval;
@@ -131,14 +142,23 @@ typedef struct interval {
 static mts_status halve_slices(mts_planning *p, uint64_t most, interval *i)
 {
     enum { LEAST = 1 << 16 };
+    const uint64_t usual = i->fits;
     mts_status status = MTS_STATUS_OK;
-    for (bool fits = false; status == MTS_STATUS_OK && !fits && i->fits != MTS_SLICE_SMALLEST;) {
+    bool fits = false;
+    while (status == MTS_STATUS_OK && !fits && i->fits != MTS_SLICE_SMALLEST) {
         mts_session_stats stats = {0};
         i->exceeds = i->fits;
         i->fits = i->exceeds == 0 ? MTS_SLICE_FIRST : i->exceeds / 2;
         i->fits = i->fits > LEAST ? i->fits : MTS_SLICE_SMALLEST;
         status = mts_memory_footprint(p, p->group_of, i->fits, NULL, &stats);
         fits = stats.peak_bytes <= most;
+    }
+    if (status == MTS_STATUS_OK && !fits) {
+        mts_log_write(
+            p->device->log, MTS_LOG_INFO,
+            "no slices keep the session within %llu bytes, a tenth more than its tasks take one by one",
+            (unsigned long long)most);
+        *i = (interval){.fits = usual};
     }
     return status;
 }
@@ -156,7 +176,7 @@ static mts_status bisect_slices(mts_planning *p, uint64_t most, interval *i)
     return status;
 }
 
-/* The largest slices with which the session takes little enough, or the smallest ones. */
+/* The largest slices with which the session takes little enough, or those of the device. */
 static mts_status choose_slices(mts_planning *p, uint64_t *slice_bytes)
 {
     interval sizes = {.fits = *slice_bytes};
@@ -186,7 +206,7 @@ mts_status mts_memory_choose_slices(mts_planning *p)
         status = choose_slices(p, &slices);
         p->usual_slice_bytes = status == MTS_STATUS_OK ? slices : p->usual_slice_bytes;
         /* what cannot be estimated says so when it is created */
-        status = mts_sample_is_recoverable(status) ? MTS_STATUS_OK : status;
+        status = forgive(p, status);
     }
 #endif
     p->decision.slice_bytes = p->usual_slice_bytes;
@@ -214,7 +234,7 @@ static mts_status consider(mts_planning *p, const uint32_t *group_of, uint64_t s
     mts_session_stats stats = {0};
     const mts_status status = mts_memory_footprint(p, group_of, slice_bytes, NULL, &stats);
     if (status != MTS_STATUS_OK) {
-        return mts_sample_is_recoverable(status) && least->group_of ? MTS_STATUS_OK : status;
+        return least->group_of ? forgive(p, status) : status;
     }
     if (!least->group_of || stats.peak_bytes < least->peak) {
         *least = (smallest){.peak = stats.peak_bytes, .slice_bytes = slice_bytes, .group_of = group_of};

@@ -69,6 +69,14 @@ static mts_engine *make(const mts_engine_options *options)
     return engine;
 }
 
+/* Counts dry runs. */
+static int count_footprints(void *context, float fraction, const char *what)
+{
+    (void)fraction;
+    *(uint32_t *)context += strcmp(what, "estimating a plan's memory") == 0 ? 1 : 0;
+    return 0;
+}
+
 /* What a person is shown is made of what lies in the file, too. */
 static void explain(const mts_engine *engine)
 {
@@ -120,8 +128,13 @@ static void write_file(const char *path, const void *data, size_t size)
 static void a_second_session_has_the_plan_of_the_first(void **state)
 {
     (void)state;
-    const mts_engine_options options = usual();
+    uint32_t footprints = 0;
+    mts_engine_options options = usual();
+    options.progress = count_footprints;
+    options.context = &footprints;
     mts_engine *first = make(&options);
+    assert_true(footprints > 0);
+    footprints = 0;
     assert_int_equal(plans->misses, 1);
     assert_int_equal(plans->written, 1);
     mts_planning_report earlier = report;
@@ -131,6 +144,7 @@ static void a_second_session_has_the_plan_of_the_first(void **state)
     assert_int_equal(plans->rejected, 0);
     assert_int_equal(plans->written, 1);
     assert_true(report.cached && !earlier.cached);
+    assert_int_equal(footprints, 0);
     assert_true(report.planning_ms < 100.0);
     assert_int_equal(report.slice_bytes, earlier.slice_bytes);
     assert_int_equal(report.plan_count, earlier.plan_count);

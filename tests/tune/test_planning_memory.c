@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "engine/state.h"
+#include "tune/memory.h"
 #include "tune/tune.h"
 #include "support/fault_allocator.h"
 #include "support/net.h"
@@ -313,6 +314,82 @@ static void a_session_takes_a_tenth_more_than_its_tasks_one_by_one_at_most(void 
     mts_device_destroy(&device);
 }
 
+/* Counts what says that no slices are small enough. */
+static void count_refusals(void *context, mts_log_severity level, const char *text)
+{
+    *(uint32_t *)context += level == MTS_LOG_INFO && strstr(text, "no slices keep the session") ? 1 : 0;
+}
+
+/* Where the smallest slices of a family still take too much, they would only be more launches. One family in some
+   40 is so. */
+static void slices_that_cannot_help_stay_those_of_the_device(void **state)
+{
+    uint32_t refusals = 0;
+    const mts_log log = {.context = &refusals, .write = count_refusals};
+    mts_device *device = open_null(mts_allocator_default());
+    (void)state;
+    device->info.launch_ns = 20000;
+    device->log = &log;
+    for (uint32_t seed = 0; seed < 20 * FAMILIES && refusals == 0; seed++) {
+        test_net net;
+        open_relatives(&net, seed);
+        const mts_session_stats usual = stats_of(device, net.archive, MTS_STRATEGY_COMPACT, 0);
+        if (refusals > 0) {
+            const mts_session_stats apart = stats_of(device, net.archive, MTS_STRATEGY_SEQUENTIAL, 0);
+            const mts_session_stats any =
+                stats_of(device, net.archive, MTS_STRATEGY_COMPACT, UINT64_C(1) << 40);
+            assert_true(usual.peak_bytes > apart.peak_bytes + apart.peak_bytes / 10);
+            assert_int_equal(usual.launches, any.launches);
+            assert_int_equal(usual.peak_bytes, any.peak_bytes);
+        }
+        net_release(&net);
+    }
+    assert_int_equal(refusals, 1);
+    mts_device_destroy(&device);
+}
+
+/* Slices are chosen for the session as it is, which says itself why it cannot be made. */
+static void what_cannot_be_estimated_leaves_no_error_behind(void **state)
+{
+    test_net net;
+    mts_error error = {0};
+    mts_device *device = open_null(mts_allocator_default());
+    (void)state;
+    open_relatives(&net, 0);
+    const uint32_t tasks = net.archive->task_count;
+    mts_planning p = {.device = device,
+                      .archive = net.archive,
+                      .allocator = mts_allocator_default(),
+                      .options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true},
+                      .task_count = tasks,
+                      .error = &error};
+    uint32_t index[FAMILY_MOST], priorities[FAMILY_MOST] = {0}, classes[FAMILY_MOST], groups[FAMILY_MOST];
+    const mts_graph *graphs[FAMILY_MOST];
+    for (uint32_t t = 0; t < tasks; t++) {
+        index[t] = t;
+        graphs[t] = net.archive->tasks[t].graph;
+    }
+    p.tasks = index;
+    p.priorities = priorities;
+    p.class_of = classes;
+    p.group_of = groups;
+    p.graphs = graphs;
+    mts_arena_init(&p.arena, p.allocator);
+    mts_kernel_configs_init(&p.defaults, p.allocator);
+    test_must(mts_planning_classes(&p), &error, "classes");
+    device->info.groups_most = 1;
+    mts_session_stats stats = {0};
+    assert_int_equal(mts_memory_footprint(&p, groups, 0, NULL, &stats), MTS_STATUS_LIMIT);
+    error = (mts_error){0};
+    assert_int_equal(mts_memory_choose_slices(&p), MTS_STATUS_OK);
+    assert_int_equal(error.code, MTS_STATUS_OK);
+    assert_string_equal(error.text, "");
+    mts_kernel_configs_release(&p.defaults);
+    mts_arena_release(&p.arena);
+    net_release(&net);
+    mts_device_destroy(&device);
+}
+
 /* Constants that are many times what stitching adds. */
 static void networks_of_many_weights_are_not_sliced(void **state)
 {
@@ -340,6 +417,8 @@ int main(void)
         cmocka_unit_test(the_search_for_groups_and_each_footprint_report_and_can_be_cancelled),
         cmocka_unit_test(a_prediction_is_the_sum_over_all_classes),
         cmocka_unit_test(a_session_takes_a_tenth_more_than_its_tasks_one_by_one_at_most),
+        cmocka_unit_test(slices_that_cannot_help_stay_those_of_the_device),
+        cmocka_unit_test(what_cannot_be_estimated_leaves_no_error_behind),
         cmocka_unit_test(networks_of_many_weights_are_not_sliced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,10 +55,11 @@ mts_status mts_persistent_ask(const mts_persistent *persistent, uint32_t *failed
     return MTS_STATUS_OK;
 }
 
-void mts_persistent_give_up(mts_persistent *persistent, const char *why)
+void mts_persistent_give_up(mts_persistent *persistent, const char *why, bool for_good)
 {
     (void)persistent;
     (void)why;
+    (void)for_good;
 }
 
 void mts_persistent_release(mts_persistent *persistent)
@@ -300,13 +301,12 @@ mts_status mts_persistent_ask(const mts_persistent *persistent, uint32_t *failed
                                  error);
 }
 
-void mts_persistent_give_up(mts_persistent *persistent, const char *why)
+void mts_persistent_give_up(mts_persistent *persistent, const char *why, bool for_good)
 {
     mts_device *device = persistent->whole.device;
-    persistent->on = false;
-    mts_log_write(device->log, MTS_LOG_WARNING,
-                  "'%s': %s: the frame is repeated, and this session goes launch by launch from now on",
-                  device->info.name, why);
+    persistent->on = !for_good;
+    mts_log_write(device->log, MTS_LOG_WARNING, "'%s': %s: the frame is repeated launch by launch%s",
+                  device->info.name, why, for_good ? ", and so are all from now on" : "");
 }
 
 void mts_persistent_release(mts_persistent *persistent)

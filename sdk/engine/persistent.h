@@ -50,8 +50,8 @@ mts_status mts_persistent_build(const struct mts_builder *b);
 mts_status mts_persistent_first(const struct mts_builder *b, mts_buffer *stand_in);
 /* Enqueues a copy of the word that is not 0 where a wait has failed. */
 mts_status mts_persistent_ask(const mts_persistent *persistent, uint32_t *failed, mts_error *error);
-/* Runs go launch by launch from now on. */
-void mts_persistent_give_up(mts_persistent *persistent, const char *why);
+/* A run is repeated launch by launch; `for_good`: all go so from now on. */
+void mts_persistent_give_up(mts_persistent *persistent, const char *why, bool for_good);
 /* Launches of a run; 0: it is none of persistent launches. */
 uint32_t mts_persistent_count(const mts_persistent *persistent);
 void mts_persistent_release(mts_persistent *persistent);

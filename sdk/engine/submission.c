@@ -147,15 +147,14 @@ static mts_status submit_filtered(mts_engine *engine, mts_submission *s, bool sp
 
 /* Submits the launches of the active tasks; with a deadline those of the first task group
    that has any. */
-static mts_status submit_launches(mts_engine *engine, mts_submission *s, mts_error *error)
+static mts_status submit_launches(mts_engine *engine, mts_submission *s, bool persistent, mts_error *error)
 {
-    mts_launches *launches =
-        MTS_HAS_PERSISTENT && engine->persistent.on ? &engine->persistent.whole : &engine->launches;
+    mts_launches *launches = persistent ? &engine->persistent.whole : &engine->launches;
     const mts_engine_tasks *tasks = &engine->tasks;
     const uint32_t count = mts_tasks_count_active(tasks, s->active);
     const bool split = s->deadline_ms > 0 && tasks->group_count > 1 && launches->count > 0;
     mts_status status = MTS_STATUS_OK;
-    s->persistent = MTS_HAS_PERSISTENT && engine->persistent.on && count == tasks->count && !split;
+    s->persistent = persistent && count == tasks->count && !split;
     if (count == tasks->count && !split) {
         status = mts_launches_prepare(launches, &engine->inputs.slots, error);
         if (status == MTS_STATUS_OK && launches->list) {
@@ -193,9 +192,12 @@ static mts_status drain_on_error(const mts_engine *engine, mts_status status)
     return status;
 }
 
-static mts_status enqueue(mts_engine *engine, mts_submission *s, mts_error *error)
+/* *launched: what may have failed is not a launch, but what follows them. */
+static mts_status enqueue(mts_engine *engine, mts_submission *s, bool persistent, bool *launched,
+                          mts_error *error)
 {
-    mts_status status = submit_launches(engine, s, error);
+    mts_status status = submit_launches(engine, s, persistent, error);
+    *launched = status == MTS_STATUS_OK;
     MTS_TRY(status, seal(engine, s, error));
     return drain_on_error(engine, status);
 }
@@ -216,13 +218,14 @@ static mts_status start(mts_engine *engine, mts_submission *s, mts_error *error)
     s->deadline_ms = engine->submissions.deadline_ms;
     memset(s->group_ended, 0, engine->tasks.group_count * sizeof *s->group_ended);
     mts_status status = s->has_frame ? mts_frame_submit(&engine->frames, &s->staged, error) : MTS_STATUS_OK;
-    MTS_TRY(status, enqueue(engine, s, error));
+    bool launched = false;
+    MTS_TRY(status, enqueue(engine, s, MTS_HAS_PERSISTENT && engine->persistent.on, &launched, error));
     if (is_persistent_failure(s, status)) {
-        mts_persistent_give_up(&engine->persistent, error ? error->text : "a launch failed");
+        mts_persistent_give_up(&engine->persistent, error ? error->text : "a call failed", !launched);
         if (error) {
             *error = (mts_error){0}; /* the log has it, and the frame may succeed */
         }
-        status = enqueue(engine, s, error);
+        status = enqueue(engine, s, false, &launched, error);
     }
     if (status == MTS_STATUS_OK) {
         mts_schedule_count(&engine->tasks, s->began, s->active);
@@ -257,8 +260,9 @@ static void finish(mts_engine *engine, mts_submission *s, mts_status status)
    which nothing has changed meanwhile (device_has_room, settle). */
 static void repeat(mts_engine *engine, mts_submission *s, const char *why)
 {
-    mts_persistent_give_up(&engine->persistent, why);
-    const mts_status status = enqueue(engine, s, &s->error);
+    bool launched = false;
+    mts_persistent_give_up(&engine->persistent, why, true);
+    const mts_status status = enqueue(engine, s, false, &launched, &s->error);
     if (status != MTS_STATUS_OK) {
         finish(engine, s, status);
     }

@@ -5,8 +5,10 @@ turns, over bundles.
     tests/perf/waves_paired.py --mts build/release/bin/mts --devices cpu,opencl:0 -o paired.json app.mtsb other.mtsb
 
 Tasks of different priorities have no waves, so the side without gives the first task a higher one: the same kernels, a
-launch for each layer. Device `cpu` has lanes in their place, which priorities do not change: there strategy sequential is all
-that is compared with. Prints launches, memory and the least of the turns' 5th percentiles of each side, and the median over
+launch for each layer. Networks that are stitched are then one fewer, so that layers, slices and memory differ too: of those
+compare with strategy sequential. Device `cpu` has lanes in their place, which priorities do not change: there strategy
+sequential is all that is compared with. The slices (docs/design/slices.md) are those that the session chooses, and are in
+the JSON. Prints launches, memory and the least of the turns' 5th percentiles of each side, and the median over
 the turns of the ratio within a turn. Fails where both ratios are above --most: a load that comes and goes moves one of them.
 """
 
@@ -29,6 +31,13 @@ def tasks_of(arguments, bundle):
     return [task["name"] for task in json.loads(facts.stdout)["tasks"]]
 
 
+def slices_of(arguments, device, bundle):
+    """What layers of a slice touch at most, as the session with waves chooses it; 0: layers are whole."""
+    plan = subprocess.run([arguments.mts, "inspect", bundle, "--plan", "--device", device, "--json"], check=True,
+                          capture_output=True, text=True)
+    return json.loads(plan.stdout)["slice_bytes"]
+
+
 def sides_of(device, tasks):
     sides = {"waves": ["--strategies", "compact"], "sequential": ["--strategies", "sequential"]}
     if device != "cpu":
@@ -45,7 +54,7 @@ def measure(arguments, device, bundle, tasks):
         for name in names[at:] + names[:at]:
             found[name].append(bench(arguments, device, bundle, sides[name]))
     p5 = {name: [row["latency_ms"]["p5"] for row in rows] for name, rows in found.items()}
-    row = {"bundle": pathlib.Path(bundle).stem, "device": device, "tasks": len(tasks),
+    row = {"bundle": pathlib.Path(bundle).stem, "device": device, "tasks": len(tasks), "slice_bytes": slices_of(arguments, device, bundle),
            "launches": {name: rows[0]["launches"] for name, rows in found.items()},
            "peak_bytes": {name: rows[0]["bytes"]["peak"] for name, rows in found.items()},
            "p5_ms": p5, "ratio": {}}

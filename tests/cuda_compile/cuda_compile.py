@@ -40,7 +40,8 @@ class Row:
     """What is checked of a kernel: `options` besides those of sessions, in another precision for each architecture; at
     most `most` of the sessions' option sets for each architecture and precision (another selection for each, so that
     together they cover all); bytes that it may spill, stores and loads together. `once`: for the newest
-    architecture alone, as it takes long and uses nothing that kernels besides it do not."""
+    architecture alone, as it takes long and uses nothing that kernels besides it do not; NVRTC, which takes 20 s for
+    one, compiles it in float32, and clang in every precision."""
 
     def __init__(self, options=("",), most=2, spill=0, once=False):
         self.options, self.most, self.spill, self.once = options, most, spill, once
@@ -116,6 +117,8 @@ def list_jobs(folder, compiler, known):
             if (kernel in for_processors or row.once) and arch != known[-1]:
                 continue  # one architecture shows that the text is right in this dialect
             halves = HALVES if arch == known[-1] else [HALVES[turn % 2], HALVES[2]]
+            if row.once and compiler == "nvrtc":
+                halves = HALVES[:1]
             options = [GPU + half + extra for half in halves for extra in row.options]
             if compiler == "clang" and "#if VEC != 1" not in text:  # which a kernel says that takes no other
                 options += [CLANG_VECTORS + HALVES[turn] + row.options[0]]

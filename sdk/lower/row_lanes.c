@@ -25,19 +25,22 @@ mts_status mts_row_lanes_choose(mts_encoding *encoding, const mts_layer *layer, 
     bool blocks = false;
     bool fits = encoding->device->row_lanes && encoding->precision == MTS_PRECISION_FLOAT32;
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        if (encoding->plan->members[m].variant == MTS_VARIANT_TILE) {
+        if (encoding->plan->members[m].variant != MTS_VARIANT_TILE) {
+            continue;
+        }
+        blocks = blocks || mts_conv_blocks(encoding, m) != 0;
+        if (fits) {
             mts_conv_site site;
             mts_conv_site_open(&site, encoding, m);
-            fits = fits && has_shape(&site, mts_member_operand(encoding->stitched, site.member, 1));
+            fits = has_shape(&site, mts_member_operand(encoding->stitched, site.member, 1));
             const mts_pointwise p = {.channels = site.channels,
                                      .in_channels = site.in_channels,
                                      .images = site.images,
                                      .plane = mts_row_lanes_plane(&site),
                                      .lanes = lanes,
                                      .rows = tile_rows};
-            by_rows += fits ? mts_pointwise_by_rows(&p, true) : 0;
-            by_pixels += fits ? mts_pointwise_by_pixels(&p) : 0;
-            blocks = blocks || site.blocks != 0;
+            by_rows += mts_pointwise_by_rows(&p, true);
+            by_pixels += mts_pointwise_by_pixels(&p);
         }
     }
     *chosen = fits && (blocks || mts_pointwise_prefers_rows(by_rows, by_pixels));

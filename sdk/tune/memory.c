@@ -199,7 +199,6 @@ static mts_status choose_slices(mts_planning *p, uint64_t *slice_bytes)
 mts_status mts_memory_choose_slices(mts_planning *p)
 {
     mts_status status = MTS_STATUS_OK;
-    p->usual_slice_bytes = mts_kernel_config_slice_bytes(&p->device->info);
 #ifndef MTS_SMALL
     if (joins_tasks(p)) {
         uint64_t slices = p->usual_slice_bytes;

@@ -19,9 +19,9 @@ mts_status mts_memory_footprint(mts_planning *p, const uint32_t *group_of, uint6
  */
 mts_status mts_memory_peak(mts_planning *p, const uint32_t *group_of, uint64_t *slice_bytes, uint64_t *peak);
 /*
- * Decides which slices a session has that is not measured: those of the device, or smaller
- * ones where stitched layers would take more than a tenth above what the tasks take one by
- * one. With a memory budget those of the device: the budget says what may be taken.
+ * Decides which slices a session has that is not measured: usual_slice_bytes, the device's,
+ * or smaller ones where stitched layers would take more than a tenth above what the tasks
+ * take one by one. With a memory budget the device's: the budget says what may be taken.
  */
 mts_status mts_memory_choose_slices(mts_planning *p);
 /* Finds the plan that takes least memory, with default configurations. LIMIT: even that

@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "engine/control.h"
 #include "engine/profile.h"
 #include "support/planted_world.h"
 
@@ -91,32 +90,6 @@ static void check(mts_device *device, const mts_net_plan *family, bool has_block
     assert_int_equal(in_blocks > 0, has_blocks);
 }
 
-/* ---- some of the tasks ---- */
-
-enum { MASK_TASKS = 3, CLASSES = 5 };
-
-typedef float results[MASK_TASKS][CLASSES];
-
-/* Runs the tasks of a set, all of which get an input. */
-static void run_set(const planted_world *w, mts_engine *engine, uint32_t set, const float *input, results out)
-{
-    const void *data[MASK_TASKS];
-    const void *const *inputs[MASK_TASKS];
-    mts_error error = {0};
-    for (uint32_t t = 0; t < MASK_TASKS; t++) {
-        data[t] = input;
-        inputs[t] = &data[t];
-        assert_int_equal(mts_engine_enable(engine, t, (set >> t & 1u) != 0, &error), MTS_STATUS_OK);
-    }
-    assert_int_equal(net_engine_run(engine, &w->net, inputs, &error), MTS_STATUS_OK);
-    for (uint32_t t = 0; t < MASK_TASKS; t++) {
-        size_t count = 0;
-        const float *got = net_output(engine, &w->net, t, 0, &count);
-        assert_int_equal(count, CLASSES);
-        memcpy(out[t], got, sizeof out[t]);
-    }
-}
-
 /* What MTS_TEST_DEVICE names, or skips the test: only `cpu` with vectors of 16 floats has blocks. */
 static mts_device *device_with_blocks(void)
 {
@@ -156,32 +129,13 @@ static void tasks_with_weights_of_their_own_agree(void **state)
     mts_device_destroy(&device);
 }
 
-/* Tasks that run have the bits of a run of all, and outputs of the others stay, whatever ran before. */
 static void check_sets(mts_device *device, const mts_net_plan *family)
 {
-    const uint32_t all = (1u << MASK_TASKS) - 1;
-    results before, after, got;
     planted_world w;
     planted_world_make(&w, build, family);
-    const size_t size = mts_shape_count(&w.graphs[0]->inputs[0].shape);
-    float *other = mts_arena_zero(&w.arena, size, sizeof *other);
-    assert_non_null(other);
-    for (size_t i = 0; i < size; i++) {
-        other[i] = 0.5f - w.input[0][i];
-    }
     mts_engine *engine = make(&w, device);
     assert_true(count_blocks(engine) > 0);
-    run_set(&w, engine, all, other, after);
-    run_set(&w, engine, all, w.input[0], before);
-    assert_memory_not_equal(before, after, sizeof before);
-    for (uint32_t set = 1; set < all; set++) {
-        run_set(&w, engine, set, other, got);
-        for (uint32_t t = 0; t < MASK_TASKS; t++) {
-            assert_memory_equal(got[t], (set >> t & 1u) != 0 ? after[t] : before[t], sizeof got[t]);
-        }
-        run_set(&w, engine, all, w.input[0], got);
-        assert_memory_equal(got, before, sizeof got);
-    }
+    planted_world_check_sets(&w, engine);
     planted_world_check(&w, engine, TOLERANCE);
     mts_engine_destroy(&engine);
     planted_world_release(&w);
@@ -191,8 +145,8 @@ static void some_of_the_tasks_have_the_bits_of_all(void **state)
 {
     (void)state;
     mts_device *device = device_with_blocks();
-    check_sets(device, &(mts_net_plan){.tasks = MASK_TASKS, .shared = 64, .seed = 1});
-    check_sets(device, &(mts_net_plan){.tasks = MASK_TASKS, .exclusive = 64, .seed = 2});
+    check_sets(device, &(mts_net_plan){.tasks = 3, .shared = 64, .seed = 1});
+    check_sets(device, &(mts_net_plan){.tasks = 3, .exclusive = 64, .seed = 2});
     mts_device_destroy(&device);
 }
 

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "support/planted_world.h"
+#include "support/tolerance.h"
 
 #define TOLERANCE 1e-5
 
@@ -33,20 +34,28 @@ static void build(mts_net *net)
     mts_net_end(net, mts_net_mean(net, mts_net_concat(net, left, twice)), 5);
 }
 
-/* Runs with every block fused, or none. */
-static mts_session_stats run(const planted_world *w, mts_device *device, mts_kernel_config_kernel kernel)
+/* An engine with every block fused, or none. */
+static mts_engine *make(const planted_world *w, mts_device *device, mts_kernel_config_kernel kernel,
+                        mts_precision precision)
 {
     const mts_kernel_config config = {.kernel = kernel, .rows = 6, .vectors = 4, .local = 16};
     const mts_kernel_configs forced = {.forced = &config};
     const mts_decision decision = {.configs = &forced};
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
+    const mts_engine_options options = {
+        .strategy = MTS_STRATEGY_COMPACT, .precision = precision, .separate_inputs = true};
     mts_engine *engine = NULL;
-    mts_session_stats stats;
     mts_error error = {0};
     const mts_status status =
         mts_engine_create(device, w->net.archive, &options, &decision, NULL, &engine, &error);
     assert_string_equal(error.text, "");
     assert_int_equal(status, MTS_STATUS_OK);
+    return engine;
+}
+
+static mts_session_stats run(const planted_world *w, mts_device *device, mts_kernel_config_kernel kernel)
+{
+    mts_engine *engine = make(w, device, kernel, MTS_PRECISION_FLOAT32);
+    mts_session_stats stats;
     planted_world_check(w, engine, TOLERANCE);
     mts_engine_stats_get(engine, &stats);
     mts_engine_destroy(&engine);
@@ -99,6 +108,53 @@ static void blocks_agree_on_a_device(void **state)
     mts_device_destroy(&device);
 }
 
+/* Skips the test on drivers, which would compile for a minute. */
+static mts_device *ready_device(void)
+{
+    mts_device *device = second_device();
+    if (!device->info.ready_kernels) {
+        mts_device_destroy(&device);
+        skip();
+    }
+    return device;
+}
+
+static void some_of_the_tasks_have_the_bits_of_all(void **state)
+{
+    (void)state;
+    mts_device *device = ready_device();
+    const mts_net_plan plan = {.tasks = 3, .shared = 14, .exclusive = 3, .seed = 2};
+    planted_world w;
+    planted_world_make(&w, build, &plan);
+    mts_engine *engine = make(&w, device, MTS_KERNEL_CONFIG_FUSED, MTS_PRECISION_FLOAT32);
+    planted_world_check_sets(&w, engine);
+    planted_world_check(&w, engine, TOLERANCE);
+    mts_engine_destroy(&engine);
+    planted_world_release(&w);
+    mts_device_destroy(&device);
+}
+
+static void blocks_agree_in_float16(void **state)
+{
+    (void)state;
+    mts_device *device = ready_device();
+    const mts_net_plan plan = {.tasks = 3, .shared = 14, .exclusive = 3, .seed = 2};
+    planted_world w;
+    planted_world_make(&w, build, &plan);
+    mts_engine *apart = make(&w, device, MTS_KERNEL_CONFIG_TILE, MTS_PRECISION_FLOAT16_STORAGE);
+    mts_engine *fused = make(&w, device, MTS_KERNEL_CONFIG_FUSED, MTS_PRECISION_FLOAT16_STORAGE);
+    mts_session_stats of_apart, of_fused;
+    mts_engine_stats_get(apart, &of_apart);
+    mts_engine_stats_get(fused, &of_fused);
+    assert_int_equal(of_fused.precision, MTS_PRECISION_FLOAT16_STORAGE);
+    assert_int_equal(of_apart.launches - of_fused.launches, 4);
+    planted_world_check(&w, fused, TEST_TOLERANCE_FLOAT16);
+    mts_engine_destroy(&fused);
+    mts_engine_destroy(&apart);
+    planted_world_release(&w);
+    mts_device_destroy(&device);
+}
+
 /* Work-groups of many work-items, on whatever runs them. */
 static void blocks_agree_on_a_gpu(void **state)
 {
@@ -119,6 +175,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_agree_on_the_reference),
         cmocka_unit_test(blocks_agree_on_a_device),
+        cmocka_unit_test(some_of_the_tasks_have_the_bits_of_all),
+        cmocka_unit_test(blocks_agree_in_float16),
         cmocka_unit_test(blocks_agree_on_a_gpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,9 +7,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "engine/control.h"
 #include "support/eval.h"
 
 /* Smaller outputs than this are compared as if they were as large. */
@@ -82,5 +84,75 @@ void planted_world_check(const planted_world *w, mts_engine *engine, double tole
     assert_int_equal(net_engine_run(engine, &w->net, inputs, &error), MTS_STATUS_OK);
     for (uint32_t t = 0; t < w->tasks; t++) {
         compare(w, engine, t, tolerance);
+    }
+}
+
+/* ---- some of the tasks ---- */
+
+/* Copies of the first outputs of all tasks, in the world's arena. */
+static float **make_results(planted_world *w)
+{
+    float **results = mts_arena_zero(&w->arena, w->tasks, sizeof *results);
+    assert_non_null(results);
+    for (uint32_t t = 0; t < w->tasks; t++) {
+        const mts_graph *graph = w->graphs[t];
+        const size_t count = mts_shape_count(&graph->values[graph->outputs[0].value].shape);
+        results[t] = mts_arena_zero(&w->arena, count, sizeof *results[t]);
+        assert_non_null(results[t]);
+    }
+    return results;
+}
+
+/* Whether task t's results have the same bits. */
+static bool same_results(const planted_world *w, float *const *a, float *const *b, uint32_t t)
+{
+    const mts_graph *graph = w->graphs[t];
+    const size_t count = mts_shape_count(&graph->values[graph->outputs[0].value].shape);
+    return memcmp(a[t], b[t], count * sizeof(float)) == 0;
+}
+
+/* Runs the tasks of a set, all of which get an input. */
+static void run_set(const planted_world *w, mts_engine *engine, uint32_t set, const float *input, float **out)
+{
+    const void *data[PLANTED_TASKS];
+    const void *const *inputs[PLANTED_TASKS];
+    mts_error error = {0};
+    for (uint32_t t = 0; t < w->tasks; t++) {
+        data[t] = input;
+        inputs[t] = &data[t];
+        assert_int_equal(mts_engine_enable(engine, t, (set >> t & 1u) != 0, &error), MTS_STATUS_OK);
+    }
+    assert_int_equal(net_engine_run(engine, &w->net, inputs, &error), MTS_STATUS_OK);
+    for (uint32_t t = 0; t < w->tasks; t++) {
+        size_t count = 0;
+        const float *got = net_output(engine, &w->net, t, 0, &count);
+        memcpy(out[t], got, count * sizeof *got);
+    }
+}
+
+void planted_world_check_sets(planted_world *w, mts_engine *engine)
+{
+    const uint32_t all = (1u << w->tasks) - 1;
+    const size_t size = mts_shape_count(&w->graphs[0]->inputs[0].shape);
+    float **before = make_results(w), **after = make_results(w), **got = make_results(w);
+    float *other = mts_arena_zero(&w->arena, size, sizeof *other);
+    assert_non_null(other);
+    for (size_t i = 0; i < size; i++) {
+        other[i] = 0.5f - w->input[0][i];
+    }
+    run_set(w, engine, all, other, after);
+    run_set(w, engine, all, w->input[0], before);
+    for (uint32_t t = 0; t < w->tasks; t++) {
+        assert_false(same_results(w, before, after, t));
+    }
+    for (uint32_t set = 1; set < all; set++) {
+        run_set(w, engine, set, other, got);
+        for (uint32_t t = 0; t < w->tasks; t++) {
+            assert_true(same_results(w, got, (set >> t & 1u) != 0 ? after : before, t));
+        }
+        run_set(w, engine, all, w->input[0], got);
+        for (uint32_t t = 0; t < w->tasks; t++) {
+            assert_true(same_results(w, got, before, t));
+        }
     }
 }

@@ -27,5 +27,8 @@ void planted_world_make(planted_world *w, mts_net_build build, const mts_net_pla
 void planted_world_release(planted_world *w);
 /* Runs an engine of w->net, and compares: no output may differ by more than a part of its task's largest. */
 void planted_world_check(const planted_world *w, mts_engine *engine, double tolerance);
+/* Runs every proper subset of the tasks: those that run have the bits of a run of all, outputs of the others stay,
+   whatever ran before. The tasks need inputs of one shape. */
+void planted_world_check_sets(planted_world *w, mts_engine *engine);
 
 #endif

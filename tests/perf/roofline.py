@@ -4,8 +4,8 @@
     tests/perf/roofline.py layers --page docs/results/roofline.md
     tests/perf/roofline.py networks --folder build/real/files --page docs/results/roofline.md
 
-layers: depthwise 3x3 and 5x5 convolutions and 1x1 convolutions of many sizes, each a network of its own between two
-operators, so that it reads and writes what a convolution in a network does. networks: real files of
+layers: depthwise 3x3 and 5x5 convolutions and 1x1 convolutions of many sizes, each between two convolutions of the
+other kind, so that it reads and writes what a convolution in a network does. networks: real files of
 tests/differential/real_models.txt, and MobileNetV2, MobileNetV3 (large) and EfficientNet-Lite0 with the shapes of their
 papers and random weights, which are written here. The bound of a launch is its multiply-adds at the peak or its bytes at
 the rate of a copy, whichever takes longer; peak and rate are the most of all profiles of the run, so that a busy machine
@@ -127,10 +127,14 @@ def mobilenet_v3():
 
 
 def layer(kind, channels, size, taps, stride):
-    """One convolution; the operators around it keep it from reading the network's input and writing its output."""
+    """One convolution between two of the other kind, as in a MobileNet, so that its operands lie as they do there.
+    The operators at both ends keep all of them from reading the network's input and writing its output."""
     net = Net(channels, size * stride)
     net.add("Abs")
-    net.conv(channels, taps, stride, channels if kind == "depthwise" else 1, "Relu")
+    for is_depthwise in [kind != "depthwise", kind == "depthwise", kind != "depthwise"]:
+        whole = kind == "depthwise" and is_depthwise
+        net.conv(channels, taps if whole else 3 if is_depthwise else 1, stride if whole else 1,
+                 channels if is_depthwise else 1, "Relu")
     net.add("Sin")
     return net
 
@@ -176,13 +180,14 @@ def layers(profiler):
                                ("conv 1x1", 1, 1)]:
         for channels, size in MAPS[kind]:
             answer = profiler.of_net(layer(kind, channels, size, taps, stride), 50)
-            launch = next(one for one in answer["profile"] if one["kind"] == kind)
+            launch = next(one for one in answer["profile"] if one["kind"].startswith(kind))
             found.append((kind, taps, stride, channels, size, launch))
     lines = ["| layer | channels, output | us | G multiply-adds a second | of the peak | bound by | of the bound |",
              "|---|---|---|---|---|---|---|"]
     for kind, taps, stride, channels, size, launch in found:
         bound, by_bytes = profiler.bound(launch)
         name = f"depthwise {taps}x{taps}, stride {stride}" if kind == "depthwise" else "1x1"
+        name += ", in blocks" if launch["kind"].endswith("of blocks") else ""
         rate = launch["mul_adds"] / launch["ms"] / 1e6
         lines.append(f"| {name} | {channels}, {size}x{size} | {launch['ms'] * 1e3:.1f} | {rate:.0f} | "
                      f"{100 * rate / profiler.peak:.0f} % | {'bytes' if by_bytes else 'products'} | "

@@ -340,11 +340,12 @@ typedef struct mts_select_params {
     mts_u32 in_pool[3]; /* 1: this operand's base is a pool offset (a constant) */
 } mts_select_params;
 
-/* y = fn(scale[c] x + bias[c]), c = coordinate 3 (channels of [N, C, H, W]). */
+/* y = fn(scale[c] x + bias[c]), c = coordinate 3 (channels of [N, C, H, W]), or the column. */
 typedef struct mts_scale_params {
     mts_dest_params dest;
     mts_view_params src;
     mts_u32 scale, bias, slope; /* pool offsets of f32[channels], or NONE */
+    mts_u32 columns; /* 1: channels are columns, `scale` and `bias` are there and `slope` is not */
     mts_u32 fn;
     mts_f32 a, b;
 } mts_scale_params;

@@ -84,9 +84,10 @@ static float read_vector(const mts_reference_call *call, uint32_t base, uint32_t
 static float scale_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
     const mts_scale_params *r = params;
-    const float scale = read_vector(call, r->scale, at[3], 1.0f);
-    const float bias = read_vector(call, r->bias, at[3], 0.0f);
-    const float slope = read_vector(call, r->slope, at[3], 1.0f);
+    const uint32_t channel = at[r->columns ? 5 : 3];
+    const float scale = read_vector(call, r->scale, channel, 1.0f);
+    const float bias = read_vector(call, r->bias, channel, 0.0f);
+    const float slope = read_vector(call, r->slope, channel, 1.0f);
     const float x = read_view(call, &r->src, at, 0);
     return mts_reference_apply(r->fn, x * scale + bias, r->a, r->b, slope);
 }
@@ -99,7 +100,7 @@ static bool vector_fits(const mts_reference_call *call, uint32_t base, uint32_t 
 static const char *scale_member(const mts_reference_call *call, const void *params)
 {
     const mts_scale_params *r = params;
-    const uint32_t channels = r->dest.dims[3];
+    const uint32_t channels = r->dest.dims[r->columns ? 5 : 3];
     if (!mts_reference_view_fits(call, &r->src, r->dest.dims, false)) {
         return "the operand leaves the arena";
     }

@@ -98,6 +98,53 @@ mts_view_params mts_encode_operand(mts_encoding *encoding, const mts_member *mem
     return view;
 }
 
+/* Whether an operand's planes of `dims` lie side by side, and whether it has one value for
+   all of them. */
+static bool is_joined(const mts_view_params *view, const uint32_t dims[MTS_PARAM_RANK])
+{
+    const uint32_t *stride = view->stride;
+    return (dims[3] == 1 || stride[3] == dims[4] * dims[5]) && (dims[4] == 1 || stride[4] == dims[5]) &&
+           (dims[5] == 1 || stride[5] == 1);
+}
+
+static bool is_one_value(const mts_view_params *view, const uint32_t dims[MTS_PARAM_RANK])
+{
+    bool one = true;
+    for (int i = 3; i < MTS_PARAM_RANK; i++) {
+        one = one && (dims[i] == 1 || view->stride[i] == 0);
+    }
+    return one;
+}
+
+/* Coordinates move one dimension down; the last three become one with that stride. */
+static void move_down(uint32_t numbers[MTS_PARAM_RANK], uint32_t first, uint32_t row, uint32_t column)
+{
+    memmove(numbers + 1, numbers, 3 * sizeof *numbers);
+    numbers[0] = first;
+    numbers[4] = row;
+    numbers[5] = column;
+}
+
+bool mts_encode_join_planes(mts_dest_params *dest, mts_view_params *operands, uint32_t count)
+{
+    const uint32_t *dims = dest->dims;
+    const uint32_t plane = dims[4] * dims[5];
+    bool joins = dims[0] * dims[1] * dims[2] * dims[3] > 1 && dest->gap == 0 && dest->pitch == plane &&
+                 (dims[4] == 1 || dest->row == dims[5]);
+    for (uint32_t i = 0; i < count; i++) {
+        joins = joins && (is_joined(&operands[i], dims) || is_one_value(&operands[i], dims));
+    }
+    if (!joins) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        move_down(operands[i].stride, 0, 0, is_joined(&operands[i], dims) ? 1 : 0);
+    }
+    dest->row = dest->pitch = plane * dims[3];
+    move_down(dest->dims, 1, 1, dest->row);
+    return true;
+}
+
 uint32_t mts_encode_line(const mts_encoding *encoding, const mts_member *member, uint32_t axis,
                          mts_dest_params *dest, mts_view_params *src, mts_u32 *param_axis)
 {

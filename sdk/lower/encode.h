@@ -29,6 +29,13 @@ mts_view_params mts_encode_view(const mts_encoding *encoding, uint32_t value);
    constant in the pool. */
 mts_view_params mts_encode_operand(mts_encoding *encoding, const mts_member *member, uint32_t input,
                                    const uint32_t dims[MTS_PARAM_RANK], uint32_t *pool);
+/*
+ * Makes one row of the planes along coordinate 3, where they lie side by side in the result
+ * and in each operand, or an operand has one value for all of them: coordinates move one
+ * dimension down. false: they do not, and nothing changed. A kernel meets planes one by
+ * one, so that planes of one pixel would cost a work-item each.
+ */
+bool mts_encode_join_planes(mts_dest_params *dest, mts_view_params *operands, uint32_t count);
 /* Output, input and axis of an operator that works along one dimension of a value, whose
    length it returns. */
 uint32_t mts_encode_line(const mts_encoding *encoding, const mts_member *member, uint32_t axis,

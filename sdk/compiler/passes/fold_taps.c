@@ -1,7 +1,8 @@
 /*
  * fold_taps.c: rules for taps of a convolution that never meet its image, as all but the
  * middle one of 3 x 3 over one pixel: they go. A depthwise convolution of one tap is a
- * scale.
+ * scale; one that would be left with taps of another form than 3 x 3 or 5 x 5, for which
+ * there are kernels, keeps them all.
  */
 #include "compiler/passes/fold_work.h"
 
@@ -49,6 +50,18 @@ static bool cropped(const mts_attrs_conv *conv, const int64_t *in, const int64_t
     return changed;
 }
 
+/* 3 x 3 or 5 x 5 taps. */
+static bool has_kernels(const mts_attrs_conv *conv)
+{
+    return conv->kernel[0] == conv->kernel[1] && (conv->kernel[0] == 3 || conv->kernel[0] == 5);
+}
+
+static bool is_worth_it(const mts_attrs_conv *before, const mts_attrs_conv *after)
+{
+    const bool one = after->kernel[0] == 1 && after->kernel[1] == 1;
+    return before->group == 1 || !has_kernels(before) || has_kernels(after) || one;
+}
+
 /* The taps that are left of each row and channel; MTS_NONE: memory is short. */
 static uint32_t crop_weight(mts_fold_work *work, const mts_value *weight, const taps left[2])
 {
@@ -82,7 +95,8 @@ static bool crop_taps(mts_fold_work *work, mts_node *node)
     taps left[2];
     if (weight->kind != MTS_VALUE_CONST || weight->dtype != MTS_TYPE_FLOAT32 ||
         !cropped(&node->attrs.conv, in->shape.dims, mts_fold_value(work, node->output)->shape.dims, &made,
-                 left)) {
+                 left) ||
+        !is_worth_it(&node->attrs.conv, &made)) {
         return false;
     }
     const uint32_t kept = crop_weight(work, weight, left);

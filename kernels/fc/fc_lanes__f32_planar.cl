@@ -8,16 +8,23 @@
  *     pool + weight_a:  [ceil(rows / lanes)][count][lanes]      row block g is contiguous
  *
  * Memory bounds it: a vector of weights that members share (mts_fc_params.sharing), tasks
- * or images of a batch, is loaded once for up to five of them. Several accumulators run over the inputs because
- * one chain would wait for the latency of each multiply-add. Rows beyond `rows` and
- * work-items beyond the last block store nothing. Not responsible for matrices that vary
- * at run time. Grid: (row blocks, 1, members).
+ * or images of a batch, is loaded once for up to five of them, on GPUs, where each number of
+ * members is code, for up to four. Several accumulators run over the inputs because one
+ * chain would wait for the latency of each multiply-add. Rows beyond `rows` and work-items
+ * beyond the last block store nothing. Not responsible for matrices that vary at run time.
+ * Grid: (row blocks, 1, members).
  */
 #ifndef CHAINS
 #define CHAINS 8 /* 4, 8: independent sums */
 #endif
 
+#if VEC > 1
 #define FC_SHARING 5
+#define EACH_WIDTH(M) M(5) M(4) M(3) M(2) M(1)
+#else
+#define FC_SHARING 4
+#define EACH_WIDTH(M) M(4) M(2) M(1)
+#endif
 #define EACH_CHAIN(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
 #define EACH_JOB(M, j) M(0, j) M(1, j) M(2, j) M(3, j) M(4, j)
 
@@ -121,6 +128,7 @@ INLINE GLOBAL const mts_segment_params *fc_segment_of(GLOBAL const mts_u32 *para
     if (t < nt) fc_segment(act, pool + fc_segment_of(params, job + t, s)->weight_a + skip, job + t, segment->channel, \
                            segment->count, total + t, 1);
 #define FC_STORE(t, j) if (t < nt) fc_finish(act, pool, params, job + t, block * VEC, total[t]);
+#define FC_TAKE(n) for (; jobs >= n; jobs -= n, job += n) fc_jobs(act, pool, params, job, block, n);
 /* clang-format on */
 
 INLINE void fc_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
@@ -130,7 +138,7 @@ INLINE void fc_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL 
     float lanes[VEC];
     mts_vec_spill(lanes, sum);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
-        if (count == VEC && fc_joins(params, e, row)) {
+        if (VEC > 1 && count == VEC && fc_joins(params, e, row)) {
             fc_store_vector(act, pool, e, row, params[e->index + row], sum);
         } else {
             fc_store(act, pool, params, e, row, count, lanes);
@@ -161,16 +169,6 @@ KERNEL void fc_lanes__f32_planar(MTS_ARGS) {
     GLOBAL const mts_fc_params *job = (GLOBAL const mts_fc_params *)(params + first) + mts_global_id(2);
     const mts_u32 block = mts_global_id(0);
     if (job->sharing == MTS_PARAM_NONE || block * VEC >= job->rows) return;
-    for (mts_u32 left = job->sharing + 1; left;) {
-        const mts_u32 parts = (left + FC_SHARING - 1) / FC_SHARING, nt = (left + parts - 1) / parts;
-        switch (nt) {
-        case 5: fc_jobs(act, pool, params, job, block, 5); break;
-        case 4: fc_jobs(act, pool, params, job, block, 4); break;
-        case 3: fc_jobs(act, pool, params, job, block, 3); break;
-        case 2: fc_jobs(act, pool, params, job, block, 2); break;
-        default: fc_jobs(act, pool, params, job, block, 1); break;
-        }
-        left -= nt;
-        job += nt;
-    }
+    mts_u32 jobs = job->sharing + 1;
+    EACH_WIDTH(FC_TAKE)
 }

@@ -33,13 +33,15 @@ bool mts_depthwise_by_rows(const mts_encoding *l, uint32_t member)
 }
 
 /* Whether the blocks of a member, if it has any, are those that the device's kernel takes:
-   of both operands. */
+   of both operands, or of the input where the output is one pixel of each channel. */
 static bool takes_blocks(const mts_encoding *l, uint32_t member)
 {
     const uint32_t blocks = mts_conv_blocks(l, member);
+    const mts_storage *out = &l->plan->storages[l->plan->value_storage[l->stitched->members[member].output]];
     const bool both = blocks == (MTS_BLOCKS_IN | MTS_BLOCKS_OUT);
+    const bool ends = blocks == MTS_BLOCKS_IN && out->pitch == 1 && out->gap == 0;
     return l->plan->members[member].variant != MTS_VARIANT_DEPTHWISE || blocks == 0 ||
-           (both && l->device->row_lanes && l->precision == MTS_PRECISION_FLOAT32);
+           ((both || ends) && l->device->row_lanes && l->precision == MTS_PRECISION_FLOAT32);
 }
 
 /* Kernels that compute members. */

@@ -52,6 +52,7 @@ typedef struct option {
     uint32_t parent;    /* union-find */
     bool reads, writes; /* its members can read, or store, blocks */
     bool is_depthwise;
+    bool ends;          /* depthwise ones to planes of one pixel, which are the same in both layouts */
     bool blocks;        /* of a root: its layers' values lie in blocks */
     int64_t gain;       /* of a root: cycles that the other choice saves */
     int64_t cost[2][2]; /* cycles by whether its inputs, and its outputs, lie in blocks */
@@ -63,6 +64,7 @@ typedef struct chooser {
     const mts_blocks_facts *facts;
     option *nodes;      /* per layer */
     bool *shared;       /* per svalue: it lies in another one's storage, or another one in its own */
+    bool *by_pixels;    /* per svalue: a convolution of images reads it */
     uint32_t *layer_of; /* per member */
 } chooser;
 
@@ -133,6 +135,16 @@ static bool is_divisible(const chooser *c, uint32_t value)
            shape->dims[2] * shape->dims[3] <= PIXELS_MOST;
 }
 
+/* Whether a depthwise convolution stores one pixel of each channel for readers that take
+   any distance between channels: fully connected layers, but no convolutions of images. */
+static bool is_end(const chooser *c, uint32_t member)
+{
+    const uint32_t value = c->stitched->members[member].output;
+    const mts_shape *shape = shape_of(c, value);
+    return !c->facts->forced[value] && !c->shared[value] && !c->by_pixels[value] && shape->rank == 4 &&
+           shape->dims[1] % LANES == 0 && shape->dims[2] * shape->dims[3] == 1;
+}
+
 static void open_layer(chooser *c, uint32_t index)
 {
     const mts_layer *layer = &c->stitched->layers[index];
@@ -140,13 +152,29 @@ static void open_layer(chooser *c, uint32_t index)
     option *n = &c->nodes[index];
     *n = (option){.parent = index, .reads = layer->op == MTS_OP_CONV, .writes = true};
     n->reads = n->reads && fusion->into == MTS_NONE && !mts_plan_fuses(c->plan, index);
+    n->ends = true;
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
         c->layer_of[m] = index;
         n->reads = n->reads && is_plain(c, m) && (is_pointwise(c, m) || is_depthwise(c, m));
         n->is_depthwise = n->reads && c->plan->members[m].variant == MTS_VARIANT_DEPTHWISE;
+        n->ends = n->ends && n->is_depthwise && is_end(c, m);
         n->writes = n->writes && is_divisible(c, c->stitched->members[m].output);
     }
-    n->writes = n->writes && n->reads;
+    n->writes = n->writes && n->reads && !n->ends;
+}
+
+static void find_readers(chooser *c)
+{
+    for (uint32_t m = 0; m < c->stitched->member_count; m++) {
+        const mts_member *member = &c->stitched->members[m];
+        const mts_variant variant = c->plan->members[m].variant;
+        for (uint32_t i = 0;
+             variant != MTS_VARIANT_NONE && variant != MTS_VARIANT_FC && i < member->input_count; i++) {
+            if (member->inputs[i] != MTS_NONE) {
+                c->by_pixels[member->inputs[i]] = true;
+            }
+        }
+    }
 }
 
 static void find_shared(chooser *c)
@@ -185,8 +213,8 @@ static void forbid(chooser *c, uint32_t value)
     }
 }
 
-/* The inputs of a layer's members lie alike, those of depthwise ones as their outputs, and
-   so do residuals. */
+/* The inputs of a layer's members lie alike, those of depthwise ones as their outputs
+   unless these are planes of one pixel, and so do residuals. */
 static void tie_layer(chooser *c, uint32_t index)
 {
     const mts_layer *layer = &c->stitched->layers[index];
@@ -201,7 +229,7 @@ static void tie_layer(chooser *c, uint32_t index)
             continue;
         }
         const uint32_t producer = producer_of(c, member->inputs[0]);
-        if (n->is_depthwise) {
+        if (n->is_depthwise && !n->ends) {
             tie(c, index, producer);
         } else if (producer != first) {
             forbid(c, member->inputs[0]);
@@ -249,7 +277,7 @@ static void find_depthwise_cost(chooser *c, const mts_layer *layer, option *n)
         n->cost[0][0] += depthwise_cost(c, &c->stitched->members[m], false);
         n->cost[1][1] += depthwise_cost(c, &c->stitched->members[m], true);
     }
-    n->cost[0][1] = n->cost[0][0]; /* not asked: both operands lie alike */
+    n->cost[0][1] = n->cost[0][0]; /* not asked: both operands lie alike, or the output is planes */
     n->cost[1][0] = n->cost[1][1];
 }
 
@@ -355,10 +383,12 @@ mts_status mts_blocks_choose(const mts_plan *plan, const mts_blocks_facts *facts
     c.nodes = mts_arena_zero(arena, s->layer_count, sizeof *c.nodes);
     c.layer_of = mts_arena_zero(arena, s->member_count, sizeof *c.layer_of);
     c.shared = mts_arena_zero(arena, s->value_count, sizeof *c.shared);
-    if (!c.nodes || !c.layer_of || !c.shared) {
+    c.by_pixels = mts_arena_zero(arena, s->value_count, sizeof *c.by_pixels);
+    if (!c.nodes || !c.layer_of || !c.shared || !c.by_pixels) {
         return mts_fail_memory(error);
     }
     find_shared(&c);
+    find_readers(&c);
     for (uint32_t i = 0; i < s->layer_count; i++) {
         open_layer(&c, i);
     }
@@ -377,6 +407,13 @@ mts_status mts_blocks_choose(const mts_plan *plan, const mts_blocks_facts *facts
         blocks[s->members[m].output] = lies_in_blocks(&c, c.layer_of[m]);
     }
     return MTS_STATUS_OK;
+}
+
+bool mts_blocks_end(const mts_plan *plan, const bool *blocks, uint32_t member)
+{
+    const mts_member *m = &plan->stitched->members[member];
+    return MTS_HAS_ROW_LANES && plan->members[member].variant == MTS_VARIANT_DEPTHWISE &&
+           m->inputs[0] != MTS_NONE && blocks[m->inputs[0]] && !blocks[m->output];
 }
 
 mts_storage mts_storage_of_blocks(const mts_shape *shape)

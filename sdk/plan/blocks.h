@@ -4,8 +4,9 @@
  * the lanes of a vector.
  *
  * A 1x1 convolution reads and writes either layout, so that it converts where it stores.
- * A depthwise convolution has both operands in one layout, and a residual lies as the
- * output does. All that is read by anything else is planes.
+ * A depthwise convolution has both operands in one layout, unless its output is planes of
+ * one pixel, and a residual lies as the output does. All that is read by anything else is
+ * planes.
  */
 #ifndef MTS_PLAN_BLOCKS_H
 #define MTS_PLAN_BLOCKS_H
@@ -54,5 +55,8 @@ mts_storage mts_storage_of_blocks(const mts_shape *shape);
    fused layers of plan->members are known. Errors: OUT_OF_MEMORY. */
 mts_status mts_blocks_choose(const mts_plan *plan, const mts_blocks_facts *facts, bool *blocks,
                              mts_arena *arena, mts_error *error);
+/* Whether a depthwise convolution reads blocks and stores planes, which are of one pixel
+   and lie side by side. */
+bool mts_blocks_end(const mts_plan *plan, const bool *blocks, uint32_t member);
 
 #endif

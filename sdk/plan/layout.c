@@ -481,7 +481,7 @@ static mts_status store_values(layouter *l)
             continue;
         }
         status = MTS_HAS_ROW_LANES && l->blocks[member->output] ? add_blocks(l, member->output, storage)
-                 : l->cells[member->output].tied
+                 : l->cells[member->output].tied && !mts_blocks_end(l->plan, l->blocks, m)
                      ? add_padded(l, member->output, storage)
                      : add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT, storage);
     }

@@ -248,6 +248,20 @@ static void one_tap_of_each_channel_is_a_scale(void **state)
     assert_string_equal(mts_op_name(folded_to(1)->op), "scale");
 }
 
+/* 3 x 3 taps of each channel have kernels of their own, 2 x 2 have none. */
+static void taps_of_each_channel_keep_a_form_that_has_kernels(void **state)
+{
+    begin_again(state, 2, 2);
+    node("Conv", "x,each,b", "y");
+    onnx_model_attr_int(&model, "group", 4);
+    onnx_model_attr_ints(&model, "pads", INTS(1, 1, 1, 1));
+    onnx_model_attr_ints(&model, "strides", INTS(2, 2));
+    const mts_attrs_conv *attrs = &folded_to(1)->attrs.conv;
+    assert_int_equal(attrs->kernel[0], 3);
+    assert_int_equal(attrs->kernel[1], 3);
+    assert_int_equal(attrs->pad[0], 1);
+}
+
 static void only_taps_outside_of_the_image_go(void **state)
 {
     begin_again(state, 2, 6);
@@ -303,6 +317,7 @@ int main(void)
         CASE(a_bound_above_a_leaky_rectifier_stays),
         CASE(taps_over_one_pixel_are_one_tap),
         CASE(one_tap_of_each_channel_is_a_scale),
+        CASE(taps_of_each_channel_keep_a_form_that_has_kernels),
         CASE(only_taps_outside_of_the_image_go),
         CASE(strides_and_uneven_borders_keep_their_pixels),
         CASE(every_failed_allocation_is_reported),

@@ -223,6 +223,32 @@ static void scale_agrees_with_and_without_its_vectors(void **state)
     }
 }
 
+/* Channels of one pixel, which are columns: more and fewer than a vector's, and several runs of a row. */
+static void scale_agrees_where_channels_are_columns(void **state)
+{
+    static const uint32_t functions[] = {MTS_FN_NONE, MTS_FN_CLIP, MTS_FN_TANH};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_scale_params params[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            mts_scale_params *r = &params[m];
+            const uint32_t channels = kernel_pair_pick(pair, 1, n % 3 == 0 ? 700 : 40);
+            const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, kernel_pair_pick(pair, 1, 4), 1, channels};
+            r->src = kernel_pair_operand(pair, dims, false, NULL);
+            r->dest = kernel_pair_output(pair, dims);
+            r->fn = functions[(n + m) % 3];
+            r->scale = kernel_pair_pool(pair, channels);
+            r->bias = kernel_pair_pool(pair, channels);
+            r->slope = MTS_PARAM_NONE;
+            r->columns = 1;
+            r->a = -0.5f;
+            r->b = 0.75f;
+        }
+        kernel_pair_run_dest(pair, "scale_any__f32_planar", params, MEMBERS, sizeof params[0]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +260,7 @@ int main(void)
         cmocka_unit_test(binary_agrees_for_kinds_with_a_program_of_their_own),
         cmocka_unit_test(select_agrees_for_every_broadcast_and_constant),
         cmocka_unit_test(scale_agrees_with_and_without_its_vectors),
+        cmocka_unit_test(scale_agrees_where_channels_are_columns),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

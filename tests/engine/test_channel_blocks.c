@@ -40,6 +40,17 @@ static void build(mts_net *net)
                 5);
 }
 
+/* Blocks of 2x2 pixels end in a depthwise convolution to one pixel, which a fully connected layer reads. */
+static void build_end(mts_net *net)
+{
+    const mts_net_value x = mts_net_input(net, 3, 4);
+    const mts_net_value stem =
+        mts_net_pool(net, mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL));
+    const mts_net_value wide = mts_net_conv(net, stem, mts_net_channels(net, true), 1, 1, NULL);
+    const mts_net_value pixel = mts_net_depthwise_half(net, wide);
+    mts_net_end(net, mts_net_conv(net, pixel, mts_net_channels(net, true), 1, 1, NULL), 5);
+}
+
 /* Depthwise layers in blocks: without any, a test would compare planes. */
 static uint32_t count_blocks(const mts_engine *engine)
 {
@@ -76,18 +87,23 @@ static void run(const planted_world *w, mts_device *device, uint32_t *in_blocks)
     mts_engine_destroy(&engine);
 }
 
-static void check(mts_device *device, const mts_net_plan *family, bool has_blocks)
+static void check_net(mts_device *device, mts_net_build net, const mts_net_plan *family, bool has_blocks)
 {
     uint32_t in_blocks = 0;
     for (uint32_t seed = 0; seed < 5; seed++) {
         mts_net_plan plan = *family;
         planted_world w;
         plan.seed = seed;
-        planted_world_make(&w, build, &plan);
+        planted_world_make(&w, net, &plan);
         run(&w, device, &in_blocks);
         planted_world_release(&w);
     }
     assert_int_equal(in_blocks > 0, has_blocks);
+}
+
+static void check(mts_device *device, const mts_net_plan *family, bool has_blocks)
+{
+    check_net(device, build, family, has_blocks);
 }
 
 /* What MTS_TEST_DEVICE names, or skips the test: only `cpu` with vectors of 16 floats has blocks. */
@@ -103,6 +119,15 @@ static mts_device *device_with_blocks(void)
         skip();
     }
     return device;
+}
+
+static void blocks_that_end_in_one_pixel_agree(void **state)
+{
+    (void)state;
+    mts_device *device = device_with_blocks();
+    check_net(device, build_end, &(mts_net_plan){.tasks = 1, .shared = 64}, true);
+    check_net(device, build_end, &(mts_net_plan){.tasks = 3, .exclusive = 64}, true);
+    mts_device_destroy(&device);
 }
 
 static void one_network_agrees(void **state)
@@ -163,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_network_agrees),
+        cmocka_unit_test(blocks_that_end_in_one_pixel_agree),
         cmocka_unit_test(tasks_that_share_all_weights_agree),
         cmocka_unit_test(tasks_with_weights_of_their_own_agree),
         cmocka_unit_test(tasks_that_share_some_weights_agree),

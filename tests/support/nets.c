@@ -140,7 +140,7 @@ mts_net_value mts_net_conv(mts_net *net, mts_net_value x, mts_net_value out, uin
     return add_node(net, MTS_OP_CONV, inputs, residual ? 5 : 4, &attrs, out);
 }
 
-mts_net_value mts_net_depthwise(mts_net *net, mts_net_value x)
+static mts_net_value depthwise(mts_net *net, mts_net_value x, uint32_t stride)
 {
     float *data = mts_arena_zero(net->arena, (size_t)x.count * 9, sizeof(*data));
     for (size_t i = 0; data && i < (size_t)x.count * 9; i++) {
@@ -148,8 +148,18 @@ mts_net_value mts_net_depthwise(mts_net *net, mts_net_value x)
     }
     const uint32_t inputs[] = {x.value, add_const(net, 4, (int64_t[]){x.count, 1, 3, 3}, data), MTS_NONE,
                                add_vector(net, x.count, 0.0f)};
-    const mts_attrs attrs = conv_attrs(3, 1, x.count);
+    const mts_attrs attrs = conv_attrs(3, stride, x.count);
     return add_node(net, MTS_OP_CONV, inputs, 4, &attrs, x);
+}
+
+mts_net_value mts_net_depthwise(mts_net *net, mts_net_value x)
+{
+    return depthwise(net, x, 1);
+}
+
+mts_net_value mts_net_depthwise_half(mts_net *net, mts_net_value x)
+{
+    return depthwise(net, x, 2);
 }
 
 mts_net_value mts_net_scale(mts_net *net, mts_net_value x)

@@ -42,6 +42,8 @@ mts_net_value mts_net_channels(mts_net *net, bool share);
 mts_net_value mts_net_conv(mts_net *net, mts_net_value x, mts_net_value out, uint32_t kernel, uint32_t stride,
                            const mts_net_value *residual);
 mts_net_value mts_net_depthwise(mts_net *net, mts_net_value x);
+/* The same with stride 2. */
+mts_net_value mts_net_depthwise_half(mts_net *net, mts_net_value x);
 /* Per-task batch normalisation left as a SCALE node. */
 mts_net_value mts_net_scale(mts_net *net, mts_net_value x);
 mts_net_value mts_net_add(mts_net *net, mts_net_value a, mts_net_value b);

@@ -345,7 +345,7 @@ typedef struct mts_scale_params {
     mts_dest_params dest;
     mts_view_params src;
     mts_u32 scale, bias, slope; /* pool offsets of f32[channels], or NONE */
-    mts_u32 columns; /* 1: channels are columns, `scale` and `bias` are there and `slope` is not */
+    mts_u32 columns;            /* 1: channels are columns, `scale` and `bias` are there and `slope` is not */
     mts_u32 fn;
     mts_f32 a, b;
 } mts_scale_params;

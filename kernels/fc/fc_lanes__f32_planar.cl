@@ -8,17 +8,17 @@
  *     pool + weight_a:  [ceil(rows / lanes)][count][lanes]      row block g is contiguous
  *
  * Memory bounds it: a vector of weights that members share (mts_fc_params.sharing), tasks
- * or images of a batch, is loaded once for up to five of them, on GPUs, where each number of
- * members is code, for up to four. Several accumulators run over the inputs because one
- * chain would wait for the latency of each multiply-add. Rows beyond `rows` and work-items
- * beyond the last block store nothing. Not responsible for matrices that vary at run time.
- * Grid: (row blocks, 1, members).
+ * or images of a batch, is loaded once for up to four of them, or five where a vector has
+ * 16 floats: each number of members is code, and elsewhere it gains less. Several
+ * accumulators run over the inputs because one chain would wait for the latency of each
+ * multiply-add. Rows beyond `rows` and work-items beyond the last block store nothing. Not
+ * responsible for matrices that vary at run time. Grid: (row blocks, 1, members).
  */
 #ifndef CHAINS
 #define CHAINS 8 /* 4, 8: independent sums */
 #endif
 
-#if VEC > 1
+#if VEC == 16
 #define FC_SHARING 5
 #define EACH_WIDTH(M) M(5) M(4) M(3) M(2) M(1)
 #else
@@ -138,7 +138,7 @@ INLINE void fc_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL 
     float lanes[VEC];
     mts_vec_spill(lanes, sum);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
-        if (VEC > 1 && count == VEC && fc_joins(params, e, row)) {
+        if (VEC == 16 && count == VEC && fc_joins(params, e, row)) {
             fc_store_vector(act, pool, e, row, params[e->index + row], sum);
         } else {
             fc_store(act, pool, params, e, row, count, lanes);

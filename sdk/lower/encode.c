@@ -98,50 +98,44 @@ mts_view_params mts_encode_operand(mts_encoding *encoding, const mts_member *mem
     return view;
 }
 
-/* Whether an operand's planes of `dims` lie side by side, and whether it has one value for
-   all of them. */
-static bool is_joined(const mts_view_params *view, const uint32_t dims[MTS_PARAM_RANK])
+/* Whether an operand's planes of `dims` are one row of numbers that are `step` apart: 1, or
+   0 where one number is all of them. */
+static bool is_row(const mts_view_params *view, const uint32_t dims[MTS_PARAM_RANK], uint32_t step)
 {
-    const uint32_t *stride = view->stride;
-    return (dims[3] == 1 || stride[3] == dims[4] * dims[5]) && (dims[4] == 1 || stride[4] == dims[5]) &&
-           (dims[5] == 1 || stride[5] == 1);
-}
-
-static bool is_one_value(const mts_view_params *view, const uint32_t dims[MTS_PARAM_RANK])
-{
-    bool one = true;
-    for (int i = 3; i < MTS_PARAM_RANK; i++) {
-        one = one && (dims[i] == 1 || view->stride[i] == 0);
+    for (int i = MTS_PARAM_RANK - 1; i >= 3; step *= dims[i--]) {
+        if (dims[i] != 1 && view->stride[i] != step) {
+            return false;
+        }
     }
-    return one;
+    return true;
 }
 
-/* Coordinates move one dimension down; the last three become one with that stride. */
-static void move_down(uint32_t numbers[MTS_PARAM_RANK], uint32_t first, uint32_t row, uint32_t column)
+/* Coordinates move one dimension down: the last three become columns. */
+static void move_down(uint32_t numbers[MTS_PARAM_RANK], uint32_t none, uint32_t columns)
 {
     memmove(numbers + 1, numbers, 3 * sizeof *numbers);
-    numbers[0] = first;
-    numbers[4] = row;
-    numbers[5] = column;
+    numbers[0] = numbers[4] = none;
+    numbers[5] = columns;
 }
 
-bool mts_encode_join_planes(mts_dest_params *dest, mts_view_params *operands, uint32_t count)
+bool mts_encode_join_planes(mts_dest_params *dest, mts_view_params *const *operands, uint32_t count)
 {
     const uint32_t *dims = dest->dims;
     const uint32_t plane = dims[4] * dims[5];
-    bool joins = dims[0] * dims[1] * dims[2] * dims[3] > 1 && dest->gap == 0 && dest->pitch == plane &&
-                 (dims[4] == 1 || dest->row == dims[5]);
-    for (uint32_t i = 0; i < count; i++) {
-        joins = joins && (is_joined(&operands[i], dims) || is_one_value(&operands[i], dims));
-    }
-    if (!joins) {
+    if (dims[0] * dims[1] * dims[2] * dims[3] == 1 || dest->gap != 0 || dest->pitch != plane ||
+        (dims[4] != 1 && dest->row != dims[5])) {
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
-        move_down(operands[i].stride, 0, 0, is_joined(&operands[i], dims) ? 1 : 0);
+        if (!is_row(operands[i], dims, 1) && !is_row(operands[i], dims, 0)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        move_down(operands[i]->stride, 0, is_row(operands[i], dims, 1));
     }
     dest->row = dest->pitch = plane * dims[3];
-    move_down(dest->dims, 1, 1, dest->row);
+    move_down(dest->dims, 1, dest->row);
     return true;
 }
 

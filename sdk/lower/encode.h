@@ -35,7 +35,7 @@ mts_view_params mts_encode_operand(mts_encoding *encoding, const mts_member *mem
  * dimension down. false: they do not, and nothing changed. A kernel meets planes one by
  * one, so that planes of one pixel would cost a work-item each.
  */
-bool mts_encode_join_planes(mts_dest_params *dest, mts_view_params *operands, uint32_t count);
+bool mts_encode_join_planes(mts_dest_params *dest, mts_view_params *const *operands, uint32_t count);
 /* Output, input and axis of an operator that works along one dimension of a value, whose
    length it returns. */
 uint32_t mts_encode_line(const mts_encoding *encoding, const mts_member *member, uint32_t axis,

@@ -13,7 +13,8 @@ static void fill_unary(mts_encoding *encoding, const mts_member *member, void *p
                             .fn = act->fn,
                             .a = act->a,
                             .b = act->b};
-    while (mts_encode_join_planes(&r->dest, &r->src, 1)) {
+    mts_view_params *const operands[] = {&r->src};
+    while (mts_encode_join_planes(&r->dest, operands, 1)) {
     }
 }
 
@@ -26,10 +27,8 @@ static void fill_binary(mts_encoding *encoding, const mts_member *member, void *
     r->dest = mts_encode_output(encoding, member);
     r->lhs = mts_encode_operand(encoding, member, 0, r->dest.dims, &r->lhs_pool);
     r->rhs = mts_encode_operand(encoding, member, 1, r->dest.dims, &r->rhs_pool);
-    mts_view_params operands[] = {r->lhs, r->rhs};
+    mts_view_params *const operands[] = {&r->lhs, &r->rhs};
     while (mts_encode_join_planes(&r->dest, operands, 2)) {
-        r->lhs = operands[0];
-        r->rhs = operands[1];
     }
     r->kind = attrs->kind;
     r->fn = attrs->act.fn;
@@ -83,8 +82,11 @@ static void fill_scale(mts_encoding *encoding, const mts_member *member, void *p
     r->scale = mts_encode_vector(encoding, member, 1, NULL, dims[3]);
     r->bias = mts_encode_vector(encoding, member, 2, NULL, dims[3]);
     r->slope = mts_encode_vector(encoding, member, 3, NULL, dims[3]);
+#ifndef MTS_SMALL
+    mts_view_params *const operands[] = {&r->src};
     r->columns = dims[4] * dims[5] == 1 && r->scale != MTS_PARAM_NONE && r->bias != MTS_PARAM_NONE &&
-                 r->slope == MTS_PARAM_NONE && mts_encode_join_planes(&r->dest, &r->src, 1);
+                 r->slope == MTS_PARAM_NONE && mts_encode_join_planes(&r->dest, operands, 1);
+#endif
     r->fn = act->fn;
     r->a = act->a;
     r->b = act->b;

@@ -223,7 +223,8 @@ static void scale_agrees_with_and_without_its_vectors(void **state)
     }
 }
 
-/* Channels of one pixel, which are columns: more and fewer than a vector's, and several runs of a row. */
+/* Channels of one pixel, which are columns: more and fewer than a vector's, and several
+   runs of a row. */
 static void scale_agrees_where_channels_are_columns(void **state)
 {
     static const uint32_t functions[] = {MTS_FN_NONE, MTS_FN_CLIP, MTS_FN_TANH};

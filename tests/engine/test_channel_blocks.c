@@ -40,7 +40,8 @@ static void build(mts_net *net)
                 5);
 }
 
-/* Blocks of 2x2 pixels end in a depthwise convolution to one pixel, which a fully connected layer reads. */
+/* Blocks of 2x2 pixels end in a depthwise convolution to one pixel, which a fully connected
+   layer reads. */
 static void build_end(mts_net *net)
 {
     const mts_net_value x = mts_net_input(net, 3, 4);

@@ -7,26 +7,19 @@
  *
  *     pool + weight_a:  [ceil(rows / lanes)][count][lanes]      row block g is contiguous
  *
- * Memory bounds it: a vector of weights that members share (mts_fc_params.sharing), tasks
- * or images of a batch, is loaded once for up to four of them, or five where a vector has
- * 16 floats: each number of members is code, and elsewhere it gains less. Several
- * accumulators run over the inputs because one chain would wait for the latency of each
- * multiply-add. Rows beyond `rows` and work-items beyond the last block store nothing. Not
- * responsible for matrices that vary at run time. Grid: (row blocks, 1, members).
+ * Memory bounds it: a vector of weights that members share (mts_fc_params.sharing) is
+ * loaded once for up to four of them. Several accumulators run over the inputs because
+ * one chain would wait for the latency of each multiply-add. Rows beyond `rows` and
+ * work-items beyond the last block store nothing. Not responsible for matrices that vary
+ * at run time. Grid: (row blocks, 1, members).
  */
 #ifndef CHAINS
 #define CHAINS 8 /* 4, 8: independent sums */
 #endif
 
-#if VEC == 16
-#define FC_SHARING 5
-#define EACH_WIDTH(M) M(5) M(4) M(3) M(2) M(1)
-#else
 #define FC_SHARING 4
-#define EACH_WIDTH(M) M(4) M(2) M(1)
-#endif
 #define EACH_CHAIN(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
-#define EACH_JOB(M, j) M(0, j) M(1, j) M(2, j) M(3, j) M(4, j)
+#define EACH_JOB(M, j) M(0, j) M(1, j) M(2, j) M(3, j)
 
 /* clang-format off */
 #define FC_CLEAR(t, j) if (t < nt && j < chains) sum[t][j] = mts_vec_splat(0.0f);
@@ -50,7 +43,6 @@ INLINE void fc_segment(GLOBAL const mts_real *act, GLOBAL const mts_real *w, GLO
     EACH_CHAIN(FC_CLEAR_CHAIN)
     EACH_JOB(FC_INPUT, 0)
     for (; k + chains <= count; k += chains) {
-        mts_fetch(w + MTS_FETCH_STEPS * VEC, 0);
         EACH_CHAIN(FC_FMA_CHAIN)
         w += chains * VEC;
     }
@@ -67,28 +59,6 @@ INLINE void fc_border(GLOBAL mts_real *out, GLOBAL const mts_epilogue_params *e,
     const mts_u32 after = e->out_pitch - e->gap + (e->last == channel ? e->tail : 0);
     for (mts_u32 i = 1; i <= e->gap; i++) mts_store(out - i, 0.0f);
     for (mts_u32 i = 1; i < after; i++) mts_store(out + i, 0.0f);
-}
-
-/* Whether VEC outputs from `row` on lie side by side. */
-INLINE int fc_joins(GLOBAL const mts_u32 *params, GLOBAL const mts_epilogue_params *e, mts_u32 row) {
-    GLOBAL const mts_u32 *index = params + e->index + row;
-    int joins = e->out_pitch == 1 && e->gap == 0 && (e->res == MTS_PARAM_NONE || e->res_pitch == 1);
-    for (mts_u32 r = 1; r < VEC; r++) joins &= index[r] == index[0] + r;
-    return joins;
-}
-
-/* One epilogue of VEC rows whose outputs lie side by side. */
-INLINE void fc_store_vector(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_epilogue_params *e,
-                            mts_u32 row, mts_u32 channel, mts_vec v) {
-    if (e->scale != MTS_PARAM_NONE) v = mts_vec_mul(v, mts_vec_load(pool + (e->scale + row)));
-    if (e->bias != MTS_PARAM_NONE) v = mts_vec_add(v, mts_vec_load(pool + (e->bias + row)));
-    if (e->res != MTS_PARAM_NONE) v = mts_vec_add(v, mts_vec_load(act + (e->res + channel)));
-    if (e->fn == MTS_FN_PRELU) {
-        v = mts_vec_slope(v, mts_vec_load(pool + (e->slope + row)));
-    } else {
-        v = mts_vec_element(e->fn, v, e->a, e->b);
-    }
-    mts_vec_store(act + (e->out + channel), v);
 }
 
 /* One epilogue of `count` rows from `row` on. */
@@ -128,7 +98,6 @@ INLINE GLOBAL const mts_segment_params *fc_segment_of(GLOBAL const mts_u32 *para
     if (t < nt) fc_segment(act, pool + fc_segment_of(params, job + t, s)->weight_a + skip, job + t, segment->channel, \
                            segment->count, total + t, 1);
 #define FC_STORE(t, j) if (t < nt) fc_finish(act, pool, params, job + t, block * VEC, total[t]);
-#define FC_TAKE(n) for (; jobs >= n; jobs -= n, job += n) fc_jobs(act, pool, params, job, block, n);
 /* clang-format on */
 
 INLINE void fc_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
@@ -137,13 +106,7 @@ INLINE void fc_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL 
     const mts_u32 count = job->rows - row < VEC ? job->rows - row : VEC;
     float lanes[VEC];
     mts_vec_spill(lanes, sum);
-    for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
-        if (VEC == 16 && count == VEC && fc_joins(params, e, row)) {
-            fc_store_vector(act, pool, e, row, params[e->index + row], sum);
-        } else {
-            fc_store(act, pool, params, e, row, count, lanes);
-        }
-    }
+    for (mts_u32 i = 0; i < job->epilogues; i++, e++) fc_store(act, pool, params, e, row, count, lanes);
 }
 
 /* One row block of nt jobs. */
@@ -170,5 +133,7 @@ KERNEL void fc_lanes__f32_planar(MTS_ARGS) {
     const mts_u32 block = mts_global_id(0);
     if (job->sharing == MTS_PARAM_NONE || block * VEC >= job->rows) return;
     mts_u32 jobs = job->sharing + 1;
-    EACH_WIDTH(FC_TAKE)
+    for (; jobs >= FC_SHARING; jobs -= FC_SHARING, job += FC_SHARING) fc_jobs(act, pool, params, job, block, FC_SHARING);
+    for (; jobs >= 2; jobs -= 2, job += 2) fc_jobs(act, pool, params, job, block, 2);
+    if (jobs) fc_jobs(act, pool, params, job, block, 1);
 }

@@ -198,6 +198,7 @@ int cli_open_session(cli_open *app, const char *name, const cli_open_options *op
     session.separate_inputs = options->separate_inputs ? 1 : 0;
     session.zero_copy_inputs = options->zero_copy_inputs ? 1 : 0;
     session.persistent = options->persistent ? 1 : 0;
+    session.packed_channels = options->packed_channels ? 1 : 0;
     session.grouping = options->grouping;
     session.memory_budget = options->memory_budget;
     session.tuning_ms = options->tuning_ms;

@@ -31,6 +31,7 @@ typedef struct cli_open_options {
     bool separate_inputs;                      /* a frame per task */
     bool zero_copy_inputs;                     /* read where the program has them */
     bool persistent;                           /* a frame as few persistent launches */
+    bool packed_channels;                      /* four channels side by side */
     mts_grouping grouping;                     /* FAMILY if not set */
     uint64_t memory_budget;                    /* bytes that the session may take, 0: any */
     uint32_t tuning_ms;                        /* for measuring kernels, 0: none */
@@ -71,11 +72,16 @@ typedef struct cli_open_options {
         "persistent", 0, CLI_KIND_FLAG, &(o).persistent, "",                                                 \
             "a frame as few persistent launches, where the device can", 0, 0                                 \
     }
+#define CLI_OPEN_PACKED(o)                                                                                   \
+    {                                                                                                        \
+        "packed-channels", 0, CLI_KIND_FLAG, &(o).packed_channels, "",                                       \
+            "convolutions of OpenCL and CUDA devices take four channels side by side", 0, 0                  \
+    }
 #define CLI_OPEN_OPTIONS(o)                                                                                  \
     {"tasks", 0, CLI_KIND_TEXT, &(o).tasks, "A,B", "only these tasks (default: all)", 0, 0},                 \
         CLI_OPEN_SESSION(o),                                                                                 \
         {"gemm", 0, CLI_KIND_FLAG, &(o).gemm, "", "let --tune try CLBlast for dense products", 0, 0},        \
-        CLI_OPEN_PERSISTENT(o),                                                                              \
+        CLI_OPEN_PERSISTENT(o), CLI_OPEN_PACKED(o),                                                          \
     {                                                                                                        \
         "priority", 0, CLI_KIND_TEXT, &(o).priorities, "A=2,B=1",                                            \
             "tasks with higher numbers run first (default: 0)", 0, 0                                         \

@@ -68,7 +68,7 @@ typedef struct mts_tile_params {
  * such jobs.
  *
  * Such a job of one image may have its operands in blocks of channels instead of planes
- * (MTS_BLOCKS_..; mts_storage.blocks): channel c of pixel p is
+ * (MTS_BLOCKS_..; mts_storage.lanes): channel c of pixel p is
  *
  *     act[in + (c / 16 * 16) * in_pitch + p * 16 + c % 16]
  *
@@ -78,6 +78,7 @@ typedef struct mts_tile_params {
 #define MTS_CHANNEL_BLOCK 16u /* channels that lie side by side */
 #define MTS_BLOCKS_IN 1u      /* the input does so */
 #define MTS_BLOCKS_OUT 2u     /* output and residual do so: rows_a is 16 */
+#define MTS_BLOCKS_RESIDUAL 4u /* of mts_packed_params alone: the residual does so */
 typedef struct mts_conv_params {
     mts_u32 rows_a, rows_b;
     mts_u32 in;                  /* act offset of input pixel p = 0, channel 0 */
@@ -117,6 +118,35 @@ typedef struct mts_epilogue_params {
     mts_u32 fn;
     mts_f32 a, b;
 } mts_epilogue_params;
+
+/*
+ * conv_packed: a job has one image, rows_b 0, no mask and no plane; its `tap` is the word
+ * index of this. Input, outputs and residuals lie in planes of any row length, or (blocks:
+ * MTS_BLOCKS_..) in packs of 4 channels: channel c of pixel p is
+ *
+ *     act[base + (c / 4 * 4) * pitch + p * 4 + c % 4]
+ *
+ * and lanes beyond the last channel are 0: the epilogue's `last` is that channel, gap and
+ * tail are 0. Tap k of output pixel (y, x) is pixel (y * stride_y + k / kernel_w *
+ * dilation_y - top, x * stride_x + k % kernel_w * dilation_x - left) of the input, or 0
+ * where that has no such pixel. Pixel p of the job is row p / row, column p % row; what
+ * lies beyond w columns is set to 0. Segments count channels from the image's first.
+ * Weights lie packed
+ *
+ *     [taps][(channel % 4 + count + 3) / 4][4 channels][rows_a, rounded up to 4]
+ *
+ * with zeros in the lanes of channels and rows that are not the segment's.
+ */
+#define MTS_CHANNEL_PACK 4u
+#define MTS_PACKED_ROWS 8u /* rows of a job at most */
+typedef struct mts_packed_params {
+    mts_u32 blocks;
+    mts_u32 in_row, in_h, in_w;
+    mts_u32 zeros; /* at act[zeros] lies a pack of zeros */
+    mts_u32 kernel_w, stride_y, stride_x, dilation_y, dilation_x, top, left;
+    mts_u32 h, w, row; /* of the output */
+    mts_u32 res_row;
+} mts_packed_params;
 
 /*
  * conv_block: what one work-group computes: the same rows of up to `parts` stretches of

@@ -7,6 +7,7 @@
 #include "platform/cpu/symbol.h"
 
 #define ROW_gpu(ROW, name)
+#define ROW_large_gpu(ROW, name)
 #define ROW_any(ROW, name) ROW(name)
 #define ROW_cpu(ROW, name) ROW(name)
 #ifdef MTS_CPU_FN_SHARED /* the smallest library */

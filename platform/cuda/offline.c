@@ -240,6 +240,7 @@ static void describe(uint32_t arch, mts_device_info *info)
     (void)snprintf(info->name, sizeof info->name, "NVIDIA sm_%u", arch);
     (void)snprintf(info->driver, sizeof info->driver, "none, compute capability %u.%u", arch / 10, arch % 10);
     info->is_gpu = true;
+    info->packed_lanes = MTS_CHANNEL_PACK;
     info->unified_memory = board;
     info->imports = board && quirks->host_memory ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
     info->compute_units = board ? quirks->units : UNITS_OTHERS;

@@ -227,6 +227,7 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     describe_driver(cl, found, driver);
     copy_trimmed(info->driver, sizeof info->driver, driver);
     info->is_gpu = is_gpu(cl, id);
+    info->packed_lanes = MTS_CHANNEL_PACK;
     info->unified_memory = get_number(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(cl_bool)) != 0;
     info->imports = find_imports(cl, found, info);
     info->compute_units = (uint32_t)get_number(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(cl_uint));

@@ -263,6 +263,7 @@ static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_er
         .driver = "1",
         .unified_memory = true,
         .ready_kernels = true,
+        .packed_lanes = MTS_CHANNEL_PACK,
         .gemm = true,
         .imports = MTS_MEMORY_BIT(MTS_MEMORY_HOST),
         .half_products = true, /* HALF=2 is computed as 1 is */

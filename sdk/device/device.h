@@ -99,6 +99,8 @@ typedef struct mts_device_info {
     /* conv_tile takes jobs of float32 whose rows are the lanes of a vector
        (mts_conv_params.plane). */
     bool row_lanes;
+    /* Channels that conv_packed takes side by side: MTS_CHANNEL_PACK, or 0. */
+    uint32_t packed_lanes;
     /* Kernels may be persistent (mts_kernel_desc.resident_items): atomics order memory
        for all of the device, and its work-groups can be at work at the same time. */
     bool persistent;

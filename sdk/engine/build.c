@@ -149,6 +149,8 @@ static mts_status plan(mts_builder *b)
         .byte_products = info->byte_products && b->engine->stats.precision == MTS_PRECISION_FLOAT32,
         .depthwise_rows = mts_launch_by_processor(info),
         .spread_planes = !info->is_gpu,
+        .packed =
+            MTS_HAS_PACKED && b->engine->options.packed_channels && info->packed_lanes == MTS_CHANNEL_PACK,
         .tile_rows = info->row_lanes && b->engine->stats.precision == MTS_PRECISION_FLOAT32
                          ? mts_kernel_config_tiles(info).rows
                          : 0};

@@ -31,7 +31,7 @@ static bool same_job(const void *jobs, uint32_t index, const void *wanted)
     return a->params.in == b->params.in && a->params.segments == b->params.segments &&
            a->params.rows_a == b->params.rows_a && a->params.rows_b == b->params.rows_b &&
            a->params.in_pitch == b->params.in_pitch && a->params.pixels == b->params.pixels &&
-           a->params.mask == b->params.mask && a->params.plane == b->params.plane &&
+           a->params.mask == b->params.mask && a->shape == b->shape && a->params.plane == b->params.plane &&
            a->params.blocks == b->params.blocks && a->params.out_image == b->params.out_image &&
            a->params.res_image == b->params.res_image &&
            memcmp(a->segments, b->segments, a->params.segments * sizeof *a->segments) == 0;

@@ -16,6 +16,7 @@ typedef struct mts_tile_job {
     uint32_t at;    /* index in the kernel parameters of the params, once it is written */
     uint32_t first_epilogue, last_epilogue;
     uint32_t task_mask; /* of tasks that it serves */
+    uint32_t shape;     /* of conv_packed: equal ones are equal mts_packed_params; else 0 */
     const mts_segment_params *segments;
 } mts_tile_job;
 

@@ -51,12 +51,15 @@ static void find_residual(mts_conv_site *site, const mts_encoding *encoding, con
         const mts_view_params view = mts_encode_view(encoding, value);
         site->residual = view.base;
         site->residual_pitch = view.stride[3];
+        const mts_storage *own = &plan->storages[plan->value_storage[value]];
+        site->residual_planes = own->lanes > 0 ? mts_storage_channels(own) : site->channels;
         return;
     }
     const mts_conversion *c = &plan->conversions[how->residual_conversion];
     const mts_storage *storage = &plan->storages[c->storage];
     site->residual = (uint32_t)storage->offset + c->top * storage->row + c->left;
     site->residual_pitch = storage->pitch;
+    site->residual_planes = site->channels;
 }
 
 static const mts_conversion *input_phase(const mts_plan *plan, uint32_t member)
@@ -71,9 +74,9 @@ uint32_t mts_conv_blocks(const mts_encoding *encoding, uint32_t member)
     const mts_plan *plan = encoding->plan;
     const mts_member *m = &encoding->stitched->members[member];
     const bool own = plan->members[member].input_conversion == MTS_NONE && m->inputs[0] != MTS_NONE;
-    const bool in = own && plan->storages[plan->value_storage[m->inputs[0]]].blocks;
-    const bool out = plan->storages[plan->value_storage[m->output]].blocks;
-    return !MTS_HAS_ROW_LANES ? 0 : (in ? MTS_BLOCKS_IN : 0) | (out ? MTS_BLOCKS_OUT : 0);
+    const bool in = own && plan->storages[plan->value_storage[m->inputs[0]]].lanes > 0;
+    const bool out = plan->storages[plan->value_storage[m->output]].lanes > 0;
+    return !MTS_HAS_ROW_LANES && !MTS_HAS_PACKED ? 0 : (in ? MTS_BLOCKS_IN : 0) | (out ? MTS_BLOCKS_OUT : 0);
 }
 
 mts_status mts_conv_refuse_blocks(const mts_encoding *encoding, const mts_layer *layer)
@@ -159,7 +162,7 @@ mts_epilogue_params mts_conv_epilogue(mts_encoding *encoding, mts_conv_site *sit
 {
     const mts_storage *out = site->out;
     const bool last_image = image + 1 == site->images;
-    const uint32_t planes = image * site->channels;
+    const uint32_t planes = image * mts_storage_channels(out);
     mts_epilogue_params e = {.out = (mts_u32)(out->offset + out->gap) + planes * out->pitch,
                              .out_pitch = out->pitch,
                              .gap = out->gap,
@@ -174,7 +177,7 @@ mts_epilogue_params mts_conv_epilogue(mts_encoding *encoding, mts_conv_site *sit
     e.bias = row_vector(encoding, site, 3, image, row);
     e.slope = row_vector(encoding, site, 5, image, row);
     if (site->residual != MTS_PARAM_NONE) {
-        e.res = site->residual + planes * site->residual_pitch;
+        e.res = site->residual + image * site->residual_planes * site->residual_pitch;
         e.res_pitch = site->residual_pitch;
     }
     return e;

@@ -13,6 +13,7 @@ typedef struct mts_conv_site {
     const mts_storage *out;
     const uint32_t *scatter;
     uint32_t images, channels, in_channels;
+    uint32_t residual_planes; /* from an image to the next */
     uint32_t in, in_pitch,
         plane_pitch; /* act offset of pixel 0 of channel 0; floats between channels, planes */
     uint32_t row, pixels, taps, tap, mask;

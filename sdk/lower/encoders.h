@@ -57,6 +57,7 @@ mts_status mts_encode_winograd(mts_encoding *encoding, const mts_layer *layer,
 mts_status mts_encode_gemm(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config);
 /* 8-bit numbers: every device whose plan has such members. */
 mts_status mts_encode_bytes(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config);
+mts_status mts_encode_packed(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config);
 mts_status mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer,
                                 const mts_kernel_config *config);
 /* Whether depthwise_rows computes a depthwise member: it reads the image where it lies,

@@ -80,6 +80,9 @@ static const implementation table[] = {
      .candidate = gemm_candidate,
      .encode = mts_encode_gemm},
     {.variant = MTS_VARIANT_BYTES, .encode = mts_encode_bytes},
+#if MTS_HAS_PACKED
+    {.variant = MTS_VARIANT_PACKED, .blocks = true, .encode = mts_encode_packed},
+#endif
     {.variant = MTS_VARIANT_DEPTHWISE, .blocks = true, .encode = mts_encode_depthwise},
     {.variant = MTS_VARIANT_FC,
      .kernel = MTS_KERNEL_CONFIG_BLOCK,
@@ -207,18 +210,20 @@ static bool has_variant(const mts_encoding *encoding, const mts_layer *layer, mt
     return false;
 }
 
-static bool has_blocks(const mts_encoding *encoding, const mts_layer *layer)
+/* Whether members of a variant have operands in blocks. */
+static bool has_blocks(const mts_encoding *encoding, const mts_layer *layer, mts_variant variant)
 {
     bool has = false;
     for (uint32_t m = layer->first; MTS_HAS_ROW_LANES && !has && m < layer->first + layer->count; m++) {
-        has = mts_conv_blocks(encoding, m) != 0;
+        has = encoding->plan->members[m].variant == variant && mts_conv_blocks(encoding, m) != 0;
     }
     return has;
 }
 
 static bool accepts(const implementation *row, const mts_encoding *encoding, const mts_layer *layer)
 {
-    return (!row->accepts || row->accepts(encoding, layer)) && (row->blocks || !has_blocks(encoding, layer));
+    return (!row->accepts || row->accepts(encoding, layer)) &&
+           (row->blocks || !has_blocks(encoding, layer, row->variant));
 }
 
 /* Backwards, because the rows behind are quicker to ask. */
@@ -275,7 +280,7 @@ static mts_status encode_variant(mts_encoding *encoding, const mts_layer *layer,
 {
     const implementation *row = select_row(encoding, layer, variant);
     mts_kernel_config config = encoding->config;
-    if (!row->blocks && has_blocks(encoding, layer)) {
+    if (!row->blocks && has_blocks(encoding, layer, variant)) {
         return mts_conv_refuse_blocks(encoding, layer);
     }
     if (config.kernel == MTS_KERNEL_CONFIG_BLOCK && !row->accepts) {
@@ -289,8 +294,8 @@ mts_status mts_encode_conv(mts_encoding *encoding, const mts_layer *layer)
     if (MTS_FUSES && mts_plan_fuses(encoding->plan, (uint32_t)(layer - encoding->stitched->layers))) {
         return mts_encode_fused(encoding, layer);
     }
-    static const mts_variant variants[] = {MTS_VARIANT_TILE, MTS_VARIANT_BYTES, MTS_VARIANT_DEPTHWISE,
-                                           MTS_VARIANT_FC};
+    static const mts_variant variants[] = {MTS_VARIANT_TILE, MTS_VARIANT_PACKED, MTS_VARIANT_BYTES,
+                                           MTS_VARIANT_DEPTHWISE, MTS_VARIANT_FC};
     mts_status status = is_configured(encoding, layer) ? find_config(encoding, layer) : MTS_STATUS_OK;
     for (uint32_t v = 0; status == MTS_STATUS_OK && v < sizeof variants / sizeof variants[0]; v++) {
         if (has_variant(encoding, layer, variants[v])) {

@@ -17,6 +17,8 @@ typedef enum mts_launch_kind {
     /* conv_tile: global[0] is the number of work-groups times local[0], so both shrink
        together. */
     MTS_LAUNCH_TILES,
+    /* conv_packed: likewise. */
+    MTS_LAUNCH_PACKED,
     /* conv_winograd: likewise. */
     MTS_LAUNCH_WINOGRAD,
     /* The kernel is built for work-groups of exactly local[0] work-items. */

@@ -36,6 +36,12 @@ const char *mts_launch_defines(const mts_device_info *device, mts_precision prec
     return texts[vector == 1 ? 0 : vector == 16 ? 1 : vector == 8 ? 2 : 3][precision];
 }
 
+const char *mts_launch_packed_defines(mts_precision precision)
+{
+    static const char *const texts[MTS_PRECISION_COUNT] = EACH_PRECISION("-DVEC=4 -DREGS=40");
+    return texts[precision];
+}
+
 enum {
     /* Elements of a CPU's work-item, at least and at most. */
     RUN_LEAST = 512,

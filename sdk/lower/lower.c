@@ -171,8 +171,9 @@ static bool reads_zeros(const mts_encoding *encoding, const mts_step *step)
     const mts_layer *layer = &encoding->stitched->layers[step->kind == MTS_STEP_LAYER ? step->first : 0];
     bool reads = false;
     for (uint32_t m = layer->first; step->kind == MTS_STEP_LAYER && m < layer->first + layer->count; m++) {
-        reads = reads || (encoding->plan->members[m].variant == MTS_VARIANT_DEPTHWISE &&
-                          mts_depthwise_by_rows(encoding, m));
+        const mts_variant variant = encoding->plan->members[m].variant;
+        reads = reads || variant == MTS_VARIANT_PACKED ||
+                (variant == MTS_VARIANT_DEPTHWISE && mts_depthwise_by_rows(encoding, m));
     }
     return reads;
 }

@@ -187,6 +187,24 @@ uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t 
     return add(pool, &key, aligned * (1 + (size_t)words * inner), &source);
 }
 
+uint32_t mts_weights_packed(mts_weights *pool, const mts_value *weight, uint32_t ref_index,
+                            const mts_weights_part *part, uint32_t lane, uint32_t owner)
+{
+    const mts_block_ref *ref = &weight->blocks[ref_index];
+    const mts_weights_source source = {.value = weight, .ref = ref_index, .part = *part, .lanes = lane};
+    const size_t pack = MTS_CHANNEL_PACK;
+    uint32_t out = 0, in = 0, inner = 0;
+    mts_value_matrix(weight, &out, &in, &inner);
+    mts_weights_key key = key_of(MTS_WEIGHTS_PACKED, ref, owner, part->row - ref->out_first, part->rows);
+    key.rows |= inner << 4; /* at most MTS_PACKED_ROWS; a block is its bytes, see above */
+    key.lanes = part->count << 2 | lane;
+    key.other = (uint64_t)ref->in_count << 32 | (part->channel - ref->in_first);
+    return add(pool, &key,
+               inner * ((lane + part->count + pack - 1) / pack * pack) *
+                   ((part->rows + pack - 1) / pack * pack),
+               &source);
+}
+
 uint32_t mts_weights_scaled(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
                             double factor, uint32_t owner)
 {

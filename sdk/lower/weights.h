@@ -108,6 +108,12 @@ uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t 
                            const mts_weights_part *part, uint32_t owner);
 /* Whether a part has weights that one byte does not hold. */
 bool mts_weights_has_rest(const mts_value *weight, uint32_t ref, const mts_weights_part *part);
+/*
+ * The part's rows and channels packed for conv_packed (params.h): [taps][packs of
+ * channels][MTS_CHANNEL_PACK][rows, rounded up to that]. lane: of the first channel.
+ */
+uint32_t mts_weights_packed(mts_weights *pool, const mts_value *weight, uint32_t ref,
+                            const mts_weights_part *part, uint32_t lane, uint32_t owner);
 /* f32[count]: a vector, or ones where it is NULL, in the order of `order` (NULL: as it
    is), times a factor. */
 uint32_t mts_weights_scaled(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,

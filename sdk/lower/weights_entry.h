@@ -15,7 +15,8 @@ typedef enum mts_weights_kind {
     MTS_WEIGHTS_MASK,
     MTS_WEIGHTS_WINOGRAD,
     MTS_WEIGHTS_WORDS,
-    MTS_WEIGHTS_SCALED
+    MTS_WEIGHTS_SCALED,
+    MTS_WEIGHTS_PACKED
 } mts_weights_kind;
 
 /* All members are set and compared byte by byte. */
@@ -34,7 +35,7 @@ typedef struct mts_weights_source {
     mts_weights_part part;
     /* Block of the value. */
     uint32_t ref;
-    /* LANES: rows of a pack. */
+    /* LANES: rows of a pack. PACKED: the lane of the first channel. */
     uint32_t lanes;
     /* MASK: cells of a row, and how many of them are 1. */
     uint32_t row, columns;

@@ -9,6 +9,7 @@
 #include "base/half.h"
 #include "device/kernel.h"
 #include "lower/weights_entry.h"
+#include "plan/plan.h"
 
 /* Rows and cells that are read before they are written in another order: both sides stay
    in the nearest cache. */
@@ -120,6 +121,34 @@ static void pack_winograd(const mts_weights_entry *entry, float *to)
         for (size_t c = 0; c < channels; c += WINOGRAD_CHANNELS) {
             pack_winograd_block(entry, row, rows - row < ROWS ? rows - row : ROWS, c,
                                 channels - c < WINOGRAD_CHANNELS ? channels - c : WINOGRAD_CHANNELS, to);
+        }
+    }
+}
+
+/* ---- packs of channels ---- */
+
+static void pack_packed(const mts_weights_entry *entry, float *to)
+{
+    const mts_weights_part *part = &entry->source.part;
+    const mts_block_ref *ref = block_of(entry);
+    const size_t pack = MTS_CHANNEL_PACK, lane = entry->source.lanes;
+    const size_t rows = (part->rows + pack - 1) / pack * pack;
+    const size_t position = (lane + part->count + pack - 1) / pack * pack * rows; /* floats of a tap */
+    const size_t inner = entry->count / position;
+    float taps[CELLS];
+    memset(to, 0, entry->count * sizeof *to);
+    for (size_t r = 0; r < part->rows; r++) {
+        for (size_t c = 0; c < part->count; c++) {
+            const size_t cell =
+                ((entry->key.row + r) * ref->in_count + (part->channel - ref->in_first) + c) * inner;
+            for (size_t k = 0; k < inner; k++) {
+                if (k % CELLS == 0) {
+                    const size_t left = inner - k;
+                    mts_value_read_run(entry->source.value, ref->data, cell + k, left < CELLS ? left : CELLS,
+                                       taps);
+                }
+                to[k * position + (lane + c) * rows + r] = taps[k % CELLS];
+            }
         }
     }
 }
@@ -236,6 +265,11 @@ static void pack_entry(const mts_weights_entry *entry, float *to)
         break;
     case MTS_WEIGHTS_WINOGRAD:
         pack_winograd(entry, to);
+        break;
+    case MTS_WEIGHTS_PACKED:
+        if (MTS_HAS_PACKED) {
+            pack_packed(entry, to);
+        }
         break;
     case MTS_WEIGHTS_WORDS:
         pack_words(entry, (int32_t *)to);

@@ -177,13 +177,13 @@ static void find_readers(chooser *c)
     }
 }
 
-static void find_shared(chooser *c)
+void mts_blocks_find_shared(const mts_stitched *stitched, const mts_place *places, bool *shared)
 {
-    for (uint32_t v = 0; v < c->stitched->value_count; v++) {
+    for (uint32_t v = 0; v < stitched->value_count; v++) {
         uint32_t plane = 0;
-        const uint32_t root = mts_place_root(c->facts->places, v, &plane);
-        c->shared[v] = c->shared[v] || root != v;
-        c->shared[root] = c->shared[root] || root != v;
+        const uint32_t root = mts_place_root(places, v, &plane);
+        shared[v] = shared[v] || root != v;
+        shared[root] = shared[root] || root != v;
     }
 }
 
@@ -387,7 +387,7 @@ mts_status mts_blocks_choose(const mts_plan *plan, const mts_blocks_facts *facts
     if (!c.nodes || !c.layer_of || !c.shared || !c.by_pixels) {
         return mts_fail_memory(error);
     }
-    find_shared(&c);
+    mts_blocks_find_shared(s, facts->places, c.shared);
     find_readers(&c);
     for (uint32_t i = 0; i < s->layer_count; i++) {
         open_layer(&c, i);
@@ -416,11 +416,12 @@ bool mts_blocks_end(const mts_plan *plan, const bool *blocks, uint32_t member)
            m->inputs[0] != MTS_NONE && blocks[m->inputs[0]] && !blocks[m->output];
 }
 
-mts_storage mts_storage_of_blocks(const mts_shape *shape)
+mts_storage mts_storage_of_blocks(const mts_shape *shape, uint32_t lanes)
 {
-    mts_storage s = {.region = MTS_REGION_TRANSIENT, .blocks = true};
+    mts_storage s = {.region = MTS_REGION_TRANSIENT, .lanes = lanes};
     mts_shape_pad(shape, s.dims);
     s.row = s.dims[5];
-    s.pitch = mts_row_lanes_pixels(s.dims[4] * s.dims[5]); /* PIXELS_MOST at most */
+    /* PIXELS_MOST of blocks at most; those of packs are not rounded up */
+    s.pitch = lanes == LANES ? mts_row_lanes_pixels(s.dims[4] * s.dims[5]) : s.dims[4] * s.dims[5];
     return s;
 }

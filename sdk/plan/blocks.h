@@ -1,5 +1,5 @@
 /*
- * blocks.h: which values lie in blocks of channels (mts_storage.blocks) instead of planes,
+ * blocks.h: which values lie in blocks of channels (mts_storage.lanes) instead of planes,
  * decided by predicted cycles, and the cycles of 1x1 convolutions whose output rows are
  * the lanes of a vector.
  *
@@ -49,8 +49,11 @@ typedef struct mts_blocks_facts {
     uint32_t tile_rows; /* mts_plan_request.tile_rows */
 } mts_blocks_facts;
 
-/* The storage of a value in blocks, but for its place. */
-mts_storage mts_storage_of_blocks(const mts_shape *shape);
+/* The storage of a value in blocks of so many lanes, but for its place. */
+mts_storage mts_storage_of_blocks(const mts_shape *shape, uint32_t lanes);
+/* Marks the values that lie in another one's storage, and those that have others in their
+   own. */
+void mts_blocks_find_shared(const mts_stitched *stitched, const mts_place *places, bool *shared);
 /* Fills blocks[value_count]: the values that lie in blocks. Variants, conversions and
    fused layers of plan->members are known. Errors: OUT_OF_MEMORY. */
 mts_status mts_blocks_choose(const mts_plan *plan, const mts_blocks_facts *facts, bool *blocks,

@@ -9,6 +9,7 @@
 #include "plan/codes.h"
 #include "plan/conversion.h"
 #include "plan/fuse.h"
+#include "plan/packed.h"
 #include "plan/places.h"
 #include "plan/transposes.h"
 
@@ -30,8 +31,8 @@ typedef struct layouter {
     mts_place *places;
     const uint8_t *inputs;
     const mts_plan_fuse *fuse;
-    bool *blocks; /* per svalue: it lies in blocks of channels */
-    bool depthwise_rows, byte_products, spread_planes;
+    bool *blocks; /* per svalue: it lies in blocks of channels, or in packs */
+    bool packed, depthwise_rows, byte_products, spread_planes;
     mts_error *error;
 } layouter;
 
@@ -206,6 +207,9 @@ static void classify_members(layouter *l)
         if (l->byte_products && by_pixels(how) && mts_bytes_accepts(s, &s->members[m], l->plan->grids)) {
             how->variant = MTS_VARIANT_BYTES;
         }
+        if (MTS_HAS_PACKED && l->packed && how->variant == MTS_VARIANT_TILE) {
+            how->variant = MTS_VARIANT_PACKED;
+        }
         const mts_node *node = mts_member_node(s, &s->members[m]);
         l->forced[s->members[m].output] = how->variant == MTS_VARIANT_FC || mts_plan_changes_rank(node) ||
                                           mts_place_scales_dense(s, &s->members[m]);
@@ -289,17 +293,8 @@ static void join_places(layouter *l)
     }
 }
 
-/* What is read dense and lies in another value asks that of the whole. */
-static void join_dense(layouter *l)
-{
-    for (uint32_t v = 0; v < l->stitched->value_count; v++) {
-        uint32_t plane = 0;
-        const uint32_t root = mts_place_root(l->places, v, &plane);
-        l->dense[root] = l->dense[root] || l->dense[v];
-    }
-}
-
-/* What would lie in planes without a border may lie in blocks of channels. */
+/* What would lie in planes without a border may lie in blocks of channels; what only
+   convolutions of variant PACKED touch, in packs. */
 static mts_status choose_blocks(layouter *l, uint32_t tile_rows, mts_arena *arena)
 {
     bool *flat = mts_arena_zero(arena, l->stitched->value_count, sizeof *flat);
@@ -310,7 +305,9 @@ static mts_status choose_blocks(layouter *l, uint32_t tile_rows, mts_arena *aren
         flat[v] = c->tied && c->pad_top + c->pad_bottom + c->pad_left + c->pad_right == 0 &&
                   l->cells[find_root(l->cells, v)].row == (uint32_t)shape->dims[shape->rank - 1];
     }
-    return flat ? mts_blocks_choose(l->plan, &facts, l->blocks, arena, l->error) : mts_fail_memory(l->error);
+    return !flat                         ? mts_fail_memory(l->error)
+           : MTS_HAS_PACKED && l->packed ? mts_packed_choose(l->plan, &facts, l->blocks, arena, l->error)
+                                         : mts_blocks_choose(l->plan, &facts, l->blocks, arena, l->error);
 }
 
 /* When the rows of all classes are known. */
@@ -402,8 +399,9 @@ static mts_status add_padded(layouter *l, uint32_t value, uint32_t *index)
 
 static mts_status add_blocks(layouter *l, uint32_t value, uint32_t *index)
 {
-    const mts_storage s = mts_storage_of_blocks(value_shape(l, value));
-    return add_storage(l, &s, s.pitch, 0, index);
+    const uint32_t lanes = MTS_HAS_PACKED && l->packed ? MTS_CHANNEL_PACK : MTS_CHANNEL_BLOCK;
+    const mts_storage s = mts_storage_of_blocks(value_shape(l, value), lanes);
+    return add_storage(l, &s, (uint64_t)s.pitch, 0, index);
 }
 
 static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
@@ -480,7 +478,8 @@ static mts_status store_values(layouter *l)
         if (status != MTS_STATUS_OK || alias) {
             continue;
         }
-        status = MTS_HAS_ROW_LANES && l->blocks[member->output] ? add_blocks(l, member->output, storage)
+        status = (MTS_HAS_ROW_LANES || MTS_HAS_PACKED) && l->blocks[member->output]
+                     ? add_blocks(l, member->output, storage)
                  : l->cells[member->output].tied && !mts_blocks_end(l->plan, l->blocks, m)
                      ? add_padded(l, member->output, storage)
                      : add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT, storage);
@@ -558,6 +557,7 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
                   .stitched = s,
                   .inputs = request->inputs,
                   .fuse = request->fuse,
+                  .packed = request->packed,
                   .depthwise_rows = request->depthwise_rows,
                   .byte_products = request->byte_products,
                   .spread_planes = request->spread_planes,
@@ -582,9 +582,10 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
         form_classes(&l);
         join_places(&l);
         reach_beyond(&l);
-        join_dense(&l);
-        status = MTS_HAS_ROW_LANES && request->tile_rows > 0 ? choose_blocks(&l, request->tile_rows, arena)
-                                                             : MTS_STATUS_OK;
+        mts_places_join_dense(l.places, s->value_count, l.dense);
+        if ((MTS_HAS_ROW_LANES && request->tile_rows > 0) || (MTS_HAS_PACKED && request->packed)) {
+            status = choose_blocks(&l, request->tile_rows, arena);
+        }
     }
     if (status == MTS_STATUS_OK) {
         status = store_values(&l);

@@ -409,3 +409,12 @@ void mts_places_store(mts_plan *plan, const mts_place *places)
         }
     }
 }
+
+void mts_places_join_dense(const mts_place *places, uint32_t count, bool *dense)
+{
+    for (uint32_t v = 0; v < count; v++) {
+        uint32_t plane = 0;
+        const uint32_t root = mts_place_root(places, v, &plane);
+        dense[root] = dense[root] || dense[v];
+    }
+}

@@ -38,4 +38,7 @@ size_t mts_places_copies_most(const mts_stitched *stitched);
  */
 void mts_places_store(mts_plan *plan, const mts_place *places);
 
+/* What is read dense and lies in another value asks that of the whole. */
+void mts_places_join_dense(const mts_place *places, uint32_t count, bool *dense);
+
 #endif

@@ -39,6 +39,13 @@
 #define MTS_HAS_ROW_LANES 0
 #endif
 
+/* Whether the library has convolutions of tensors in packs of channels (packed.h). */
+#ifdef MTS_SMALL
+#define MTS_HAS_PACKED 0
+#else
+#define MTS_HAS_PACKED 1
+#endif
+
 typedef struct mts_plan mts_plan;
 
 typedef enum mts_storage_region {
@@ -70,10 +77,11 @@ typedef struct mts_storage {
     uint32_t first, last; /* steps that touch it */
     uint32_t host; /* the storage that it is a part of, `at` floats behind its beginning; or MTS_NONE */
     uint64_t at;
-    /* MTS_CHANNEL_BLOCK planes at a time share their place: lane c of pixel p is float
-       p * MTS_CHANNEL_BLOCK + c of it. Without a border; only 1x1 and depthwise
-       convolutions touch it. */
-    bool blocks;
+    /* 0: planes. MTS_CHANNEL_BLOCK or MTS_CHANNEL_PACK: so many planes at a time share their
+       place: lane c of pixel p is float p * lanes + c of it. Without a border. Only
+       convolutions touch it: of blocks 1x1 and depthwise ones (blocks.h), of packs those
+       of variant PACKED, which keep the lanes beyond the last channel 0 (packed.h). */
+    uint32_t lanes;
 } mts_storage;
 
 typedef enum mts_variant {
@@ -81,9 +89,10 @@ typedef enum mts_variant {
     MTS_VARIANT_TILE = 1,
     MTS_VARIANT_DEPTHWISE = 2,
     MTS_VARIANT_FC = 3,
-    MTS_VARIANT_BYTES = 4, /* of 8-bit numbers: it reads planes of codes (bytes.h) */
-    MTS_VARIANT_CODES = 5, /* no convolution: it reads and stores planes of codes (codes.h) */
-    MTS_VARIANT_COUNT = 6
+    MTS_VARIANT_BYTES = 4,  /* of 8-bit numbers: it reads planes of codes (bytes.h) */
+    MTS_VARIANT_CODES = 5,  /* no convolution: it reads and stores planes of codes (codes.h) */
+    MTS_VARIANT_PACKED = 6, /* as TILE; operands where they lie, in planes or packs (packed.h) */
+    MTS_VARIANT_COUNT = 7
 } mts_variant;
 
 /*
@@ -200,7 +209,7 @@ struct mts_plan {
     mts_member_plan *members;  /* per member */
     mts_fusion *fusions;       /* per layer */
     uint32_t **output_storage; /* [graph][output], MTS_NONE for constants */
-    /* With `depthwise_rows` MTS_ROW_ZEROS floats that stay 0 come first; then inputs, outputs
+    /* With `depthwise_rows` or `packed` MTS_ROW_ZEROS floats that stay 0 come first; then inputs, outputs
        and transients, up to these. */
     uint64_t input_floats, output_floats, arena_floats;
 };
@@ -228,6 +237,7 @@ typedef struct mts_plan_request {
     /* Values may lie in blocks of channels: rows as lanes, in float32 (plan/blocks.h).
        Rows of conv_tile's usual tiles; 0: all values are planes. */
     uint32_t tile_rows;
+    bool packed;                 /* convolutions take and store packs of channels (plan/packed.h) */
     const mts_plan_fuse *fuse;   /* NULL: nothing is fused */
     uint32_t lanes;              /* groups that run at the same time at most (plan/lanes.h); 0: one */
     const mts_plan_waves *waves; /* instead of lanes; NULL: each step is a wave */
@@ -267,5 +277,7 @@ uint64_t mts_step_cost(const mts_plan *plan, const mts_step *step);
 /* Whether a storage is row-major without any padding. */
 bool mts_storage_is_dense(const mts_storage *storage);
 uint32_t mts_storage_planes(const mts_storage *storage);
+/* Planes from an image to the next: its channels, with those that fill up its lanes. */
+uint32_t mts_storage_channels(const mts_storage *storage);
 
 #endif

@@ -4,15 +4,23 @@
  */
 #include "plan/plan.h"
 
+#include "base/size.h"
+
 bool mts_storage_is_dense(const mts_storage *storage)
 {
-    return !storage->blocks && storage->gap == 0 && storage->row == storage->dims[5] &&
+    return storage->lanes == 0 && storage->gap == 0 && storage->row == storage->dims[5] &&
            storage->pitch == storage->dims[4] * storage->dims[5];
 }
 
 uint32_t mts_storage_planes(const mts_storage *storage)
 {
-    return storage->dims[0] * storage->dims[1] * storage->dims[2] * storage->dims[3];
+    return storage->dims[0] * storage->dims[1] * storage->dims[2] * mts_storage_channels(storage);
+}
+
+uint32_t mts_storage_channels(const mts_storage *storage)
+{
+    const uint32_t lanes = storage->lanes, channels = storage->dims[3];
+    return MTS_HAS_PACKED && lanes > 0 ? mts_u32_ceil_div(channels, lanes) * lanes : channels;
 }
 
 uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value)

@@ -294,10 +294,12 @@ static void add_device(const mts_planning *p, mts_text *key)
 static void add_session(const mts_planning *p, mts_text *key)
 {
     const mts_engine_options *o = &p->options;
-    mts_text_add(
-        key, "bundle %016llx\nstrategy %d grouping %d separate %d zero-copy %d budget %llu tuning %u\ntasks",
-        (unsigned long long)p->archive->hash, (int)o->strategy, (int)p->how.grouping, o->separate_inputs,
-        o->zero_copy_inputs, (unsigned long long)o->memory_budget.bytes, p->how.tuning_ms);
+    mts_text_add(key,
+                 "bundle %016llx\nstrategy %d grouping %d separate %d zero-copy %d budget %llu tuning %u "
+                 "packed %d\ntasks",
+                 (unsigned long long)p->archive->hash, (int)o->strategy, (int)p->how.grouping,
+                 o->separate_inputs, o->zero_copy_inputs, (unsigned long long)o->memory_budget.bytes,
+                 p->how.tuning_ms, o->packed_channels);
     for (uint32_t i = 0; i < p->task_count; i++) {
         mts_text_add(key, " %u:%u", p->tasks[i], p->priorities[i]);
     }

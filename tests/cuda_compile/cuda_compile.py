@@ -28,6 +28,7 @@ import time
 SKIPPED = 77
 ARCHS = {"clang": [50, 53, 62], "nvrtc": [50, 53, 62, 72, 75, 87, 90, 110]}
 GPU = "-DVEC=1 -DREGS=40"  # mts_launch_defines of a GPU
+PACKS = "-DVEC=4 -DREGS=40"  # mts_launch_packed_defines
 HALVES = ["", " -DHALF=1", " -DHALF=2"]
 REGISTERS_OF_GROUP = {53: 32768, 62: 32768}  # all others: 65536
 LOCAL_MOST = 48 << 10
@@ -119,8 +120,9 @@ def list_jobs(folder, compiler, known):
             halves = HALVES if arch == known[-1] else [HALVES[turn % 2], HALVES[2]]
             if row.once and compiler == "nvrtc":
                 halves = HALVES[:1]
-            options = [GPU + half + extra for half in halves for extra in row.options]
-            if compiler == "clang" and "#if VEC != 1" not in text:  # which a kernel says that takes no other
+            common = PACKS if "#if VEC != 4" in text else GPU
+            options = [common + half + extra for half in halves for extra in row.options]
+            if compiler == "clang" and "#if VEC != " not in text:  # which a kernel says that takes no other
                 options += [CLANG_VECTORS + HALVES[turn] + row.options[0]]
             options += session_options(found, kernel, arch, row.most, turn)
             for one in options:

@@ -177,7 +177,9 @@ static mts_session_stats run_with(const world *w, int device, mts_strategy strat
     const mts_engine_options options = {.strategy = strategy,
                                         .precision = precision,
                                         .separate_inputs = !w->family.common,
-                                        .zero_copy_inputs = w->family.seed % 3 != 0};
+                                        .zero_copy_inputs = w->family.seed % 3 != 0,
+                                        .packed_channels =
+                                            (w->family.seed / OPENCL_EVERY + w->family.seed) % 2};
     static const uint32_t apart[TASKS_MOST] = {0, 1, 2, 3};
     const bool groups = strategy == MTS_STRATEGY_COMPACT && w->family.seed % 5 < 3;
     const mts_kernel_config fused = {.kernel = MTS_KERNEL_CONFIG_FUSED};

@@ -74,5 +74,18 @@ STATIC_INLINE half2 static_fma(half2 a, half2 b, half2 c)
 
 #define vload_half(i, p) __builtin_load_halff((p) + (i))
 #define vstore_half(x, i, p) __builtin_store_halff(x, (p) + (i))
+#define STATIC_HALF4(space)                                                                                  \
+    STATIC_INLINE float4 static_vload_half4(size_t i, space const half *p)                                   \
+    {                                                                                                        \
+        return __builtin_convertvector(((space const half4 *)p)[i], float4);                                 \
+    }                                                                                                        \
+    STATIC_INLINE void static_vstore_half4(float4 v, size_t i, space half *p)                                \
+    {                                                                                                        \
+        ((space half4 *)p)[i] = __builtin_convertvector(v, half4);                                           \
+    }
+STATIC_HALF4(__global)
+STATIC_HALF4(__private)
+#define vload_half4 static_vload_half4
+#define vstore_half4 static_vstore_half4
 
 #endif

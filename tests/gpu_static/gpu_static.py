@@ -43,10 +43,12 @@ REGISTER_STEP = 8  # registers are handed out by as many
 
 GPU = "-DVEC=1 -DREGS=40"  # mts_launch_defines of a GPU
 BLOCK = f"{GPU} -DROWS=32 -DCOLUMNS=64 -DGROUP=128 -DDEPTH=8 -DPARTS=1"
+PACKED = "-DVEC=4 -DREGS=40"  # mts_launch_packed_defines
 # Options besides GPU alone: those of the default configurations. All other kernels of the manifest get GPU.
 ROWS = {
     "conv_tile__f32_planar": [f"{GPU} -DCASES=CASE(8,0)", GPU, f"{GPU} -DHALF=1"],
     "conv_block__f32_planar": [BLOCK, f"{BLOCK} -DHALF=1", f"{BLOCK} -DHALF=2"],
+    "conv_packed__f32_lanes": [PACKED, f"{PACKED} -DHALF=1"],
     "fc_lanes__f32_planar": [GPU, f"{GPU} -DHALF=1"],
     "fc_block__f32_planar": [f"{GPU} -DGROUP=64", f"{GPU} -DHALF=1 -DGROUP=64"],
     "depthwise_tile__f32_planar": [GPU, f"{GPU} -DHALF=1"],
@@ -57,7 +59,7 @@ ROWS = {
     "persist_any__f32_planar": [f"{BLOCK} -DATOMICS=1 -DITEMS=128 -DMIXED=16383 -DPERSIST=786432"],
 }
 # Whose main loops add products. In others only formulas of functions do.
-MULTIPLY = {"conv_tile__f32_planar", "conv_block__f32_planar", "fc_lanes__f32_planar", "fc_block__f32_planar",
+MULTIPLY = {"conv_tile__f32_planar", "conv_packed__f32_lanes", "conv_block__f32_planar", "fc_lanes__f32_planar", "fc_block__f32_planar",
             "depthwise_tile__f32_planar", "matmul_any__f32_planar", "deconv_any__f32_planar", "recur_any__f32_planar"}
 FIGURES = ["vector", "scalar", "scratch", "spills", "local", "code", "products", "loads"]
 NONE = "-"

@@ -105,9 +105,9 @@ static uint32_t first_in_blocks(const world *w)
 {
     uint32_t layer = 0;
     while (
-        !w->plan
-             ->storages[w->plan->value_storage[w->stitched->members[w->stitched->layers[layer].first].output]]
-             .blocks) {
+        w->plan
+            ->storages[w->plan->value_storage[w->stitched->members[w->stitched->layers[layer].first].output]]
+            .lanes == 0) {
         layer++;
     }
     return layer;
@@ -159,7 +159,7 @@ static void a_depthwise_convolution_of_two_layouts_is_refused(void **state)
     const uint32_t before = first_in_blocks(&w);
     for (uint32_t m = 0; m < w.stitched->member_count; m++) {
         if (w.plan->members[m].variant == MTS_VARIANT_DEPTHWISE) {
-            w.plan->storages[w.plan->value_storage[w.stitched->members[m].output]].blocks = false;
+            w.plan->storages[w.plan->value_storage[w.stitched->members[m].output]].lanes = 0;
         }
     }
     expect_refusal(&w, &device, MTS_PRECISION_FLOAT32, before + 1);

@@ -47,7 +47,7 @@ if(MTS_OPENCL_LOADER AND MTS_OPENCL_LAYER_HEADERS AND NOT CMAKE_CROSSCOMPILING A
   add_test(NAME opencl/smaller_buffers COMMAND opencl_small_buffers)
   set_tests_properties(opencl/smaller_buffers PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
     ENVIRONMENT "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=alloc=8388608")
-  foreach(program device_conformance engine_edges)
+  foreach(program device_conformance engine_edges conformance_kernels_packed engine_packed)
     add_test(NAME opencl/profile_${program} COMMAND ${program})
     set_tests_properties(opencl/profile_${program} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
       ENVIRONMENT "${profile_environment}")

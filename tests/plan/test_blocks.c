@@ -50,16 +50,16 @@ static uint32_t count_blocks(const mts_plan *plan)
     for (uint32_t m = 0; m < s->member_count; m++) {
         const mts_storage *out = &plan->storages[plan->value_storage[s->members[m].output]];
         const mts_node *node = mts_member_node(s, &s->members[m]);
-        bool blocks = out->blocks;
+        bool blocks = out->lanes > 0;
         count += blocks ? 1 : 0;
         for (uint32_t i = 0; i < s->members[m].input_count; i++) {
             const uint32_t value = s->members[m].inputs[i];
-            blocks = blocks || (value != MTS_NONE && plan->storages[plan->value_storage[value]].blocks);
+            blocks = blocks || (value != MTS_NONE && plan->storages[plan->value_storage[value]].lanes > 0);
         }
         assert_true(!blocks || node->op == MTS_OP_CONV);
         assert_true(!blocks || node->attrs.conv.kernel[0] == 1 || node->attrs.conv.group > 1);
-        assert_true(!out->blocks || (out->gap == 0 && out->row == out->dims[5] && out->dims[3] % 16 == 0 &&
-                                     out->region == MTS_REGION_TRANSIENT));
+        assert_true(out->lanes == 0 || (out->gap == 0 && out->row == out->dims[5] && out->dims[3] % 16 == 0 &&
+                                        out->region == MTS_REGION_TRANSIENT));
     }
     return count;
 }

@@ -404,7 +404,7 @@ bool kernel_is_for_gpus(const char *kernel)
     };
     bool found = false;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        found = found || (strcmp(rows[i].name, kernel) == 0 && strcmp(rows[i].made_for, "gpu") == 0);
+        found = found || (strcmp(rows[i].name, kernel) == 0 && strstr(rows[i].made_for, "gpu"));
     }
     return found;
 }

@@ -1,0 +1,352 @@
+/*
+ * conv_packed: the stitched convolution for GPUs, of tensors whose channels lie side by
+ * side in packs of four (mts_packed_params).
+ *
+ * Responsible for dense and grouped convolutions of any kernel size, dilation and stride,
+ * of many tasks in one launch, that read the image where it lies: without a border,
+ * without phases. Input, residual and output of an epilogue each lie in packs or in
+ * planes, so that it converts where it loads and stores. Not responsible for depthwise
+ * convolutions, nor for which tiles exist (sdk/lower/encode_packed.c).
+ *
+ * A work-item computes up to 8 rows (output channels) of 4 pixels, which are as far apart
+ * as the work-group is wide: neighbours read neighbours. A step takes a pack of input:
+ *
+ *     input   | c0 c1 c2 c3 |  of pixel j: one load                       4 loads
+ *     weights | w[c][row 0..3] | w[c][row 4..7] |  of channel c: two loads    8 loads
+ *     sums    rows x 4 pixels += 4 channels of both: 128 multiply-adds
+ *
+ * Taps are the outer loop, so that what a tap costs (is it inside the image?) is paid once
+ * for all channels. A tap outside reads zeros. Of planes a step takes one channel, with 4
+ * loads of input.
+ *
+ * Built with VEC=4, the lanes of a pack.
+ */
+#if VEC != 4
+#error "a pack has four lanes: -DVEC=4"
+#endif
+#define PACKED_PIXELS 4
+#define PACKED_ROWS 2 /* packs of rows */
+
+/* A pack begins at a multiple of its size. */
+#if defined(__CUDACC__)
+#define PACKED_LANE(v, i) ((v).s[i])
+#define PACKED_PUT(p, v) mts_vec_store(p, v)
+#if HALF
+#define PACKED_LOAD(p) mts_vec_load(p)
+#else
+#define PACKED_LOAD(p) (*(GLOBAL const mts_vec *)(p))
+#endif
+#else
+#define PACKED_LANE(v, i) ((v).s##i)
+#if HALF
+#define PACKED_LOAD(p) vload_half4(0, p)
+#define PACKED_PUT(p, v) vstore_half4(v, 0, p)
+#else
+#define PACKED_LOAD(p) (*(GLOBAL const mts_vec *)(p))
+#define PACKED_PUT(p, v) (*(GLOBAL mts_vec *)(p) = (v))
+#endif
+#endif
+#define PACKED_EACH_LANE(M, x) M(x, 0) M(x, 1) M(x, 2) M(x, 3)
+
+/* The pixels of a work-item. */
+typedef struct packed_pixels {
+    mts_u32 at[PACKED_PIXELS];                  /* flattened, of the output */
+    mts_u32 line[PACKED_PIXELS];                /* row of the output */
+    mts_u32 end;                                /* those of the tile lie below */
+    mts_i32 y[PACKED_PIXELS], x[PACKED_PIXELS]; /* row and column of tap 0; outside of the output far above */
+} packed_pixels;
+
+/* Where a channel of a pixel lies. */
+INLINE mts_u32 packed_offset(mts_u32 channel, mts_u32 pitch, mts_u32 pixel, int is_packed)
+{
+    return is_packed ? (channel & ~3u) * pitch + pixel * 4 + (channel & 3) : channel * pitch + pixel;
+}
+
+#define PACKED_FAR 0x40000000
+#define PACKED_INSIDE(y) ((y) > -PACKED_FAR / 2)
+
+INLINE packed_pixels packed_find(GLOBAL const mts_packed_params *p, mts_u32 first, mts_u32 step, mts_u32 end)
+{
+    packed_pixels at;
+    at.end = end;
+    UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
+    {
+        const mts_u32 pixel = first + j * step, y = pixel / p->row, x = pixel % p->row;
+        at.at[j] = pixel;
+        at.line[j] = y;
+        const int inside = pixel < end && y < p->h && x < p->w;
+        at.y[j] = inside ? (mts_i32)(y * p->stride_y) - (mts_i32)p->top : -PACKED_FAR;
+        at.x[j] = (mts_i32)(x * p->stride_x) - (mts_i32)p->left;
+    }
+    return at;
+}
+
+/* Where each pixel's tap, so far down and right of tap 0, is read, and how far apart its packs or channels are; outside of
+   the image zeros that are 0 apart. */
+INLINE void packed_tap(GLOBAL const mts_packed_params *p, const packed_pixels *at, mts_i32 down,
+                       mts_i32 right, mts_u32 channel, mts_u32 in, mts_u32 pitch, int is_packed,
+                       mts_u32 from[PACKED_PIXELS], mts_u32 apart[PACKED_PIXELS])
+{
+    UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
+    {
+        const mts_u32 y = (mts_u32)(at->y[j] + down), x = (mts_u32)(at->x[j] + right);
+        const int inside = y < p->in_h && x < p->in_w;
+        const mts_u32 pixel = y * p->in_row + x;
+        from[j] = !inside ? p->zeros
+                          : in + packed_offset(is_packed ? channel & ~3u : channel, pitch, pixel, is_packed);
+        apart[j] = !inside ? 0 : is_packed ? 4 * pitch : pitch;
+    }
+}
+
+/* clang-format off */
+/* Lane i of each pixel's pack by the weights of channel i. */
+#define PACKED_PRODUCTS(unused, i)                                                                           \
+    UNROLL for (int k = 0; k < packs; k++) {                                                                 \
+        const mts_vec w = PACKED_LOAD(weight + (i * packs + k) * 4);                                         \
+        UNROLL for (int j = 0; j < PACKED_PIXELS; j++)                                                       \
+            sum[k][j] = mts_vec_fma(w, mts_vec_splat(PACKED_LANE(in[j], i)), sum[k][j]);                     \
+    }
+/* clang-format on */
+
+INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                        GLOBAL const mts_conv_params *job, GLOBAL const mts_packed_params *p,
+                        const packed_pixels *at, mts_vec sum[PACKED_ROWS][PACKED_PIXELS], const int packs)
+{
+    GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
+    const int is_packed = (p->blocks & MTS_BLOCKS_IN) != 0;
+    for (mts_u32 s = job->segments; s; s--, segment++) {
+        const mts_u32 lane = segment->channel & 3, count = segment->count, steps = (lane + count + 3) / 4;
+        mts_i32 down = 0, right = 0;
+        for (mts_u32 tap = 0; tap < job->taps; tap++) {
+            GLOBAL const mts_real *weight = pool + segment->weight_a + tap * steps * (16 * packs);
+            mts_u32 from[PACKED_PIXELS], apart[PACKED_PIXELS];
+            packed_tap(p, at, down, right, segment->channel, job->in, job->in_pitch, is_packed, from, apart);
+            right += p->dilation_x;
+            if (right == (mts_i32)(p->kernel_w * p->dilation_x)) {
+                right = 0;
+                down += p->dilation_y;
+            }
+            if (is_packed) {
+                NO_UNROLL for (mts_u32 n = steps; n; n--, weight += 16 * packs)
+                {
+                    mts_vec in[PACKED_PIXELS];
+                    UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
+                    {
+                        in[j] = PACKED_LOAD(act + from[j]);
+                        from[j] += apart[j];
+                    }
+                    PACKED_EACH_LANE(PACKED_PRODUCTS, 0)
+                }
+                continue;
+            }
+            weight += lane * (4 * packs);
+            NO_UNROLL for (mts_u32 n = count; n; n--, weight += 4 * packs)
+            {
+                float in[PACKED_PIXELS];
+                UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
+                {
+                    in[j] = mts_load(act + from[j]);
+                    from[j] += apart[j];
+                }
+                UNROLL for (int k = 0; k < packs; k++)
+                {
+                    const mts_vec w = PACKED_LOAD(weight + k * 4);
+                    UNROLL for (int j = 0; j < PACKED_PIXELS; j++) sum[k][j] =
+                        mts_vec_fma(w, mts_vec_splat(in[j]), sum[k][j]);
+                }
+            }
+        }
+    }
+}
+
+/* ---- what follows the sums ---- */
+
+/* What one epilogue does with a pack of rows. */
+typedef struct packed_end {
+    mts_vec scale, bias, slope;
+    mts_u32 channel; /* of the first row */
+    mts_u32 rows;    /* 1 to 4 */
+    int whole;       /* the rows are a pack of the output, beyond the last channel too */
+} packed_end;
+
+/* clang-format off */
+#define PACKED_OPEN(unused, i)                                                                               \
+    if (i < end.rows) {                                                                                      \
+        if (e->scale != MTS_PARAM_NONE) PACKED_LANE(end.scale, i) = mts_load(pool + (e->scale + row + i));   \
+        if (e->bias != MTS_PARAM_NONE) PACKED_LANE(end.bias, i) = mts_load(pool + (e->bias + row + i));      \
+        if (e->slope != MTS_PARAM_NONE) PACKED_LANE(end.slope, i) = mts_load(pool + (e->slope + row + i));   \
+        end.whole = end.whole && index[i] == end.channel + i;                                                \
+    }
+/* clang-format on */
+
+INLINE packed_end packed_open(GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                              GLOBAL const mts_epilogue_params *e, mts_u32 row, mts_u32 rows, int is_packed)
+{
+    GLOBAL const mts_u32 *index = params + e->index + row;
+    packed_end end;
+    end.scale = mts_vec_splat(e->scale == MTS_PARAM_NONE ? 1.0f : 0.0f); /* beyond the rows, sums are 0 */
+    end.bias = mts_vec_splat(0.0f);
+    end.slope = mts_vec_splat(mts_fn_slope(e->fn, e->a));
+    end.rows = rows - row < 4 ? rows - row : 4;
+    end.channel = index[0];
+    end.whole =
+        is_packed && (end.channel & 3) == 0 && (end.rows == 4 || end.channel + end.rows - 1 == e->last);
+    PACKED_EACH_LANE(PACKED_OPEN, 0)
+    return end;
+}
+
+/* clang-format off */
+#define PACKED_ADD(unused, i)                                                                                \
+    if (i < end->rows)                                                                                       \
+        PACKED_LANE(v, i) += mts_load(act + (e->res + packed_offset(index[i], e->res_pitch, pixel, is_packed)));
+#define PACKED_LANE_OF(x, i) if (n == (i)) x = PACKED_LANE(v, i);
+/* Lanes beyond the last channel hold zeros. */
+#define PACKED_CLEAR(unused, i) if (i >= end->rows) PACKED_LANE(v, i) = 0.0f;
+/* clang-format on */
+
+INLINE mts_vec packed_residual(GLOBAL const mts_real *act, GLOBAL const mts_u32 *index,
+                               GLOBAL const mts_epilogue_params *e, const packed_end *end, mts_u32 pixel,
+                               int is_packed)
+{
+    mts_vec v = mts_vec_splat(0.0f);
+    PACKED_EACH_LANE(PACKED_ADD, 0)
+    return v;
+}
+
+INLINE void packed_store(GLOBAL mts_real *act, GLOBAL const mts_u32 *index,
+                         GLOBAL const mts_epilogue_params *e, const packed_end *end, mts_u32 pixel,
+                         int is_packed, mts_vec v)
+{
+    if (end->whole) {
+        PACKED_EACH_LANE(PACKED_CLEAR, 0)
+        PACKED_PUT(act + (e->out + packed_offset(end->channel, e->out_pitch, pixel, 1)), v);
+        return;
+    }
+    NO_UNROLL for (mts_u32 n = 0; n < end->rows; n++)
+    {
+        const mts_u32 channel = index[n], lanes = is_packed && channel == e->last ? 4 - (channel & 3) : 1;
+        GLOBAL mts_real *out = act + (e->out + packed_offset(channel, e->out_pitch, pixel, is_packed));
+        float x = 0.0f;
+        PACKED_EACH_LANE(PACKED_LANE_OF, x)
+        mts_store(out, x);
+        for (mts_u32 i = 1; i < lanes; i++)
+            mts_store(out + i, 0.0f);
+    }
+}
+
+/* A pack of sums with its scale, bias and residual. */
+INLINE mts_vec packed_value(GLOBAL const mts_real *act, GLOBAL const mts_u32 *index,
+                            GLOBAL const mts_packed_params *p, GLOBAL const mts_epilogue_params *e,
+                            const packed_end *end, mts_u32 pixel, mts_u32 line, mts_vec sum)
+{
+    mts_vec v = mts_vec_fma(sum, end->scale, end->bias);
+    if (e->res != MTS_PARAM_NONE) {
+        const mts_u32 from = pixel + line * (p->res_row - p->row);
+        const int is_packed = (p->blocks & MTS_BLOCKS_RESIDUAL) != 0;
+        if (end->whole && is_packed)
+            v = mts_vec_add(v,
+                            PACKED_LOAD(act + (e->res + packed_offset(end->channel, e->res_pitch, from, 1))));
+        else
+            v = mts_vec_add(v, packed_residual(act, index, e, end, from, is_packed));
+    }
+    return v;
+}
+
+/* clang-format off */
+#define PACKED_PICK(unused, j) if (n == (j)) { v = sum[j]; pixel = at->at[j]; line = at->line[j]; y = at->y[j]; }
+/* clang-format on */
+
+/* A pack of rows, pixel by pixel: this is not written out, as it takes any layout and any
+   function. */
+INLINE void packed_end_any(GLOBAL mts_real *act, GLOBAL const mts_u32 *index,
+                           GLOBAL const mts_packed_params *p, GLOBAL const mts_epilogue_params *e,
+                           const packed_pixels *at, const packed_end *end, mts_vec sum[PACKED_PIXELS])
+{
+    NO_UNROLL for (int n = 0; n < PACKED_PIXELS; n++)
+    {
+        mts_vec v = mts_vec_splat(0.0f);
+        mts_u32 pixel = 0, line = 0;
+        mts_i32 y = 0;
+        PACKED_EACH_LANE(PACKED_PICK, 0)
+        if (PACKED_INSIDE(y)) {
+            v = packed_value(act, index, p, e, end, pixel, line, v);
+            v = e->fn == MTS_FN_PRELU ? mts_vec_slope(v, end->slope) : mts_vec_element(e->fn, v, e->a, e->b);
+        } else {
+            v = mts_vec_splat(0.0f);
+        }
+        if (pixel < at->end)
+            packed_store(act, index, e, end, pixel, (p->blocks & MTS_BLOCKS_OUT) != 0, v);
+    }
+}
+
+/* The usual case written out: whole packs, a simple function. */
+INLINE void packed_end_pack(GLOBAL mts_real *act, GLOBAL const mts_packed_params *p,
+                            GLOBAL const mts_epilogue_params *e, const packed_pixels *at,
+                            const packed_end *end, mts_vec sum[PACKED_PIXELS])
+{
+    const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a, e->b)),
+                  high = mts_vec_splat(mts_fn_high(e->fn, e->b));
+    const int bends = mts_fn_bends(e->fn), adds = e->res != MTS_PARAM_NONE;
+    UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
+    {
+        if (at->at[j] < at->end) {
+            mts_vec v = mts_vec_fma(sum[j], end->scale, end->bias);
+            if (adds)
+                v = mts_vec_add(
+                    v, PACKED_LOAD(act + (e->res + packed_offset(end->channel, e->res_pitch, at->at[j], 1))));
+            if (bends)
+                v = mts_vec_slope(v, end->slope);
+            v = mts_vec_min(high, mts_vec_max(low, v));
+            PACKED_EACH_LANE(PACKED_CLEAR, 0)
+            PACKED_PUT(act + (e->out + packed_offset(end->channel, e->out_pitch, at->at[j], 1)), v);
+        }
+    }
+}
+
+INLINE void packed_ends(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                        GLOBAL const mts_conv_params *job, GLOBAL const mts_packed_params *p,
+                        const packed_pixels *at, mts_vec sum[PACKED_ROWS][PACKED_PIXELS])
+{
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
+    const int is_packed = (p->blocks & MTS_BLOCKS_OUT) != 0;
+    NO_UNROLL for (mts_u32 i = 0; i < job->epilogues; i++, e++)
+    {
+        const int plain =
+            mts_fn_is_simple(e->fn) && (e->res == MTS_PARAM_NONE || (p->blocks & MTS_BLOCKS_RESIDUAL));
+        NO_UNROLL for (mts_u32 row = 0; row < job->rows_a; row += 4)
+        {
+            const packed_end end = packed_open(pool, params, e, row, job->rows_a, is_packed);
+            mts_vec v[PACKED_PIXELS];
+            UNROLL for (int j = 0; j < PACKED_PIXELS; j++) v[j] = row ? sum[1][j] : sum[0][j];
+            if (plain && end.whole)
+                packed_end_pack(act, p, e, at, &end, v);
+            else
+                packed_end_any(act, params + e->index + row, p, e, at, &end, v);
+        }
+    }
+}
+
+KERNEL void conv_packed__f32_lanes(MTS_ARGS)
+{
+    GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(params + first) + mts_group_id(0);
+    GLOBAL const mts_conv_params *job = (GLOBAL const mts_conv_params *)(params + tile->job);
+    GLOBAL const mts_packed_params *p = (GLOBAL const mts_packed_params *)(params + job->tap);
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
+    const mts_u32 left = job->pixels - tile->pixel, item = mts_local_id(0), items = mts_local_size(0);
+    const mts_u32 end = tile->pixel + (left < job->tile ? left : job->tile);
+    for (mts_u32 i = 0; i < job->epilogues && !(p->blocks & MTS_BLOCKS_OUT); i++) {
+        for (mts_u32 r = 0; r < job->rows_a; r++)
+            mts_epilogue_border(act, e + i, params[e[i].index + r], job->pixels, tile->pixel == 0,
+                                end == job->pixels, item, items);
+    }
+    for (mts_u32 pixel = tile->pixel + item; pixel < end; pixel += PACKED_PIXELS * items) {
+        const packed_pixels at = packed_find(p, pixel, items, end);
+        mts_vec sum[PACKED_ROWS][PACKED_PIXELS];
+        UNROLL for (int j = 0; j < PACKED_PIXELS; j++) sum[0][j] = sum[1][j] = mts_vec_splat(0.0f);
+        if (job->rows_a > 4)
+            packed_sums(act, pool, params, job, p, &at, sum, 2);
+        else
+            packed_sums(act, pool, params, job, p, &at, sum, 1);
+        packed_ends(act, pool, params, job, p, &at, sum);
+    }
+}

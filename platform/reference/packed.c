@@ -1,0 +1,143 @@
+/*
+ * packed.c: the reference of the stitched convolution of tensors in packs of channels
+ * (mts_packed_params). Not responsible for what follows a sum (epilogue.c).
+ */
+#include "platform/reference/epilogue.h"
+
+static uint32_t round_up(uint32_t count)
+{
+    return (count + MTS_CHANNEL_PACK - 1) / MTS_CHANNEL_PACK * MTS_CHANNEL_PACK;
+}
+
+/* Offset of a channel's pixel in packs, or in planes. */
+static uint64_t offset_of(uint32_t pitch, uint32_t channel, uint64_t pixel, bool packed)
+{
+    const uint32_t lane = channel % MTS_CHANNEL_PACK;
+    return packed ? (uint64_t)(channel - lane) * pitch + pixel * MTS_CHANNEL_PACK + lane
+                  : (uint64_t)channel * pitch + pixel;
+}
+
+/* Floats of one of a segment's taps. */
+static uint64_t tap_floats(const mts_conv_params *job, const mts_segment_params *segment)
+{
+    const uint32_t lane = segment->channel % MTS_CHANNEL_PACK;
+    return (uint64_t)round_up(lane + segment->count) * round_up(job->rows_a);
+}
+
+static const mts_segment_params *segments_of(const mts_reference_call *call, const mts_conv_params *job)
+{
+    return mts_reference_params(call, job->segment,
+                                (uint64_t)job->segments * MTS_PARAM_WORDS(mts_segment_params));
+}
+
+static const char *check_job(const mts_reference_call *call, const mts_conv_params *job,
+                             const mts_packed_params *p)
+{
+    const mts_segment_params *segment = segments_of(call, job);
+    const bool in_packs = (p->blocks & MTS_BLOCKS_IN) != 0;
+    if (!segment || job->rows_a == 0 || job->rows_a > MTS_PACKED_ROWS || job->rows_b > 0 ||
+        p->kernel_w == 0 || p->row < p->w || job->pixels != (uint64_t)p->h * p->row || p->in_h == 0 ||
+        p->in_w == 0) {
+        return "the job is not one of conv_packed";
+    }
+    if (!mts_reference_in_act(call, p->zeros, MTS_CHANNEL_PACK)) {
+        return "the zeros leave the arena";
+    }
+    for (uint32_t s = 0; s < job->segments; s++) {
+        const uint32_t last = segment[s].channel + segment[s].count - 1;
+        const uint64_t pixel = (uint64_t)(p->in_h - 1) * p->in_row + p->in_w - 1;
+        if (!mts_reference_in_pool(call, segment[s].weight_a, tap_floats(job, &segment[s]) * job->taps)) {
+            return "a segment's weights leave the pool";
+        }
+        if (!mts_reference_in_act(call, job->in + offset_of(job->in_pitch, last, pixel, in_packs), 1)) {
+            return "a segment's input leaves the arena";
+        }
+    }
+    return mts_reference_params(call, job->epilogue,
+                                (uint64_t)job->epilogues * MTS_PARAM_WORDS(mts_epilogue_params))
+               ? NULL
+               : "epilogues lie outside the kernel parameters";
+}
+
+static double sum_of(const mts_reference_call *call, const mts_conv_params *job, const mts_packed_params *p,
+                     uint32_t row, uint32_t pixel)
+{
+    const mts_segment_params *segment = segments_of(call, job);
+    const uint32_t rows = round_up(job->rows_a);
+    double sum = 0.0;
+    for (uint32_t s = 0; s < job->segments; s++, segment++) {
+        const uint32_t lane = segment->channel % MTS_CHANNEL_PACK;
+        for (uint32_t k = 0; k < job->taps; k++) {
+            const int64_t y =
+                (int64_t)(pixel / p->row) * p->stride_y + k / p->kernel_w * p->dilation_y - p->top;
+            const int64_t x =
+                (int64_t)(pixel % p->row) * p->stride_x + k % p->kernel_w * p->dilation_x - p->left;
+            const float *weight = call->pool + segment->weight_a + k * tap_floats(job, segment) + row;
+            for (uint32_t c = 0; c < segment->count && y >= 0 && y < p->in_h && x >= 0 && x < p->in_w; c++) {
+                const uint64_t at = offset_of(job->in_pitch, segment->channel + c,
+                                              (uint64_t)(y * p->in_row + x), p->blocks & MTS_BLOCKS_IN);
+                sum += (double)weight[(uint64_t)(lane + c) * rows] * (double)call->act[job->in + at];
+            }
+        }
+    }
+    return sum;
+}
+
+static void store(const mts_reference_call *call, const mts_packed_params *p, const mts_epilogue_params *e,
+                  uint32_t row, uint32_t pixel, double sum)
+{
+    const uint32_t channel = call->params[e->index + row];
+    const uint32_t y = pixel / p->row, x = pixel % p->row;
+    const bool packed = (p->blocks & MTS_BLOCKS_OUT) != 0;
+    float *out = call->act + e->out + offset_of(e->out_pitch, channel, pixel, packed);
+    const uint64_t residual =
+        offset_of(e->res_pitch, channel, (uint64_t)y * p->res_row + x, p->blocks & MTS_BLOCKS_RESIDUAL);
+    const float res = e->res == MTS_PARAM_NONE || x >= p->w ? 0.0f : call->act[e->res + residual];
+    *out = x < p->w ? mts_reference_end(call, e, row, sum, res) : 0.0f;
+    for (uint32_t lane = channel + 1; packed && channel == e->last && lane % MTS_CHANNEL_PACK != 0; lane++) {
+        *++out = 0.0f;
+    }
+}
+
+/* Pixels first .. end - 1 of a job. */
+static void run_job(const mts_reference_call *call, const mts_conv_params *job, const mts_packed_params *p,
+                    uint32_t first, uint32_t end)
+{
+    const mts_epilogue_params *e = mts_reference_params(call, job->epilogue, 0);
+    for (uint32_t row = 0; row < job->rows_a; row++) {
+        for (uint32_t pixel = first; pixel < end; pixel++) {
+            const double sum = sum_of(call, job, p, row, pixel);
+            for (uint32_t i = 0; i < job->epilogues; i++) {
+                store(call, p, &e[i], row, pixel, sum);
+            }
+        }
+        for (uint32_t i = 0; i < job->epilogues && !(p->blocks & MTS_BLOCKS_OUT); i++) {
+            mts_reference_store_border(call, &e[i], row, job->pixels, first == 0, end == job->pixels);
+        }
+    }
+}
+
+const char *mts_reference_conv_packed__f32_lanes(const mts_reference_call *call)
+{
+    const mts_tile_params *tile =
+        mts_reference_params(call, call->first, call->groups * MTS_PARAM_WORDS(mts_tile_params));
+    for (uint64_t i = 0; tile && i < call->groups; i++, tile++) {
+        const mts_conv_params *job = mts_reference_params(call, tile->job, MTS_PARAM_WORDS(mts_conv_params));
+        const mts_packed_params *p =
+            job ? mts_reference_params(call, job->tap, MTS_PARAM_WORDS(mts_packed_params)) : NULL;
+        if (!p || tile->pixel >= job->pixels) {
+            return "a tile's job lies outside the kernel parameters";
+        }
+        const char *reason = check_job(call, job, p);
+        const mts_epilogue_params *e = mts_reference_params(call, job->epilogue, 0);
+        for (uint32_t k = 0; k < job->epilogues && !reason && !(p->blocks & MTS_BLOCKS_OUT); k++) {
+            reason = mts_reference_check_epilogue(call, &e[k], job->rows_a, job->pixels);
+        }
+        if (reason) {
+            return reason;
+        }
+        const uint32_t left = job->pixels - tile->pixel;
+        run_job(call, job, p, tile->pixel, tile->pixel + (left < job->tile ? left : job->tile));
+    }
+    return tile ? NULL : "a tile lies outside the kernel parameters";
+}

@@ -1,0 +1,181 @@
+/*
+ * encode_packed.c: conv_packed: a layer's convolutions of tensors in packs of channels ->
+ * jobs of up to 8 rows, a list of tiles, one launch. Not responsible for which values lie
+ * so (plan/packed.c) nor for cutting pixels (encode_tile.c).
+ */
+#include <string.h>
+
+#include "lower/conv_jobs.h"
+#include "lower/encode_tile.h"
+#include "lower/encoders.h"
+#include "lower/launch_shape.h"
+#include "stitch/tiles.h"
+
+/* A shape that was written, and its word index. */
+typedef struct packed_shape {
+    mts_packed_params params;
+    uint32_t at;
+} packed_shape;
+
+typedef struct packing {
+    mts_tiler tiler;
+    /* Of the members so far, each once. */
+    packed_shape *shapes;
+    uint32_t shape_count;
+} packing;
+
+/* Packs a row block's weights and writes its K segments, whose channels count from the
+   image's first. */
+static const mts_segment_params *pack_segments(mts_tiler *t, const mts_conv_site *site,
+                                               const mts_value *weight, const mts_row_blocks *rows,
+                                               const mts_row_block *block, uint32_t group)
+{
+    const uint32_t owner = mts_encode_owner(t->encoding, site->member);
+    const uint32_t base = group * (site->in_channels / site->conv->group);
+    mts_segment_params *segments = mts_arena_zero(&t->scratch, block->segments, sizeof *segments);
+    for (uint32_t s = 0; segments && s < block->segments; s++) {
+        const mts_tile_segment *from = &rows->segments[block->segment + s];
+        const mts_weights_part part = {
+            .row = block->row_a, .rows = block->rows_a, .channel = from->channel, .count = from->count};
+        segments[s] = (mts_segment_params){
+            .channel = base + from->channel, .count = from->count, .weight_b = MTS_PARAM_NONE};
+        segments[s].weight_a = mts_weights_packed(&t->encoding->pool, weight, from->ref_a, &part,
+                                                  segments[s].channel % MTS_CHANNEL_PACK, owner);
+    }
+    if (!segments) {
+        mts_tiler_memory(t);
+    }
+    return segments;
+}
+
+/* What the jobs of a member have in common. A plan with such members begins with zeros. */
+static mts_packed_params shape_of(const mts_encoding *encoding, const mts_conv_site *site)
+{
+    const mts_plan *plan = encoding->plan;
+    const mts_member *m = site->member;
+    const mts_attrs_conv *conv = site->conv;
+    const int64_t *in = encoding->stitched->values[m->inputs[0]].shape.dims;
+    mts_packed_params p = {.blocks = site->blocks,
+                           .in_row = mts_encode_view(encoding, m->inputs[0]).stride[4],
+                           .in_h = (uint32_t)in[2],
+                           .in_w = (uint32_t)in[3],
+                           .kernel_w = conv->kernel[1],
+                           .stride_y = conv->stride[0],
+                           .stride_x = conv->stride[1],
+                           .dilation_y = conv->dilation[0],
+                           .dilation_x = conv->dilation[1],
+                           .top = (uint32_t)conv->pad[0],
+                           .left = (uint32_t)conv->pad[1],
+                           .h = site->out->dims[4],
+                           .w = site->out->dims[5],
+                           .row = site->out->row};
+    if (site->residual != MTS_PARAM_NONE) {
+        p.res_row = mts_encode_view(encoding, m->inputs[4]).stride[4];
+        p.blocks |= plan->storages[plan->value_storage[m->inputs[4]]].lanes > 0 ? MTS_BLOCKS_RESIDUAL : 0;
+    }
+    return p;
+}
+
+/* Word index of a member's mts_packed_params, which equal members share: jobs are equal
+   only if theirs are. */
+static uint32_t write_shape(packing *p, const mts_packed_params *shape)
+{
+    mts_param_buffer *params = &p->tiler.encoding->params;
+    for (uint32_t i = 0; i < p->shape_count; i++) {
+        if (memcmp(&p->shapes[i].params, shape, sizeof *shape) == 0) {
+            return p->shapes[i].at;
+        }
+    }
+    const uint32_t at = mts_param_buffer_add(params, shape, MTS_PARAM_WORDS(mts_packed_params));
+    p->shapes[p->shape_count++] = (packed_shape){*shape, at};
+    return at;
+}
+
+/* From an image of the input to the next. */
+static uint32_t image_floats(const mts_encoding *encoding, const mts_conv_site *site)
+{
+    const uint32_t value = site->member->inputs[0];
+    const mts_storage *in = &encoding->plan->storages[encoding->plan->value_storage[value]];
+    return in->lanes > 0 ? mts_storage_channels(in) * in->pitch : mts_encode_view(encoding, value).stride[2];
+}
+
+static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *weight,
+                          const mts_row_blocks *rows, const mts_row_block *block, uint32_t group)
+{
+    const mts_member *members = t->encoding->stitched->members;
+    mts_tile_job fresh = {.order = block->row_a,
+                          .task_mask = mts_encode_task_mask(t->encoding, (uint32_t)(site->member - members))};
+    fresh.segments = pack_segments(t, site, weight, rows, block, group);
+    if (!fresh.segments) {
+        return;
+    }
+    fresh.params = (mts_conv_params){.rows_a = block->rows_a,
+                                     .in_pitch = site->in_pitch,
+                                     .pixels = site->out->dims[4] * site->out->row,
+                                     .taps = site->taps,
+                                     .tap = site->tap,
+                                     .segments = block->segments,
+                                     .mask = MTS_PARAM_NONE};
+    fresh.shape = site->tap;
+    fresh.work = (uint64_t)block->rows_a * (site->in_channels / site->conv->group) * site->taps;
+    for (uint32_t image = 0; image < site->images && t->status == MTS_STATUS_OK; image++) {
+        fresh.params.in = site->in + image * image_floats(t->encoding, site);
+        mts_epilogue_params epilogue = mts_conv_epilogue(t->encoding, site, image, block->row_a);
+        if (site->blocks & MTS_BLOCKS_OUT) {
+            epilogue.last = site->channels - 1;
+        }
+        if (mts_tiler_add(t, &fresh, &epilogue)) {
+            t->encoding->mul_adds += fresh.work * site->out->dims[4] * site->out->dims[5];
+        }
+    }
+}
+
+static void add_member(packing *p, uint32_t index)
+{
+    mts_tiler *t = &p->tiler;
+    const mts_stitched *s = t->encoding->stitched;
+    const mts_value *weight = mts_member_operand(s, &s->members[index], 1);
+    const mts_view_params view = mts_encode_view(t->encoding, s->members[index].inputs[0]);
+    mts_conv_site site;
+    mts_conv_site_open(&site, t->encoding, index);
+    site.in = view.base; /* the input may be a reshaped alias: a view knows its strides */
+    site.in_pitch = view.stride[3];
+    const mts_packed_params shape = shape_of(t->encoding, &site);
+    const uint32_t groups = site.conv->group, rows_per_group = site.channels / groups;
+    site.tap = write_shape(p, &shape);
+    t->members++;
+    for (uint32_t g = 0; g < groups && t->status == MTS_STATUS_OK; g++) {
+        mts_row_blocks rows;
+        t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, MTS_PACKED_ROWS, MTS_TILES_FULL,
+                                  &t->scratch, &rows, t->encoding->error);
+        for (uint32_t b = 0; t->status == MTS_STATUS_OK && b < rows.count; b++) {
+            add_row_block(t, &site, weight, &rows, &rows.blocks[b], g);
+        }
+    }
+}
+
+mts_status mts_encode_packed(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config)
+{
+    const mts_kernel_config usual = mts_tile_usual(encoding->device);
+    const mts_encoded_launch launch = {
+        .kind = MTS_LAUNCH_PACKED,
+        .kernel = "conv_packed__f32_lanes",
+        .defines = mts_launch_packed_defines(encoding->precision),
+    };
+    packing p = {.shape_count = 0};
+    mts_tiler *t = &p.tiler;
+    (void)config; /* nothing was measured of it */
+    mts_tiler_begin(t, encoding, layer, MTS_PACKED_ROWS, NULL);
+    p.shapes = mts_arena_zero(&t->scratch, layer->count, sizeof *p.shapes);
+    if (!p.shapes) {
+        mts_tiler_memory(t);
+    }
+    for (uint32_t m = layer->first; t->status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
+        if (encoding->plan->members[m].variant == MTS_VARIANT_PACKED) {
+            add_member(&p, m);
+        }
+    }
+    const mts_status status = t->status == MTS_STATUS_OK ? mts_tile_launch(t, &usual, launch) : t->status;
+    mts_tiler_close(t);
+    return status;
+}

@@ -1,0 +1,163 @@
+/*
+ * test_kernels_packed.c: the kernels for tensors in packs of channels agree with the reference.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/conv_image.h"
+
+#define EPILOGUES_MOST 3
+#define MEMBERS 3
+
+/* Offsets of channels in packs, or in planes; a pixel of `channels` takes so many floats. */
+static uint32_t packed_planes(uint32_t channels, bool packed)
+{
+    return packed ? (channels + MTS_CHANNEL_PACK - 1) / MTS_CHANNEL_PACK * MTS_CHANNEL_PACK : channels;
+}
+
+/* An image in packs, whose lanes beyond the last channel are 0, or in planes with rows of
+   any length. Returns its offset. */
+static uint32_t packed_place(kernel_pair *pair, uint32_t channels, uint32_t pitch, uint32_t pixels,
+                             bool packed)
+{
+    const uint32_t planes = packed_planes(channels, packed);
+    const uint32_t at = conv_align(kernel_pair_act(pair, planes * pitch + CONV_VECTOR));
+    for (uint32_t c = channels; c < planes; c++) {
+        for (uint32_t p = 0; p < pixels; p++) {
+            const uint32_t lane = c % MTS_CHANNEL_PACK;
+            pair->act[at + (c - lane) * pitch + p * MTS_CHANNEL_PACK + lane] = 0.0f;
+        }
+    }
+    return at;
+}
+
+/* Weights of the rows beyond the last, and of channels beside the segment's, are 0. */
+static uint32_t packed_weights(kernel_pair *pair, const mts_segment_params *s, uint32_t taps, uint32_t rows)
+{
+    const uint32_t lane = s->channel % MTS_CHANNEL_PACK, all = packed_planes(rows, true);
+    const uint32_t channels = packed_planes(lane + s->count, true);
+    const uint32_t at = conv_align(kernel_pair_pool(pair, taps * channels * all + CONV_VECTOR));
+    for (uint32_t i = 0; i < taps * channels * all; i++) {
+        const uint32_t channel = i / all % channels;
+        if (i % all >= rows || channel < lane || channel >= lane + s->count) {
+            pair->pool[at + i] = 0.0f;
+        }
+    }
+    return at;
+}
+
+static uint32_t packed_segments(kernel_pair *pair, mts_conv_params *job, uint32_t channels)
+{
+    mts_segment_params list[3];
+    uint32_t channel = kernel_pair_pick(pair, 0, channels - 1);
+    job->segments = kernel_pair_pick(pair, 1, channels - channel < 3 ? channels - channel : 3);
+    for (uint32_t s = 0; s < job->segments; s++) {
+        list[s] = (mts_segment_params){.channel = channel, .weight_b = MTS_PARAM_NONE};
+        list[s].count = s + 1 < job->segments ? 1 : channels - channel;
+        list[s].weight_a = packed_weights(pair, &list[s], job->taps, job->rows_a);
+        channel += list[s].count;
+    }
+    return kernel_pair_words(pair, list, job->segments * MTS_PARAM_WORDS(mts_segment_params));
+}
+
+/* Rows of a job are channels first, first + 1, .. of `channels`, or any. */
+static mts_epilogue_params packed_epilogue(kernel_pair *pair, const mts_packed_params *p, uint32_t rows)
+{
+    const bool out = p->blocks & MTS_BLOCKS_OUT, res = p->blocks & MTS_BLOCKS_RESIDUAL;
+    const bool ends = kernel_pair_pick(pair, 0, 1);
+    const uint32_t first = MTS_CHANNEL_PACK * kernel_pair_pick(pair, 0, 1),
+                   channels = first + rows + (ends ? 0 : 3);
+    conv_image i = {.h = p->h, .w = p->w, .row = p->row, .pixels = p->h * p->row};
+    uint32_t index[MTS_PACKED_ROWS];
+    i.gap = out ? 0 : CONV_VECTOR * kernel_pair_pick(pair, 0, 1);
+    i.pitch = i.gap + i.pixels + (out ? 0 : kernel_pair_pick(pair, 0, 5));
+    i.tail = out ? 0 : i.gap;
+    mts_epilogue_params e = conv_image_epilogue(pair, &i, rows);
+    if (kernel_pair_pick(pair, 0, 3) > 0) { /* else any order */
+        for (uint32_t r = 0; r < rows; r++) {
+            index[r] = first + r;
+        }
+        e.index = kernel_pair_words(pair, index, rows);
+    }
+    e.last = out || ends ? channels - 1 : MTS_PARAM_NONE;
+    e.out = i.gap + packed_place(pair, channels + 8, i.pitch, 0, out);
+    e.res_pitch = p->res_row * p->h;
+    e.res = kernel_pair_pick(pair, 0, 1) ? MTS_PARAM_NONE
+                                         : packed_place(pair, channels + 8, e.res_pitch, p->w * p->h, res);
+    kernel_pair_may_write(pair, e.out - i.gap, packed_planes(channels, out) * i.pitch + i.tail);
+    return e;
+}
+
+static mts_conv_params packed_job(kernel_pair *pair)
+{
+    const uint32_t channels = kernel_pair_pick(pair, 1, 13), kernel_h = kernel_pair_pick(pair, 1, 3);
+    mts_epilogue_params list[EPILOGUES_MOST];
+    mts_packed_params p = {.blocks = kernel_pair_pick(pair, 0, 7),
+                           .in_h = kernel_pair_pick(pair, 1, 14),
+                           .in_w = kernel_pair_pick(pair, 1, 14),
+                           .kernel_w = kernel_pair_pick(pair, 1, 3),
+                           .stride_y = kernel_pair_pick(pair, 1, 3),
+                           .stride_x = kernel_pair_pick(pair, 1, 3),
+                           .dilation_y = kernel_pair_pick(pair, 1, 2),
+                           .dilation_x = kernel_pair_pick(pair, 1, 2),
+                           .top = kernel_pair_pick(pair, 0, 2),
+                           .left = kernel_pair_pick(pair, 0, 2),
+                           .h = kernel_pair_pick(pair, 1, 14),
+                           .w = kernel_pair_pick(pair, 1, 14)};
+    const bool in = p.blocks & MTS_BLOCKS_IN;
+    p.in_row = p.in_w + (in ? 0 : kernel_pair_pick(pair, 0, 3));
+    p.row = p.w + (p.blocks & MTS_BLOCKS_OUT ? 0 : kernel_pair_pick(pair, 0, 3));
+    p.res_row = p.w + (p.blocks & MTS_BLOCKS_RESIDUAL ? 0 : kernel_pair_pick(pair, 0, 3));
+    p.zeros = conv_align(kernel_pair_act(pair, MTS_CHANNEL_PACK + CONV_VECTOR));
+    memset(pair->act + p.zeros, 0, MTS_CHANNEL_PACK * sizeof *pair->act);
+    mts_conv_params job = {.rows_a = kernel_pair_pick(pair, 1, MTS_PACKED_ROWS),
+                           .in_pitch = p.in_row * p.in_h,
+                           .pixels = p.h * p.row,
+                           .tile = kernel_pair_pick(pair, 1, 100),
+                           .taps = kernel_h * p.kernel_w,
+                           .mask = MTS_PARAM_NONE};
+    job.in = packed_place(pair, channels, job.in_pitch, job.in_pitch, in);
+    job.segment = packed_segments(pair, &job, channels);
+    job.epilogues = kernel_pair_pick(pair, 1, EPILOGUES_MOST);
+    for (uint32_t k = 0; k < job.epilogues; k++) {
+        list[k] = packed_epilogue(pair, &p, job.rows_a);
+    }
+    job.epilogue = kernel_pair_words(pair, list, job.epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
+    job.tap = kernel_pair_words(pair, &p, MTS_PARAM_WORDS(mts_packed_params));
+    return job;
+}
+
+static void conv_packed_agrees_for_layouts_strides_segments_and_epilogues(void **state)
+{
+    static const uint32_t locals[] = {1, 16, 5};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 60; n++) {
+        mts_tile_params tiles[MEMBERS * 256];
+        uint32_t count = 0;
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 1e-4f;
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            const mts_conv_params job = packed_job(pair);
+            const uint32_t at = kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params));
+            for (uint32_t p = 0; p < job.pixels; p += job.tile) {
+                tiles[count++] = (mts_tile_params){at, p};
+            }
+        }
+        const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params));
+        const uint32_t local[3] = {locals[n % 3], 1, 1}, grid[3] = {count * local[0], 1, 1};
+        kernel_pair_run(pair, "conv_packed__f32_lanes", "-DVEC=4", first, grid, local);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conv_packed_agrees_for_layouts_strides_segments_and_epilogues),
+    };
+    return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
+}

@@ -1,0 +1,135 @@
+/*
+ * test_packed.c: networks whose values lie in packs of channels compute what a plain evaluation does.
+ *
+ * The layout is asked for; no device takes it by itself. Convolutions of all kinds, of tasks that share none,
+ * some or all of their weights, one frame for all or a frame each, and every set of tasks.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/state.h"
+#include "support/planted_world.h"
+
+#define TOLERANCE 1e-4
+
+static mts_device *devices[2];
+
+/* Values of the plan that lie in packs, and launches of the kernel. */
+static void check_launches(const mts_engine *engine, bool packed)
+{
+    mts_engine_view view;
+    uint32_t launches = 0, others = 0;
+    mts_engine_view_get(engine, &view);
+    for (uint32_t i = 0; i < view.launch_count; i++) {
+        launches += strcmp(view.launches[i].kernel, "conv_packed__f32_lanes") == 0;
+        others += strcmp(view.launches[i].kernel, "conv_tile__f32_planar") == 0 ||
+                  strcmp(view.launches[i].kernel, "conv_block__f32_planar") == 0;
+    }
+    assert_int_equal(launches > 0, packed);
+    assert_int_equal(others > 0, !packed);
+}
+
+static void run(planted_world *w, mts_device *device, bool separate, bool packed)
+{
+    const mts_engine_options options = {
+        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = separate, .packed_channels = packed};
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    const mts_status status =
+        mts_planned_engine_create(device, w->net.archive, &options, NULL, &engine, NULL, &error);
+    assert_string_equal(error.text, "");
+    assert_int_equal(status, MTS_STATUS_OK);
+    check_launches(engine, packed);
+    planted_world_check(w, engine, TOLERANCE);
+    if (separate) {
+        planted_world_check_sets(w, engine);
+    }
+    mts_engine_destroy(&engine);
+}
+
+static void check(mts_net_build build, const mts_net_plan *plan)
+{
+    planted_world w;
+    planted_world_make(&w, build, plan);
+    for (int d = 0; d < 2; d++) {
+        for (int separate = 0; devices[d] && separate < 2; separate++) {
+            run(&w, devices[d], separate, true);
+        }
+    }
+    planted_world_release(&w);
+}
+
+/* Strides and maps of odd sizes, a residual, one image after another in packs: 3x3, 1x1, 3x3 of stride 2. */
+static void build_strided(mts_net *net)
+{
+    const mts_net_value x = mts_net_input(net, 3, 15);
+    const mts_net_value stem = mts_net_conv(net, x, mts_net_channels(net, true), 3, 2, NULL);
+    const mts_net_value wide = mts_net_conv(net, stem, mts_net_channels(net, true), 1, 1, NULL);
+    const mts_net_value sum = mts_net_conv(net, wide, stem, 3, 1, &stem);
+    const mts_net_value half = mts_net_conv(net, sum, mts_net_channels(net, true), 3, 2, NULL);
+    const mts_net_value last = mts_net_conv(net, half, mts_net_channels(net, true), 1, 1, NULL);
+    mts_net_end(net, mts_net_mean(net, mts_net_depthwise(net, last)), 5);
+}
+
+static void one_network_agrees(void **state)
+{
+    (void)state;
+    check(build_strided, &(mts_net_plan){.tasks = 1, .shared = 8});
+    check(build_strided, &(mts_net_plan){.tasks = 1, .shared = 7, .seed = 2});
+}
+
+static void tasks_that_share_channels_agree(void **state)
+{
+    (void)state;
+    check(build_strided,
+          &(mts_net_plan){.tasks = 3, .shared = 9, .exclusive = 3, .shuffled = true, .seed = 4});
+    check(mts_net_build_residual,
+          &(mts_net_plan){.tasks = 4, .shared = 12, .exclusive = 3, .shuffled = true, .seed = 5});
+}
+
+static void tasks_that_share_filters_or_layers_agree(void **state)
+{
+    (void)state;
+    check(mts_net_build_residual,
+          &(mts_net_plan){
+              .tasks = 4, .shared = 10, .exclusive = 2, .shuffled = true, .filters = true, .seed = 1});
+    check(mts_net_build_prefix, &(mts_net_plan){.tasks = 3, .shared = 12, .exclusive = 0});
+}
+
+static void without_being_asked_for_it_is_not_taken(void **state)
+{
+    planted_world w;
+    (void)state;
+    planted_world_make(&w, build_strided, &(mts_net_plan){.tasks = 1, .shared = 8});
+    run(&w, devices[0], true, false);
+    planted_world_release(&w);
+}
+
+int main(void)
+{
+    static const char *const names[2] = {"reference", "opencl"};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_network_agrees),
+        cmocka_unit_test(tasks_that_share_channels_agree),
+        cmocka_unit_test(tasks_that_share_filters_or_layers_agree),
+        cmocka_unit_test(without_being_asked_for_it_is_not_taken),
+    };
+    mts_error error = {0};
+    for (int d = 0; d < 2; d++) {
+        if (net_device_open(names[d], NULL, &devices[d], &error) != MTS_STATUS_OK) {
+            printf("%s: %s\n", names[d], error.text);
+        }
+    }
+    const int failed = devices[0] ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
+    for (int d = 0; d < 2; d++) {
+        mts_device_destroy(&devices[d]);
+    }
+    return failed;
+}

@@ -1,0 +1,132 @@
+/*
+ * test_packed.c: which values of a plan lie in packs of channels.
+ *
+ * What kernels compute of them is checked in tests/engine/test_packed.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device/kernel.h"
+#include "plan/plan.h"
+#include "support/nets.h"
+
+#define TASKS 2
+
+/* A stem of stride 2, a residual block, and a depthwise convolution that reads its end. */
+static void build(mts_net *net)
+{
+    const mts_net_value x = mts_net_input(net, 3, 15);
+    const mts_net_value stem = mts_net_conv(net, x, mts_net_channels(net, true), 3, 2, NULL);
+    const mts_net_value wide = mts_net_conv(net, stem, mts_net_channels(net, true), 1, 1, NULL);
+    const mts_net_value sum = mts_net_conv(net, wide, stem, 3, 1, &stem);
+    mts_net_end(net, mts_net_mean(net, mts_net_depthwise(net, sum)), 5);
+}
+
+typedef struct counts {
+    uint32_t packs, convolutions, space_to_depth;
+    uint64_t zeros; /* before the arena's first tensor */
+} counts;
+
+/* Of a plan, and what is wrong with it: nothing but convolutions of variant PACKED touches
+   packs, and their planes are whole packs. */
+static counts check_plan(const mts_plan *plan)
+{
+    const mts_stitched *s = plan->stitched;
+    counts found = {.zeros = plan->input_floats};
+    for (uint32_t m = 0; m < s->member_count; m++) {
+        const mts_storage *out = &plan->storages[plan->value_storage[s->members[m].output]];
+        const bool packed = plan->members[m].variant == MTS_VARIANT_PACKED;
+        found.convolutions += packed ? 1 : 0;
+        found.packs += out->lanes > 0 ? 1 : 0;
+        assert_true(out->lanes == 0 || (packed && out->lanes == MTS_CHANNEL_PACK && out->gap == 0 &&
+                                        out->floats >= (uint64_t)mts_storage_channels(out) * out->pitch &&
+                                        out->region == MTS_REGION_TRANSIENT));
+        for (uint32_t i = 0; i < s->members[m].input_count; i++) {
+            const uint32_t value = s->members[m].inputs[i];
+            assert_true(packed || value == MTS_NONE || plan->storages[plan->value_storage[value]].lanes == 0);
+        }
+    }
+    for (uint32_t i = 0; i < plan->conversion_count; i++) {
+        found.space_to_depth += plan->conversions[i].space_to_depth ? 1 : 0;
+    }
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        if (plan->storages[i].region == MTS_REGION_INPUT && plan->storages[i].offset < found.zeros) {
+            found.zeros = plan->storages[i].offset;
+        }
+    }
+    return found;
+}
+
+static counts plan_of(uint32_t shared, bool packed)
+{
+    const mts_net_plan family = {.tasks = TASKS, .shared = shared};
+    const mts_graph *graphs[TASKS];
+    const uint32_t group_of[TASKS] = {0}, slots[TASKS] = {0, 1};
+    const uint32_t *slot_of[TASKS];
+    mts_arena arena;
+    mts_stitched *stitched = NULL;
+    mts_plan *plan = NULL;
+    mts_error error = {0};
+    mts_arena_init(&arena, mts_allocator_default());
+    for (uint32_t t = 0; t < TASKS; t++) {
+        mts_net net;
+        mts_net_begin(&net, &family, &arena, t);
+        build(&net);
+        graphs[t] = net.graph;
+        slot_of[t] = &slots[t];
+    }
+    const mts_stitch_request request = {.graphs = graphs,
+                                        .graph_count = TASKS,
+                                        .group_of = group_of,
+                                        .group_count = 1,
+                                        .slot_of = slot_of,
+                                        .share = true};
+    assert_int_equal(mts_stitch(&request, &arena, &stitched, &error), MTS_STATUS_OK);
+    const mts_plan_request wanted = {.stitched = stitched, .packed = packed};
+    assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_STATUS_OK);
+    const counts found = check_plan(plan);
+    mts_arena_release(&arena);
+    return found;
+}
+
+static void what_only_convolutions_touch_lies_in_packs(void **state)
+{
+    (void)state;
+    const counts found = plan_of(8, true);
+    assert_int_equal(found.convolutions, 3 * TASKS);
+    assert_int_equal(found.packs, 2 * TASKS);  /* not what the depthwise convolution reads */
+    assert_int_equal(found.space_to_depth, 0); /* the stride is read in place */
+    assert_true(found.zeros >= MTS_CHANNEL_PACK);
+}
+
+static void values_that_would_be_mostly_zeros_stay_planes(void **state)
+{
+    (void)state;
+    const counts found = plan_of(5, true); /* 8 lanes for 5 channels */
+    assert_int_equal(found.convolutions, 3 * TASKS);
+    assert_int_equal(found.packs, 0);
+    assert_int_equal(plan_of(6, true).packs, 2 * TASKS);
+}
+
+static void nothing_lies_in_packs_unless_the_request_says_so(void **state)
+{
+    (void)state;
+    const counts found = plan_of(8, false);
+    assert_int_equal(found.convolutions, 0);
+    assert_int_equal(found.packs, 0);
+    assert_int_equal(found.space_to_depth, TASKS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_only_convolutions_touch_lies_in_packs),
+        cmocka_unit_test(values_that_would_be_mostly_zeros_stay_planes),
+        cmocka_unit_test(nothing_lies_in_packs_unless_the_request_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -79,6 +79,7 @@ typedef struct mts_tile_params {
 #define MTS_BLOCKS_IN 1u      /* the input does so */
 #define MTS_BLOCKS_OUT 2u     /* output and residual do so: rows_a is 16 */
 #define MTS_BLOCKS_RESIDUAL 4u /* of mts_packed_params alone: the residual does so */
+#define MTS_BLOCKS_DEPTHWISE 8u /* likewise: the convolution is a depthwise one */
 typedef struct mts_conv_params {
     mts_u32 rows_a, rows_b;
     mts_u32 in;                  /* act offset of input pixel p = 0, channel 0 */
@@ -135,7 +136,9 @@ typedef struct mts_epilogue_params {
  *
  *     [taps][(channel % 4 + count + 3) / 4][4 channels][rows_a, rounded up to 4]
  *
- * with zeros in the lanes of channels and rows that are not the segment's.
+ * with zeros in the lanes of channels and rows that are not the segment's. A depthwise job
+ * (MTS_BLOCKS_DEPTHWISE) has at most 4 rows and one segment, row r reads its channel
+ * channel + r, and weights lie packed [taps][4].
  */
 #define MTS_CHANNEL_PACK 4u
 #define MTS_PACKED_ROWS 8u /* rows of a job at most */

@@ -2,11 +2,11 @@
  * conv_packed: the stitched convolution for GPUs, of tensors whose channels lie side by
  * side in packs of four (mts_packed_params).
  *
- * Responsible for dense and grouped convolutions of any kernel size, dilation and stride,
- * of many tasks in one launch, that read the image where it lies: without a border,
- * without phases. Input, residual and output of an epilogue each lie in packs or in
- * planes, so that it converts where it loads and stores. Not responsible for depthwise
- * convolutions, nor for which tiles exist (sdk/lower/encode_packed.c).
+ * Responsible for dense, grouped and depthwise convolutions of any kernel size, dilation
+ * and stride, of many tasks in one launch, that read the image where it lies: without a
+ * border, without phases. Input, residual and output of an epilogue each lie in packs or
+ * in planes, so that it converts where it loads and stores. Not responsible for which
+ * tiles exist (sdk/lower/encode_packed.c).
  *
  * A work-item computes up to 8 rows (output channels) of 4 pixels, which are as far apart
  * as the work-group is wide: neighbours read neighbours. A step takes a pack of input:
@@ -19,13 +19,17 @@
  * for all channels. A tap outside reads zeros. Of planes a step takes one channel, with 4
  * loads of input.
  *
- * Built with VEC=4, the lanes of a pack.
+ * Built with VEC=4, the lanes of a pack. Tunable: DEPTHWISE, 1: a program for the jobs of
+ * depthwise convolutions (MTS_BLOCKS_DEPTHWISE), of a pack of rows, and for no others.
  */
+#ifndef DEPTHWISE
+#define DEPTHWISE 0 /* 0, 1 */
+#endif
 #if VEC != 4
 #error "a pack has four lanes: -DVEC=4"
 #endif
 #define PACKED_PIXELS 4
-#define PACKED_ROWS 2 /* packs of rows */
+#define PACKED_ROWS (2 - DEPTHWISE) /* packs of rows */
 
 /* A pack begins at a multiple of its size. */
 #if defined(__CUDACC__)
@@ -83,9 +87,9 @@ INLINE packed_pixels packed_find(GLOBAL const mts_packed_params *p, mts_u32 firs
 
 /* Where each pixel's tap, so far down and right of tap 0, is read, and how far apart its packs or channels are; outside of
    the image zeros that are 0 apart. */
-INLINE void packed_tap(GLOBAL const mts_packed_params *p, const packed_pixels *at, mts_i32 down,
-                       mts_i32 right, mts_u32 channel, mts_u32 in, mts_u32 pitch, int is_packed,
-                       mts_u32 from[PACKED_PIXELS], mts_u32 apart[PACKED_PIXELS])
+INLINE void packed_tap(const mts_packed_params *p, const packed_pixels *at, mts_i32 down, mts_i32 right,
+                       mts_u32 channel, mts_u32 in, mts_u32 pitch, int is_packed, mts_u32 from[PACKED_PIXELS],
+                       mts_u32 apart[PACKED_PIXELS])
 {
     UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
     {
@@ -97,6 +101,65 @@ INLINE void packed_tap(GLOBAL const mts_packed_params *p, const packed_pixels *a
         apart[j] = !inside ? 0 : is_packed ? 4 * pitch : pitch;
     }
 }
+
+/* How far the tap behind one is down and right of tap 0. */
+INLINE void packed_next(const mts_packed_params *p, mts_i32 *down, mts_i32 *right)
+{
+    *right += p->dilation_x;
+    if (*right == (mts_i32)(p->kernel_w * p->dilation_x)) {
+        *right = 0;
+        *down += p->dilation_y;
+    }
+}
+
+#if DEPTHWISE
+
+/* clang-format off */
+#define PACKED_GATHER(unused, i)                                                                             \
+    if (i < job->rows_a)                                                                                     \
+        PACKED_LANE(in, i) =                                                                                 \
+            mts_load(act + from[j] + (is_packed ? apart[j] * ((lane + i) / 4) + (lane + i) % 4 : apart[j] * i));
+/* clang-format on */
+
+/* Row i by input channel i of the segment. */
+INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+                        GLOBAL const mts_conv_params *job, GLOBAL const mts_packed_params *p,
+                        const packed_pixels *at, mts_vec sum[PACKED_ROWS][PACKED_PIXELS])
+{
+    GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
+    GLOBAL const mts_real *weight = pool + segment->weight_a;
+    const mts_packed_params shape = *p; /* read once for all taps */
+    const int is_packed = (p->blocks & MTS_BLOCKS_IN) != 0;
+    const mts_u32 lane = segment->channel & 3;
+    mts_i32 down = 0, right = 0;
+    if (is_packed && lane == 0) {
+        NO_UNROLL for (mts_u32 tap = 0; tap < job->taps; tap++, weight += 4)
+        {
+            const mts_vec w = PACKED_LOAD(weight);
+            mts_u32 from[PACKED_PIXELS], apart[PACKED_PIXELS];
+            packed_tap(&shape, at, down, right, segment->channel, job->in, job->in_pitch, 1, from, apart);
+            packed_next(&shape, &down, &right);
+            UNROLL for (int j = 0; j < PACKED_PIXELS; j++) sum[0][j] =
+                mts_vec_fma(w, PACKED_LOAD(act + from[j]), sum[0][j]);
+        }
+        return;
+    }
+    NO_UNROLL for (mts_u32 tap = 0; tap < job->taps; tap++, weight += 4)
+    {
+        const mts_vec w = PACKED_LOAD(weight);
+        mts_u32 from[PACKED_PIXELS], apart[PACKED_PIXELS];
+        packed_tap(&shape, at, down, right, segment->channel, job->in, job->in_pitch, is_packed, from, apart);
+        packed_next(&shape, &down, &right);
+        UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
+        {
+            mts_vec in = mts_vec_splat(0.0f);
+            PACKED_EACH_LANE(PACKED_GATHER, 0)
+            sum[0][j] = mts_vec_fma(w, in, sum[0][j]);
+        }
+    }
+}
+
+#else
 
 /* clang-format off */
 /* Lane i of each pixel's pack by the weights of channel i. */
@@ -113,6 +176,7 @@ INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
                         const packed_pixels *at, mts_vec sum[PACKED_ROWS][PACKED_PIXELS], const int packs)
 {
     GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
+    const mts_packed_params shape = *p; /* read once for all taps */
     const int is_packed = (p->blocks & MTS_BLOCKS_IN) != 0;
     for (mts_u32 s = job->segments; s; s--, segment++) {
         const mts_u32 lane = segment->channel & 3, count = segment->count, steps = (lane + count + 3) / 4;
@@ -120,12 +184,9 @@ INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
         for (mts_u32 tap = 0; tap < job->taps; tap++) {
             GLOBAL const mts_real *weight = pool + segment->weight_a + tap * steps * (16 * packs);
             mts_u32 from[PACKED_PIXELS], apart[PACKED_PIXELS];
-            packed_tap(p, at, down, right, segment->channel, job->in, job->in_pitch, is_packed, from, apart);
-            right += p->dilation_x;
-            if (right == (mts_i32)(p->kernel_w * p->dilation_x)) {
-                right = 0;
-                down += p->dilation_y;
-            }
+            packed_tap(&shape, at, down, right, segment->channel, job->in, job->in_pitch, is_packed, from,
+                       apart);
+            packed_next(&shape, &down, &right);
             if (is_packed) {
                 NO_UNROLL for (mts_u32 n = steps; n; n--, weight += 16 * packs)
                 {
@@ -158,6 +219,8 @@ INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
         }
     }
 }
+
+#endif
 
 /* ---- what follows the sums ---- */
 
@@ -317,7 +380,7 @@ INLINE void packed_ends(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBA
         {
             const packed_end end = packed_open(pool, params, e, row, job->rows_a, is_packed);
             mts_vec v[PACKED_PIXELS];
-            UNROLL for (int j = 0; j < PACKED_PIXELS; j++) v[j] = row ? sum[1][j] : sum[0][j];
+            UNROLL for (int j = 0; j < PACKED_PIXELS; j++) v[j] = row ? sum[PACKED_ROWS - 1][j] : sum[0][j];
             if (plain && end.whole)
                 packed_end_pack(act, p, e, at, &end, v);
             else
@@ -342,11 +405,16 @@ KERNEL void conv_packed__f32_lanes(MTS_ARGS)
     for (mts_u32 pixel = tile->pixel + item; pixel < end; pixel += PACKED_PIXELS * items) {
         const packed_pixels at = packed_find(p, pixel, items, end);
         mts_vec sum[PACKED_ROWS][PACKED_PIXELS];
-        UNROLL for (int j = 0; j < PACKED_PIXELS; j++) sum[0][j] = sum[1][j] = mts_vec_splat(0.0f);
+        UNROLL for (int j = 0; j < PACKED_PIXELS; j++) sum[0][j] = sum[PACKED_ROWS - 1][j] =
+            mts_vec_splat(0.0f);
+#if DEPTHWISE
+        packed_sums(act, pool, params, job, p, &at, sum);
+#else
         if (job->rows_a > 4)
             packed_sums(act, pool, params, job, p, &at, sum, 2);
         else
             packed_sums(act, pool, params, job, p, &at, sum, 1);
+#endif
         packed_ends(act, pool, params, job, p, &at, sum);
     }
 }

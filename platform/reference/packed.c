@@ -18,9 +18,13 @@ static uint64_t offset_of(uint32_t pitch, uint32_t channel, uint64_t pixel, bool
 }
 
 /* Floats of one of a segment's taps. */
-static uint64_t tap_floats(const mts_conv_params *job, const mts_segment_params *segment)
+static uint64_t tap_floats(const mts_conv_params *job, const mts_packed_params *p,
+                           const mts_segment_params *segment)
 {
     const uint32_t lane = segment->channel % MTS_CHANNEL_PACK;
+    if (p->blocks & MTS_BLOCKS_DEPTHWISE) {
+        return MTS_CHANNEL_PACK;
+    }
     return (uint64_t)round_up(lane + segment->count) * round_up(job->rows_a);
 }
 
@@ -40,13 +44,17 @@ static const char *check_job(const mts_reference_call *call, const mts_conv_para
         p->in_w == 0) {
         return "the job is not one of conv_packed";
     }
+    if ((p->blocks & MTS_BLOCKS_DEPTHWISE) &&
+        (job->segments != 1 || job->rows_a > MTS_CHANNEL_PACK || segment->count != job->rows_a)) {
+        return "the job is not a depthwise one of conv_packed";
+    }
     if (!mts_reference_in_act(call, p->zeros, MTS_CHANNEL_PACK)) {
         return "the zeros leave the arena";
     }
     for (uint32_t s = 0; s < job->segments; s++) {
         const uint32_t last = segment[s].channel + segment[s].count - 1;
         const uint64_t pixel = (uint64_t)(p->in_h - 1) * p->in_row + p->in_w - 1;
-        if (!mts_reference_in_pool(call, segment[s].weight_a, tap_floats(job, &segment[s]) * job->taps)) {
+        if (!mts_reference_in_pool(call, segment[s].weight_a, tap_floats(job, p, &segment[s]) * job->taps)) {
             return "a segment's weights leave the pool";
         }
         if (!mts_reference_in_act(call, job->in + offset_of(job->in_pitch, last, pixel, in_packs), 1)) {
@@ -64,6 +72,7 @@ static double sum_of(const mts_reference_call *call, const mts_conv_params *job,
 {
     const mts_segment_params *segment = segments_of(call, job);
     const uint32_t rows = round_up(job->rows_a);
+    const bool depthwise = (p->blocks & MTS_BLOCKS_DEPTHWISE) != 0;
     double sum = 0.0;
     for (uint32_t s = 0; s < job->segments; s++, segment++) {
         const uint32_t lane = segment->channel % MTS_CHANNEL_PACK;
@@ -72,11 +81,14 @@ static double sum_of(const mts_reference_call *call, const mts_conv_params *job,
                 (int64_t)(pixel / p->row) * p->stride_y + k / p->kernel_w * p->dilation_y - p->top;
             const int64_t x =
                 (int64_t)(pixel % p->row) * p->stride_x + k % p->kernel_w * p->dilation_x - p->left;
-            const float *weight = call->pool + segment->weight_a + k * tap_floats(job, segment) + row;
-            for (uint32_t c = 0; c < segment->count && y >= 0 && y < p->in_h && x >= 0 && x < p->in_w; c++) {
+            const float *weight = call->pool + segment->weight_a + k * tap_floats(job, p, segment) + row;
+            const bool inside = y >= 0 && y < p->in_h && x >= 0 && x < p->in_w;
+            const uint32_t first = depthwise ? row : 0, end = depthwise ? row + 1 : segment->count;
+            for (uint32_t c = first; c < end && inside; c++) {
                 const uint64_t at = offset_of(job->in_pitch, segment->channel + c,
                                               (uint64_t)(y * p->in_row + x), p->blocks & MTS_BLOCKS_IN);
-                sum += (double)weight[(uint64_t)(lane + c) * rows] * (double)call->act[job->in + at];
+                const uint64_t of_channel = depthwise ? 0 : (uint64_t)(lane + c) * rows;
+                sum += (double)weight[of_channel] * (double)call->act[job->in + at];
             }
         }
     }

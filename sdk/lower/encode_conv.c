@@ -52,7 +52,7 @@ static void find_residual(mts_conv_site *site, const mts_encoding *encoding, con
         site->residual = view.base;
         site->residual_pitch = view.stride[3];
         const mts_storage *own = &plan->storages[plan->value_storage[value]];
-        site->residual_planes = own->lanes > 0 ? mts_storage_channels(own) : site->channels;
+        site->residual_planes = MTS_HAS_PACKED && own->lanes > 0 ? mts_storage_channels(own) : site->channels;
         return;
     }
     const mts_conversion *c = &plan->conversions[how->residual_conversion];

@@ -24,23 +24,35 @@ typedef struct packing {
     uint32_t shape_count;
 } packing;
 
+static bool is_depthwise(const mts_encoding *encoding, uint32_t member)
+{
+    return mts_plan_variant(encoding->stitched, &encoding->stitched->members[member]) ==
+           MTS_VARIANT_DEPTHWISE;
+}
+
 /* Packs a row block's weights and writes its K segments, whose channels count from the
-   image's first. */
+   image's first: of a depthwise convolution the rows' own. */
 static const mts_segment_params *pack_segments(mts_tiler *t, const mts_conv_site *site,
                                                const mts_value *weight, const mts_row_blocks *rows,
                                                const mts_row_block *block, uint32_t group)
 {
     const uint32_t owner = mts_encode_owner(t->encoding, site->member);
-    const uint32_t base = group * (site->in_channels / site->conv->group);
+    const bool diagonal = (site->blocks & MTS_BLOCKS_DEPTHWISE) != 0;
+    const uint32_t base = diagonal ? block->row_a : group * (site->in_channels / site->conv->group);
     mts_segment_params *segments = mts_arena_zero(&t->scratch, block->segments, sizeof *segments);
     for (uint32_t s = 0; segments && s < block->segments; s++) {
         const mts_tile_segment *from = &rows->segments[block->segment + s];
-        const mts_weights_part part = {
-            .row = block->row_a, .rows = block->rows_a, .channel = from->channel, .count = from->count};
-        segments[s] = (mts_segment_params){
-            .channel = base + from->channel, .count = from->count, .weight_b = MTS_PARAM_NONE};
-        segments[s].weight_a = mts_weights_packed(&t->encoding->pool, weight, from->ref_a, &part,
-                                                  segments[s].channel % MTS_CHANNEL_PACK, owner);
+        const mts_weights_part part = {.row = block->row_a,
+                                       .rows = block->rows_a,
+                                       .channel = from->channel,
+                                       .count = from->count,
+                                       .diagonal = diagonal};
+        segments[s] = (mts_segment_params){.channel = base + from->channel,
+                                           .count = diagonal ? block->rows_a : from->count,
+                                           .weight_b = MTS_PARAM_NONE};
+        segments[s].weight_a =
+            mts_weights_packed(&t->encoding->pool, weight, from->ref_a, &part,
+                               diagonal ? 0 : segments[s].channel % MTS_CHANNEL_PACK, owner);
     }
     if (!segments) {
         mts_tiler_memory(t);
@@ -136,17 +148,20 @@ static void add_member(packing *p, uint32_t index)
     const mts_stitched *s = t->encoding->stitched;
     const mts_value *weight = mts_member_operand(s, &s->members[index], 1);
     const mts_view_params view = mts_encode_view(t->encoding, s->members[index].inputs[0]);
+    const bool depthwise = is_depthwise(t->encoding, index);
     mts_conv_site site;
     mts_conv_site_open(&site, t->encoding, index);
     site.in = view.base; /* the input may be a reshaped alias: a view knows its strides */
     site.in_pitch = view.stride[3];
+    const uint32_t most = depthwise ? MTS_CHANNEL_PACK : MTS_PACKED_ROWS;
+    site.blocks |= depthwise ? MTS_BLOCKS_DEPTHWISE : 0;
     const mts_packed_params shape = shape_of(t->encoding, &site);
-    const uint32_t groups = site.conv->group, rows_per_group = site.channels / groups;
+    const uint32_t groups = depthwise ? 1 : site.conv->group, rows_per_group = site.channels / groups;
     site.tap = write_shape(p, &shape);
     t->members++;
     for (uint32_t g = 0; g < groups && t->status == MTS_STATUS_OK; g++) {
         mts_row_blocks rows;
-        t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, MTS_PACKED_ROWS, MTS_TILES_FULL,
+        t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, most, MTS_TILES_FULL,
                                   &t->scratch, &rows, t->encoding->error);
         for (uint32_t b = 0; t->status == MTS_STATUS_OK && b < rows.count; b++) {
             add_row_block(t, &site, weight, &rows, &rows.blocks[b], g);
@@ -154,28 +169,40 @@ static void add_member(packing *p, uint32_t index)
     }
 }
 
-mts_status mts_encode_packed(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config)
+/* The launch of a layer's depthwise members, or of its others. */
+static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer, bool depthwise)
 {
     const mts_kernel_config usual = mts_tile_usual(encoding->device);
     const mts_encoded_launch launch = {
         .kind = MTS_LAUNCH_PACKED,
         .kernel = "conv_packed__f32_lanes",
-        .defines = mts_launch_packed_defines(encoding->precision),
+        .defines = mts_launch_packed_defines(encoding->precision, depthwise),
     };
     packing p = {.shape_count = 0};
     mts_tiler *t = &p.tiler;
-    (void)config; /* nothing was measured of it */
     mts_tiler_begin(t, encoding, layer, MTS_PACKED_ROWS, NULL);
     p.shapes = mts_arena_zero(&t->scratch, layer->count, sizeof *p.shapes);
     if (!p.shapes) {
         mts_tiler_memory(t);
     }
     for (uint32_t m = layer->first; t->status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
-        if (encoding->plan->members[m].variant == MTS_VARIANT_PACKED) {
+        if (encoding->plan->members[m].variant == MTS_VARIANT_PACKED &&
+            is_depthwise(encoding, m) == depthwise) {
             add_member(&p, m);
         }
     }
-    const mts_status status = t->status == MTS_STATUS_OK ? mts_tile_launch(t, &usual, launch) : t->status;
+    mts_status status = t->status;
+    if (status == MTS_STATUS_OK && t->members > 0) {
+        status = mts_tile_launch(t, &usual, launch);
+    }
     mts_tiler_close(t);
+    return status;
+}
+
+mts_status mts_encode_packed(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config)
+{
+    (void)config; /* nothing was measured of it */
+    mts_status status = encode_members(encoding, layer, false);
+    MTS_TRY(status, encode_members(encoding, layer, true));
     return status;
 }

@@ -294,8 +294,15 @@ mts_status mts_encode_conv(mts_encoding *encoding, const mts_layer *layer)
     if (MTS_FUSES && mts_plan_fuses(encoding->plan, (uint32_t)(layer - encoding->stitched->layers))) {
         return mts_encode_fused(encoding, layer);
     }
-    static const mts_variant variants[] = {MTS_VARIANT_TILE, MTS_VARIANT_PACKED, MTS_VARIANT_BYTES,
-                                           MTS_VARIANT_DEPTHWISE, MTS_VARIANT_FC};
+    static const mts_variant variants[] = {
+        MTS_VARIANT_TILE,
+#if MTS_HAS_PACKED
+        MTS_VARIANT_PACKED,
+#endif
+        MTS_VARIANT_BYTES,
+        MTS_VARIANT_DEPTHWISE,
+        MTS_VARIANT_FC,
+    };
     mts_status status = is_configured(encoding, layer) ? find_config(encoding, layer) : MTS_STATUS_OK;
     for (uint32_t v = 0; status == MTS_STATUS_OK && v < sizeof variants / sizeof variants[0]; v++) {
         if (has_variant(encoding, layer, variants[v])) {
@@ -325,6 +332,7 @@ uint32_t mts_conv_program(const mts_encoding *encoding, const mts_plan *plan, co
     mts_encoding probe = *encoding; /* the step's configuration is found in it */
     conv_program programs[MTS_VARIANT_COUNT] = {{0}};
     mts_error ignored;
+    const mts_member *first = &plan->stitched->members[layer->first];
     probe.plan = plan;
     probe.error = &ignored;
     if (mts_plan_fuses(plan, (uint32_t)(layer - plan->stitched->layers))) {
@@ -343,6 +351,8 @@ uint32_t mts_conv_program(const mts_encoding *encoding, const mts_plan *plan, co
             conv_program *program = &programs[v];
             program->row = (uint32_t)(row - table) + 1;
             program->local = c->local;
+            program->depth = MTS_HAS_PACKED && v == MTS_VARIANT_PACKED &&
+                             mts_plan_variant(plan->stitched, first) == MTS_VARIANT_DEPTHWISE;
             if (row->kernel == MTS_KERNEL_CONFIG_BLOCK) {
                 program->rows = c->rows;
                 program->vectors = c->vectors;

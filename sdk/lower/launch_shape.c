@@ -36,10 +36,11 @@ const char *mts_launch_defines(const mts_device_info *device, mts_precision prec
     return texts[vector == 1 ? 0 : vector == 16 ? 1 : vector == 8 ? 2 : 3][precision];
 }
 
-const char *mts_launch_packed_defines(mts_precision precision)
+const char *mts_launch_packed_defines(mts_precision precision, bool depthwise)
 {
-    static const char *const texts[MTS_PRECISION_COUNT] = EACH_PRECISION("-DVEC=4 -DREGS=40");
-    return texts[precision];
+    static const char *const texts[][MTS_PRECISION_COUNT] = {
+        EACH_PRECISION("-DVEC=4 -DREGS=40"), EACH_PRECISION("-DVEC=4 -DREGS=40 -DDEPTHWISE=1")};
+    return texts[depthwise][precision];
 }
 
 enum {

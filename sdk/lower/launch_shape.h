@@ -30,6 +30,6 @@ uint32_t mts_launch_vector(const mts_device_info *device);
    not float32. */
 const char *mts_launch_defines(const mts_device_info *device, mts_precision precision);
 /* Those of conv_packed, whose vectors are packs of channels. */
-const char *mts_launch_packed_defines(mts_precision precision);
+const char *mts_launch_packed_defines(mts_precision precision, bool depthwise);
 
 #endif

@@ -172,7 +172,7 @@ static bool reads_zeros(const mts_encoding *encoding, const mts_step *step)
     bool reads = false;
     for (uint32_t m = layer->first; step->kind == MTS_STEP_LAYER && m < layer->first + layer->count; m++) {
         const mts_variant variant = encoding->plan->members[m].variant;
-        reads = reads || variant == MTS_VARIANT_PACKED ||
+        reads = reads || (MTS_HAS_PACKED && variant == MTS_VARIANT_PACKED) ||
                 (variant == MTS_VARIANT_DEPTHWISE && mts_depthwise_by_rows(encoding, m));
     }
     return reads;

@@ -187,6 +187,7 @@ uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t 
     return add(pool, &key, aligned * (1 + (size_t)words * inner), &source);
 }
 
+#if MTS_HAS_PACKED
 uint32_t mts_weights_packed(mts_weights *pool, const mts_value *weight, uint32_t ref_index,
                             const mts_weights_part *part, uint32_t lane, uint32_t owner)
 {
@@ -197,13 +198,12 @@ uint32_t mts_weights_packed(mts_weights *pool, const mts_value *weight, uint32_t
     mts_value_matrix(weight, &out, &in, &inner);
     mts_weights_key key = key_of(MTS_WEIGHTS_PACKED, ref, owner, part->row - ref->out_first, part->rows);
     key.rows |= inner << 4; /* at most MTS_PACKED_ROWS; a block is its bytes, see above */
-    key.lanes = part->count << 2 | lane;
+    key.lanes = part->count << 3 | lane << 1 | (part->diagonal ? 1 : 0);
+    const size_t channels = part->diagonal ? 1 : (lane + part->count + pack - 1) / pack * pack;
     key.other = (uint64_t)ref->in_count << 32 | (part->channel - ref->in_first);
-    return add(pool, &key,
-               inner * ((lane + part->count + pack - 1) / pack * pack) *
-                   ((part->rows + pack - 1) / pack * pack),
-               &source);
+    return add(pool, &key, inner * channels * ((part->rows + pack - 1) / pack * pack), &source);
 }
+#endif
 
 uint32_t mts_weights_scaled(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
                             double factor, uint32_t owner)

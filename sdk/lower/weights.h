@@ -111,6 +111,7 @@ bool mts_weights_has_rest(const mts_value *weight, uint32_t ref, const mts_weigh
 /*
  * The part's rows and channels packed for conv_packed (params.h): [taps][packs of
  * channels][MTS_CHANNEL_PACK][rows, rounded up to that]. lane: of the first channel.
+ * diagonal: of a depthwise weight, whose only channel is 0: [taps][rows, rounded up].
  */
 uint32_t mts_weights_packed(mts_weights *pool, const mts_value *weight, uint32_t ref,
                             const mts_weights_part *part, uint32_t lane, uint32_t owner);

@@ -6,6 +6,7 @@
 #define MTS_LOWER_WEIGHTS_ENTRY_H
 
 #include "lower/weights.h"
+#include "plan/plan.h"
 
 typedef enum mts_weights_kind {
     MTS_WEIGHTS_ROWS = 1,
@@ -16,7 +17,9 @@ typedef enum mts_weights_kind {
     MTS_WEIGHTS_WINOGRAD,
     MTS_WEIGHTS_WORDS,
     MTS_WEIGHTS_SCALED,
+#if MTS_HAS_PACKED
     MTS_WEIGHTS_PACKED
+#endif
 } mts_weights_kind;
 
 /* All members are set and compared byte by byte. */

@@ -9,7 +9,6 @@
 #include "base/half.h"
 #include "device/kernel.h"
 #include "lower/weights_entry.h"
-#include "plan/plan.h"
 
 /* Rows and cells that are read before they are written in another order: both sides stay
    in the nearest cache. */
@@ -127,13 +126,15 @@ static void pack_winograd(const mts_weights_entry *entry, float *to)
 
 /* ---- packs of channels ---- */
 
+#if MTS_HAS_PACKED
 static void pack_packed(const mts_weights_entry *entry, float *to)
 {
     const mts_weights_part *part = &entry->source.part;
     const mts_block_ref *ref = block_of(entry);
     const size_t pack = MTS_CHANNEL_PACK, lane = entry->source.lanes;
     const size_t rows = (part->rows + pack - 1) / pack * pack;
-    const size_t position = (lane + part->count + pack - 1) / pack * pack * rows; /* floats of a tap */
+    const size_t channels = part->diagonal ? 1 : (lane + part->count + pack - 1) / pack * pack;
+    const size_t position = channels * rows; /* floats of a tap */
     const size_t inner = entry->count / position;
     float taps[CELLS];
     memset(to, 0, entry->count * sizeof *to);
@@ -152,6 +153,8 @@ static void pack_packed(const mts_weights_entry *entry, float *to)
         }
     }
 }
+
+#endif
 
 /* ---- words of bytes ---- */
 
@@ -266,11 +269,11 @@ static void pack_entry(const mts_weights_entry *entry, float *to)
     case MTS_WEIGHTS_WINOGRAD:
         pack_winograd(entry, to);
         break;
+#if MTS_HAS_PACKED
     case MTS_WEIGHTS_PACKED:
-        if (MTS_HAS_PACKED) {
-            pack_packed(entry, to);
-        }
+        pack_packed(entry, to);
         break;
+#endif
     case MTS_WEIGHTS_WORDS:
         pack_words(entry, (int32_t *)to);
         break;

@@ -207,7 +207,7 @@ static void classify_members(layouter *l)
         if (l->byte_products && by_pixels(how) && mts_bytes_accepts(s, &s->members[m], l->plan->grids)) {
             how->variant = MTS_VARIANT_BYTES;
         }
-        if (MTS_HAS_PACKED && l->packed && how->variant == MTS_VARIANT_TILE) {
+        if (MTS_HAS_PACKED && l->packed && mts_packed_takes(s, &s->members[m], how->variant)) {
             how->variant = MTS_VARIANT_PACKED;
         }
         const mts_node *node = mts_member_node(s, &s->members[m]);

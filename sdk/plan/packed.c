@@ -5,17 +5,29 @@
 
 #include "device/kernel.h"
 
-/* Whether a value may lie in packs, as far as it alone tells: zeros beyond the last channel
-   are at most a third of what it has. */
+/* Whether zeros beyond the last channel are at most a third of what a value has. */
+static bool fills_packs(const mts_shape *shape)
+{
+    const uint64_t channels = (uint64_t)shape->dims[1];
+    return 3 * mts_u64_ceil_div(channels, MTS_CHANNEL_PACK) * MTS_CHANNEL_PACK <= 4 * channels;
+}
+
+/* Depthwise ones only where a pack of outputs reads a pack of inputs. */
+bool mts_packed_takes(const mts_stitched *stitched, const mts_member *member, mts_variant variant)
+{
+    const mts_shape *in = &stitched->values[member->inputs[0]].shape;
+    const mts_shape *out = &stitched->values[member->output].shape;
+    return variant == MTS_VARIANT_TILE ||
+           (variant == MTS_VARIANT_DEPTHWISE && in->dims[1] == out->dims[1] && fills_packs(out));
+}
+
+/* Whether a value may lie in packs, as far as it alone tells. */
 static bool is_packable(const mts_plan *plan, const mts_blocks_facts *facts, const bool *shared,
                         uint32_t value)
 {
     const mts_shape *shape = &plan->stitched->values[value].shape;
-    if (facts->forced[value] || facts->dense[value] || shared[value] || shape->rank != 4) {
-        return false;
-    }
-    const uint64_t channels = (uint64_t)shape->dims[1];
-    return 3 * mts_u64_ceil_div(channels, MTS_CHANNEL_PACK) * MTS_CHANNEL_PACK <= 4 * channels;
+    return !facts->forced[value] && !facts->dense[value] && !shared[value] && shape->rank == 4 &&
+           fills_packs(shape);
 }
 
 /* Input 0 is the image, 4 the residual. */

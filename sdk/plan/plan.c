@@ -260,7 +260,8 @@ static mts_status place(planner *p)
 {
     mts_plan *plan = p->plan;
     /* the zeros come first: vectors read a few floats before any plane */
-    const uint64_t zeros = p->request->depthwise_rows || p->request->packed ? MTS_ROW_ZEROS : 0;
+    const uint64_t zeros =
+        p->request->depthwise_rows || (MTS_HAS_PACKED && p->request->packed) ? MTS_ROW_ZEROS : 0;
     plan->input_floats = place_region(plan, MTS_REGION_INPUT, zeros);
     const uint64_t begin = place_region(plan, MTS_REGION_OUTPUT, plan->input_floats);
     plan->output_floats = begin - plan->input_floats;

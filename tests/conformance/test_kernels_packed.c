@@ -93,9 +93,20 @@ static mts_epilogue_params packed_epilogue(kernel_pair *pair, const mts_packed_p
     return e;
 }
 
-static mts_conv_params packed_job(kernel_pair *pair)
+/* One segment of a channel for each row, packed [taps][4]. */
+static uint32_t depthwise_segment(kernel_pair *pair, mts_conv_params *job, uint32_t channels)
 {
-    const uint32_t channels = kernel_pair_pick(pair, 1, 13), kernel_h = kernel_pair_pick(pair, 1, 3);
+    mts_segment_params one = {.count = job->rows_a, .weight_b = MTS_PARAM_NONE};
+    one.channel = kernel_pair_pick(pair, 0, channels - job->rows_a);
+    one.weight_a = conv_align(kernel_pair_pool(pair, job->taps * MTS_CHANNEL_PACK + CONV_VECTOR));
+    job->segments = 1;
+    return kernel_pair_words(pair, &one, MTS_PARAM_WORDS(mts_segment_params));
+}
+
+static mts_conv_params packed_job(kernel_pair *pair, bool depthwise)
+{
+    const uint32_t channels = kernel_pair_pick(pair, depthwise ? 4 : 1, 13),
+                   kernel_h = kernel_pair_pick(pair, 1, 3);
     mts_epilogue_params list[EPILOGUES_MOST];
     mts_packed_params p = {.blocks = kernel_pair_pick(pair, 0, 7),
                            .in_h = kernel_pair_pick(pair, 1, 14),
@@ -115,14 +126,16 @@ static mts_conv_params packed_job(kernel_pair *pair)
     p.res_row = p.w + (p.blocks & MTS_BLOCKS_RESIDUAL ? 0 : kernel_pair_pick(pair, 0, 3));
     p.zeros = conv_align(kernel_pair_act(pair, MTS_CHANNEL_PACK + CONV_VECTOR));
     memset(pair->act + p.zeros, 0, MTS_CHANNEL_PACK * sizeof *pair->act);
-    mts_conv_params job = {.rows_a = kernel_pair_pick(pair, 1, MTS_PACKED_ROWS),
+    mts_conv_params job = {.rows_a =
+                               kernel_pair_pick(pair, 1, depthwise ? MTS_CHANNEL_PACK : MTS_PACKED_ROWS),
                            .in_pitch = p.in_row * p.in_h,
                            .pixels = p.h * p.row,
                            .tile = kernel_pair_pick(pair, 1, 100),
                            .taps = kernel_h * p.kernel_w,
                            .mask = MTS_PARAM_NONE};
     job.in = packed_place(pair, channels, job.in_pitch, job.in_pitch, in);
-    job.segment = packed_segments(pair, &job, channels);
+    p.blocks |= depthwise ? MTS_BLOCKS_DEPTHWISE : 0;
+    job.segment = depthwise ? depthwise_segment(pair, &job, channels) : packed_segments(pair, &job, channels);
     job.epilogues = kernel_pair_pick(pair, 1, EPILOGUES_MOST);
     for (uint32_t k = 0; k < job.epilogues; k++) {
         list[k] = packed_epilogue(pair, &p, job.rows_a);
@@ -132,17 +145,16 @@ static mts_conv_params packed_job(kernel_pair *pair)
     return job;
 }
 
-static void conv_packed_agrees_for_layouts_strides_segments_and_epilogues(void **state)
+static void check(kernel_pair *pair, bool depthwise)
 {
     static const uint32_t locals[] = {1, 16, 5};
-    kernel_pair *pair = *state;
-    for (uint32_t n = 0; n < 60; n++) {
+    for (uint32_t n = 0; n < 40; n++) {
         mts_tile_params tiles[MEMBERS * 256];
         uint32_t count = 0;
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 1e-4f;
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            const mts_conv_params job = packed_job(pair);
+            const mts_conv_params job = packed_job(pair, depthwise);
             const uint32_t at = kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params));
             for (uint32_t p = 0; p < job.pixels; p += job.tile) {
                 tiles[count++] = (mts_tile_params){at, p};
@@ -150,14 +162,26 @@ static void conv_packed_agrees_for_layouts_strides_segments_and_epilogues(void *
         }
         const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params));
         const uint32_t local[3] = {locals[n % 3], 1, 1}, grid[3] = {count * local[0], 1, 1};
-        kernel_pair_run(pair, "conv_packed__f32_lanes", "-DVEC=4", first, grid, local);
+        kernel_pair_run(pair, "conv_packed__f32_lanes", depthwise ? "-DVEC=4 -DDEPTHWISE=1" : "-DVEC=4",
+                        first, grid, local);
     }
+}
+
+static void conv_packed_agrees_for_layouts_strides_segments_and_epilogues(void **state)
+{
+    check(*state, false);
+}
+
+static void conv_packed_agrees_for_depthwise_convolutions(void **state)
+{
+    check(*state, true);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv_packed_agrees_for_layouts_strides_segments_and_epilogues),
+        cmocka_unit_test(conv_packed_agrees_for_depthwise_convolutions),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

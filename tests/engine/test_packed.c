@@ -30,7 +30,9 @@ static void check_launches(const mts_engine *engine, bool packed)
     for (uint32_t i = 0; i < view.launch_count; i++) {
         launches += strcmp(view.launches[i].kernel, "conv_packed__f32_lanes") == 0;
         others += strcmp(view.launches[i].kernel, "conv_tile__f32_planar") == 0 ||
-                  strcmp(view.launches[i].kernel, "conv_block__f32_planar") == 0;
+                  strcmp(view.launches[i].kernel, "conv_block__f32_planar") == 0 ||
+                  strcmp(view.launches[i].kernel, "depthwise_tile__f32_planar") == 0 ||
+                  strcmp(view.launches[i].kernel, "depthwise_rows__f32_planar") == 0;
     }
     assert_int_equal(launches > 0, packed);
     assert_int_equal(others > 0, !packed);
@@ -100,6 +102,8 @@ static void tasks_that_share_filters_or_layers_agree(void **state)
     check(mts_net_build_residual,
           &(mts_net_plan){
               .tasks = 4, .shared = 10, .exclusive = 2, .shuffled = true, .filters = true, .seed = 1});
+    check(mts_net_build_depthwise,
+          &(mts_net_plan){.tasks = 3, .shared = 16, .exclusive = 4, .shuffled = true, .seed = 8});
     check(mts_net_build_prefix, &(mts_net_plan){.tasks = 3, .shared = 12, .exclusive = 0});
 }
 

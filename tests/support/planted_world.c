@@ -81,7 +81,9 @@ void planted_world_check(const planted_world *w, mts_engine *engine, double tole
         data[t] = w->input[t];
         inputs[t] = &data[t];
     }
-    assert_int_equal(net_engine_run(engine, &w->net, inputs, &error), MTS_STATUS_OK);
+    const mts_status status = net_engine_run(engine, &w->net, inputs, &error);
+    assert_string_equal(error.text, "");
+    assert_int_equal(status, MTS_STATUS_OK);
     for (uint32_t t = 0; t < w->tasks; t++) {
         compare(w, engine, t, tolerance);
     }

@@ -127,14 +127,20 @@ static void every_kernel_of_the_manifest_is_there(void **state)
         /* the only vector for kernels of GPUs; bits of the combined program's members */
         const bool persist = strcmp(rows[i].name, "persist_any__f32_planar") == 0;
         const bool mixed = persist || strcmp(rows[i].name, "mixed_any__f32_planar") == 0;
-        const mts_kernel_desc desc = {
-            .name = rows[i].name,
-            .defines = ahead ? "" : persist ? "-DVEC=1 -DMIXED=3 -DPERSIST=0" : mixed ? "-DVEC=1 -DMIXED=3" : "-DVEC=1",
-            .resident_items = persist ? 1 : 0};
+        /* its vector is a pack of channels */
+        const bool packed = strcmp(rows[i].name, "conv_packed__f32_lanes") == 0;
+        const mts_kernel_desc desc = {.name = rows[i].name,
+                                      .defines = ahead     ? ""
+                                                 : persist ? "-DVEC=1 -DMIXED=3 -DPERSIST=0"
+                                                 : mixed   ? "-DVEC=1 -DMIXED=3"
+                                                 : packed  ? "-DVEC=4"
+                                                           : "-DVEC=1",
+                                      .resident_items = persist ? 1 : 0};
         if (ahead && (mixed || kernel_is_for_gpus(rows[i].name))) {
             continue;
         }
-        if ((persist || !strstr(rows[i].name, "_planar")) && strcmp(each_device.backend->name, "reference") == 0) {
+        if ((persist || !strstr(rows[i].name, "_planar")) &&
+            strcmp(each_device.backend->name, "reference") == 0) {
             continue; /* a measurement, and launches of operators: none itself */
         }
         if (persist && !each_device.fixture.device->info.persistent) {

@@ -19,6 +19,7 @@ typedef struct mts_os_thread {
     void *context;
     /* Processors: that the thread may use, and that mts_os_thread_avoid left to it. */
     unsigned char all[MTS_OS_SET_BYTES], left[MTS_OS_SET_BYTES];
+    bool bounded; /* `all` is part of the process's affinity, and follows it */
 } mts_os_thread;
 
 /*
@@ -39,9 +40,10 @@ uint32_t mts_os_processors(void);
 uint32_t mts_os_processor(void);
 /*
  * From now on the thread, which was started and not joined, runs on all processors that it
- * may use but this one; on all if it may use no other, or for UINT32_MAX. A set with
- * another processor than those, which it was given elsewhere, becomes what it may use. One
- * thread at a time calls this for a thread.
+ * may use but this one; on all if it may use no other, or for UINT32_MAX. It may use those
+ * that it was started or given elsewhere with, as far as the affinity of the process, which
+ * is that of its first thread, has them. A thread that was started with others is not bound
+ * to that. One thread at a time calls this for a thread.
  */
 void mts_os_thread_avoid(mts_os_thread *thread, uint32_t processor);
 

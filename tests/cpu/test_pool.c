@@ -3,6 +3,7 @@
  * after a fork.
  */
 #define _GNU_SOURCE /* sched_getaffinity */
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -168,34 +169,64 @@ static void stand(const void *work, const mts_cpu_chunk *chunk, uint32_t thread)
     }
 }
 
+/* A walk of the calling thread over some processors, with a run of the pool on each. */
+typedef struct walk {
+    mts_cpu_pool *pool;
+    places at;
+    cpu_set_t over;
+    uint32_t runs, elsewhere,
+        together; /* runs; of them with the caller elsewhere, and with both on one processor */
+} walk;
+
+static void *walk_over(void *context)
+{
+    walk *w = context;
+    places *const work = &w->at;
+    for (uint32_t processor = 0; processor < CPU_SETSIZE; processor++) {
+        if (CPU_ISSET(processor, &w->over)) {
+            cpu_set_t one;
+            CPU_ZERO(&one);
+            CPU_SET(processor, &one);
+            (void)sched_setaffinity(0, sizeof one, &one);
+            atomic_store(&w->at.arrived, 0);
+            run_chain(w->pool, &work, 1);
+            w->runs++;
+            w->elsewhere += w->at.processor[0] != processor;
+            w->together += w->at.processor[0] == w->at.processor[1];
+        }
+    }
+    return NULL;
+}
+
+/* What the process may use is what its first thread may, which runs this test; a camera's thread pins only itself. */
 static void workers_avoid_the_processor_of_the_caller_wherever_it_goes(void **state)
 {
     (void)state;
     const mts_cpu_pool_calls stand_calls = {enter, two_chunks, stand};
-    cpu_set_t all;
-    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    walk w = {.runs = 0};
+    assert_int_equal(sched_getaffinity(0, sizeof w.over, &w.over), 0);
+    const cpu_set_t all = w.over;
     if (CPU_COUNT(&all) < 2) {
         skip();
     }
-    mts_cpu_pool *pool = mts_cpu_pool_make(mts_allocator_default(), 2, &stand_calls);
-    assert_non_null(pool);
-    places at = {0};
-    places *const work = &at;
-    run_chain(pool, &work, 1); /* the worker starts with all processors */
-    for (uint32_t processor = 0; processor < CPU_SETSIZE; processor++) {
-        if (CPU_ISSET(processor, &all)) {
-            cpu_set_t one;
-            CPU_ZERO(&one);
-            CPU_SET(processor, &one);
-            assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-            atomic_store(&at.arrived, 0);
-            run_chain(pool, &work, 1);
-            assert_int_equal(at.processor[0], processor);
-            assert_int_not_equal(at.processor[1], processor);
-        }
+    w.pool = mts_cpu_pool_make(mts_allocator_default(), 2, &stand_calls);
+    assert_non_null(w.pool);
+    places *const work = &w.at;
+    run_chain(w.pool, &work, 1); /* the worker starts with all processors */
+    for (int round = 0; round < 2; round++) {
+        pthread_t camera;
+        assert_int_equal(pthread_create(&camera, NULL, walk_over, &w), 0);
+        assert_int_equal(pthread_join(camera, NULL), 0);
     }
+    assert_int_equal(w.runs, 2 * CPU_COUNT(&all));
+    assert_int_equal(w.elsewhere, 0);
+    assert_int_equal(w.together, 0);
+    (void)walk_over(&w); /* the process has one processor at a time now */
+    assert_int_equal(w.runs, 3 * CPU_COUNT(&all));
+    assert_int_equal(w.elsewhere, 0);
+    assert_int_equal(w.together, CPU_COUNT(&all));
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
-    mts_cpu_pool_destroy(pool);
+    mts_cpu_pool_destroy(w.pool);
 }
 
 /*

@@ -367,6 +367,102 @@ static void a_thread_avoids_one_processor_and_keeps_the_others(void **state)
     mts_os_thread_join(&thread);
 }
 
+static void wait_for_word(void *context)
+{
+    const _Atomic(uint32_t) *word = context;
+    while (atomic_load(word) == 0) {
+        mts_os_word_wait(word, 0);
+    }
+}
+
+static void give(const mts_os_thread *thread, const cpu_set_t *set)
+{
+    pthread_t handle;
+    memcpy(&handle, &thread->handle, sizeof handle);
+    assert_int_equal(pthread_setaffinity_np(handle, sizeof *set, set), 0);
+}
+
+static void assert_uses(const mts_os_thread *thread, const cpu_set_t *expected)
+{
+    pthread_t handle;
+    cpu_set_t set;
+    memcpy(&handle, &thread->handle, sizeof handle);
+    assert_int_equal(pthread_getaffinity_np(handle, sizeof set, &set), 0);
+    assert_true(CPU_EQUAL(&set, expected));
+}
+
+/* This test's own thread is the first one of the process. */
+static void a_thread_stays_on_the_processors_that_the_process_is_given(void **state)
+{
+    (void)state;
+    cpu_set_t all, first, others, second;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) < 2) {
+        skip();
+    }
+    uint32_t a = 0;
+    for (; !CPU_ISSET(a, &all); a++) {
+    }
+    uint32_t b = a + 1;
+    for (; !CPU_ISSET(b, &all); b++) {
+    }
+    CPU_ZERO(&first);
+    CPU_SET(a, &first);
+    CPU_ZERO(&second);
+    CPU_SET(b, &second);
+    CPU_XOR(&others, &all, &first);
+    _Atomic(uint32_t) end = 0;
+    mts_os_thread thread;
+    assert_true(mts_os_thread_start(&thread, wait_for_word, &end));
+    mts_os_thread_avoid(&thread, a);
+    assert_uses(&thread, &others);
+    /* all threads are given one processor, which with two of them is what the thread had left */
+    assert_int_equal(sched_setaffinity(0, sizeof second, &second), 0);
+    give(&thread, &second);
+    mts_os_thread_avoid(&thread, b);
+    assert_uses(&thread, &second);
+    /* the process alone is given the other one, and then all again */
+    assert_int_equal(sched_setaffinity(0, sizeof first, &first), 0);
+    mts_os_thread_avoid(&thread, b);
+    assert_uses(&thread, CPU_COUNT(&all) == 2 ? &first : &second);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    give(&thread, &all);
+    mts_os_thread_avoid(&thread, a);
+    assert_uses(&thread, &others);
+    atomic_store(&end, 1);
+    mts_os_word_wake(&end);
+    mts_os_thread_join(&thread);
+}
+
+/* One that was started with processors that the process's first thread left is not bound to those of that. */
+static void a_thread_started_beside_the_process_s_processors_keeps_its_own(void **state)
+{
+    (void)state;
+    cpu_set_t all, first, others;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) < 2) {
+        skip();
+    }
+    uint32_t a = 0;
+    for (; !CPU_ISSET(a, &all); a++) {
+    }
+    CPU_ZERO(&first);
+    CPU_SET(a, &first);
+    CPU_XOR(&others, &all, &first);
+    _Atomic(uint32_t) end = 0;
+    mts_os_thread thread;
+    assert_true(mts_os_thread_start(&thread, wait_for_word, &end));
+    assert_int_equal(sched_setaffinity(0, sizeof first, &first), 0);
+    mts_os_thread_avoid(&thread, a);
+    assert_uses(&thread, &others);
+    mts_os_thread_avoid(&thread, UINT32_MAX);
+    assert_uses(&thread, &all);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    atomic_store(&end, 1);
+    mts_os_word_wake(&end);
+    mts_os_thread_join(&thread);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +481,8 @@ int main(void)
         cmocka_unit_test(pages_keep_their_content),
         cmocka_unit_test(a_folder_of_devices_shows_whether_there_may_be_a_gpu),
         cmocka_unit_test(a_thread_avoids_one_processor_and_keeps_the_others),
+        cmocka_unit_test(a_thread_stays_on_the_processors_that_the_process_is_given),
+        cmocka_unit_test(a_thread_started_beside_the_process_s_processors_keeps_its_own),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

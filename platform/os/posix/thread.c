@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -94,18 +95,55 @@ static int give_set(uintptr_t number, const cpu_set_t *set)
 #endif
 }
 
+/* The process's affinity is that of its first thread, which tools set and show, and which
+   nothing here changes. False: the system does not say. */
+static bool set_of_process(cpu_set_t *set)
+{
+    CPU_ZERO(set);
+    return sched_getaffinity(getpid(), sizeof *set, set) == 0;
+}
+
+static bool is_within(const cpu_set_t *set, const cpu_set_t *whole)
+{
+    cpu_set_t both;
+    CPU_AND(&both, set, whole);
+    return CPU_EQUAL(&both, set);
+}
+
+/*
+ * What the thread may use of its own, where its set is `now` and the process's `process`.
+ * The set is the thread's own if it has another processor than was left to it, or if it
+ * lacks one that the process kept. What the process lost as well went offline, or a group
+ * or a user took it for a while: it is none that the thread was told to leave.
+ */
+static void find_own(mts_os_thread *thread, const cpu_set_t *now, const cpu_set_t *process)
+{
+    cpu_set_t left, lost;
+    memcpy(&left, thread->left, sizeof left);
+    CPU_XOR(&lost, &left, now);
+    CPU_AND(&lost, &lost, process);
+    if (!is_within(now, &left) || (thread->bounded && CPU_COUNT(&lost) > 0)) {
+        memcpy(thread->all, now, sizeof *now);
+        thread->bounded = is_within(now, process);
+    }
+}
+
 void mts_os_thread_avoid(mts_os_thread *thread, uint32_t processor)
 {
-    cpu_set_t all, left;
-    if (set_of(thread->handle, &all) != 0) {
+    cpu_set_t now, process, all, left;
+    if (set_of(thread->handle, &now) != 0) {
         return; /* more processors than a set holds */
     }
-    /* processors that went offline, or that a group lost for a while, are none that others took */
-    cpu_set_t before, both;
-    memcpy(&before, thread->left, sizeof before);
-    CPU_AND(&both, &all, &before);
-    if (CPU_EQUAL(&both, &all)) {
-        memcpy(&all, thread->all, sizeof all);
+    if (!set_of_process(&process)) {
+        process = now;
+    }
+    find_own(thread, &now, &process);
+    memcpy(&all, thread->all, sizeof all);
+    if (thread->bounded) {
+        CPU_AND(&all, &all, &process);
+    }
+    if (CPU_COUNT(&all) == 0) {
+        all = now;
     }
     left = all;
     if (processor < CPU_SETSIZE) {
@@ -115,7 +153,6 @@ void mts_os_thread_avoid(mts_os_thread *thread, uint32_t processor)
         left = all;
     }
     if (give_set(thread->handle, &left) == 0) {
-        memcpy(thread->all, &all, sizeof all);
         memcpy(thread->left, &left, sizeof left);
     }
 }

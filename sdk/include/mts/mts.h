@@ -151,8 +151,8 @@ typedef struct mts_runtime_options {
     /* Device "cpu": threads that compute, 1 to MTS_THREADS_MOST; other devices ignore it. The thread
        that submits is one of them; the others start with the first session and end with the
        runtime. They inherit the set of processors that the thread creating that session may run on,
-       and leave the one that the submitting thread is on to it: their affinity follows that
-       thread. They block all signals. A thread without work polls for 30 microseconds at most, then it
+       stay within what the process's first thread may run on if they began there, and leave the one
+       that the submitting thread is on to it: their affinity follows that thread. They block all signals. A thread without work polls for 30 microseconds at most, then it
        sleeps: between runs none of them uses the processor.
        0 (default): as many as there are processors that the thread calling mts_runtime_create may
        run on. Give fewer where the system grants less than these, as a container with a quota does,

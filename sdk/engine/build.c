@@ -7,6 +7,7 @@
 #include "engine/builder.h"
 #include "lower/fuse.h"
 #include "lower/implementations.h"
+#include "plan/budget.h"
 #include "plan/fit.h"
 #include "plan/slices.h"
 #include "plan/wave_steps.h"
@@ -122,7 +123,7 @@ static mts_status find_lane_floats(const mts_builder *b, uint64_t *out)
         }
     }
     mts_alloc_free(b->engine->allocator, seen);
-    *out = own / 10 + (own > stored ? own - stored : 0);
+    *out = own / MTS_MEMORY_MORE_PART + (own > stored ? own - stored : 0);
     return MTS_STATUS_OK;
 }
 
@@ -313,11 +314,28 @@ static mts_status encode(mts_builder *b)
     return MTS_STATUS_OK;
 }
 
+/* The tables of persistent launches give way to the memory budget, whose smallest is that of
+   launch by launch. */
+static mts_status count_bytes(mts_builder *b)
+{
+    if (MTS_HAS_PERSISTENT && b->engine->persistent.plan.run_count > 0) {
+        mts_error *error = b->error;
+        b->error = NULL;
+        const mts_status status = mts_build_footprint(b);
+        b->error = error;
+        if (status == MTS_STATUS_OK) {
+            return status;
+        }
+        mts_persistent_drop(b, "the memory budget has no room for its tables");
+    }
+    return mts_build_footprint(b);
+}
+
 static mts_status encode_and_count(mts_builder *b)
 {
     mts_status status = encode(b);
     MTS_TRY(status, mts_persistent_plan(b));
-    MTS_TRY(status, mts_build_footprint(b));
+    MTS_TRY(status, count_bytes(b));
     return status;
 }
 

@@ -28,6 +28,12 @@ mts_status mts_persistent_plan(mts_builder *b)
     return MTS_STATUS_OK;
 }
 
+void mts_persistent_drop(const mts_builder *b, const char *why)
+{
+    (void)b;
+    (void)why;
+}
+
 mts_status mts_persistent_upload(const mts_builder *b)
 {
     (void)b;
@@ -107,11 +113,42 @@ static mts_status go_without(const mts_builder *b, mts_status status, const mts_
     return MTS_STATUS_OK;
 }
 
+void mts_persistent_drop(const mts_builder *b, const char *why)
+{
+    b->engine->persistent.plan = (mts_persist){0};
+    refuse(b, why);
+}
+
+/* The runs of the encoded launches; `activations` in bytes. */
+static mts_status find_runs(mts_builder *b, uint64_t activations)
+{
+    mts_persist *plan = &b->engine->persistent.plan;
+    mts_error why = {0};
+    mts_error *error = b->encoding.error; /* NULL while another plan is left */
+    b->encoding.error = &why;
+    const mts_status status =
+        mts_persist_make(&b->encoding, (activations + sizeof(uint32_t) - 1) / sizeof(uint32_t), plan);
+    b->encoding.error = error;
+    if (status == MTS_STATUS_LIMIT) {
+        mts_persistent_drop(b, why.text);
+        return MTS_STATUS_OK;
+    }
+    if (status != MTS_STATUS_OK) {
+        return mts_fail(b->error, status, "%s", why.text);
+    }
+    const uint64_t most = b->engine->device->info.buffer_bytes;
+    if (most > 0 && mts_persistent_bytes(&b->engine->persistent, activations) > most) {
+        mts_persistent_drop(b, "its tables have no room in the buffer of the activations");
+    } else if (plan->run_count == 0) {
+        refuse(b, "no two launches that follow each other are of kernels that the program has");
+    }
+    return MTS_STATUS_OK;
+}
+
 mts_status mts_persistent_plan(mts_builder *b)
 {
     mts_engine *e = b->engine;
-    mts_persist *plan = &e->persistent.plan;
-    *plan = (mts_persist){0};
+    e->persistent.plan = (mts_persist){0};
     if (!e->options.persistent) {
         return MTS_STATUS_OK;
     }
@@ -121,22 +158,7 @@ mts_status mts_persistent_plan(mts_builder *b)
                       : "the device has none");
         return MTS_STATUS_OK;
     }
-    const uint64_t bytes = mts_precision_bytes(e->stats.precision, b->plan->arena_floats);
-    const mts_status status =
-        mts_persist_make(&b->encoding, (bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t), plan);
-    const uint64_t most = e->device->info.buffer_bytes;
-    if (status == MTS_STATUS_LIMIT) {
-        *plan = (mts_persist){0};
-        refuse(b, b->error->text);
-        return MTS_STATUS_OK;
-    }
-    if (status == MTS_STATUS_OK && most > 0 && mts_persistent_bytes(&e->persistent, bytes) > most) {
-        *plan = (mts_persist){0};
-        refuse(b, "its tables have no room in the buffer of the activations");
-    } else if (status == MTS_STATUS_OK && plan->run_count == 0) {
-        refuse(b, "no two launches that follow each other are of kernels that the program has");
-    }
-    return status;
+    return find_runs(b, mts_precision_bytes(e->stats.precision, b->plan->arena_floats));
 }
 
 mts_status mts_persistent_upload(const mts_builder *b)

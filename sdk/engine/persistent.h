@@ -39,6 +39,8 @@ uint64_t mts_persistent_bytes(const mts_persistent *persistent, uint64_t bytes);
 /* Finds the runs; the plan is encoded. Without any the engine has none, and the log says
    so. */
 mts_status mts_persistent_plan(struct mts_builder *b);
+/* Forgets the runs, before anything is built from them; `why` is for the log. */
+void mts_persistent_drop(const struct mts_builder *b, const char *why);
 /* Writes the tables behind the activations. */
 mts_status mts_persistent_upload(const struct mts_builder *b);
 /* Builds the program and proves that its work-groups run at the same time. Where the

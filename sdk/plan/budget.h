@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Without a budget a session may take a part of this more than its tasks take one by one. */
+#define MTS_MEMORY_MORE_PART 10
+
 typedef struct mts_memory_budget {
     /* 0: no limit. */
     uint64_t bytes;

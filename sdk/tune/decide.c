@@ -6,8 +6,8 @@
  * decided configurations to the defaults, the default tiles, the smallest tiles. A
  * configuration that failed is remembered and not tried again by later sessions. A
  * program that was not built ahead of time, where there is no compiler, is no such
- * failure: the next session may find it. After the last step the caller may use another
- * device; `reference` needs no driver.
+ * failure: the next session may find it. After the last step the session fails, and its
+ * runtime may move to another device (api/session.c).
  */
 #include <string.h>
 

@@ -3,6 +3,7 @@
  * measured elsewhere (grouping.c, slicing.c).
  */
 #include "tune/memory.h"
+#include "plan/budget.h"
 
 #include <string.h>
 
@@ -128,7 +129,7 @@ static mts_status most_of_default(mts_planning *p, uint64_t *most)
     mts_session_stats stats = {0};
     mts_status status = one_by_one.group_of ? MTS_STATUS_OK : mts_planning_memory(p);
     MTS_TRY(status, mts_sample_footprint(p, &one_by_one, &stats));
-    *most = stats.peak_bytes + stats.peak_bytes / 10;
+    *most = stats.peak_bytes + stats.peak_bytes / MTS_MEMORY_MORE_PART;
     return status;
 }
 
@@ -184,7 +185,8 @@ static mts_status choose_slices(mts_planning *p, uint64_t *slice_bytes)
     uint64_t most = UINT64_MAX;
     mts_status status = mts_memory_footprint(p, p->group_of, *slice_bytes, NULL, &stats);
     /* shared weights are stored once, so this is less in any case */
-    if (status == MTS_STATUS_OK && stats.peak_bytes - stats.weight_bytes > constant_bytes(p) / 10) {
+    if (status == MTS_STATUS_OK &&
+        stats.peak_bytes - stats.weight_bytes > constant_bytes(p) / MTS_MEMORY_MORE_PART) {
         status = most_of_default(p, &most);
     }
     if (status == MTS_STATUS_OK && stats.peak_bytes > most) {

@@ -198,6 +198,51 @@ static void a_frame_that_is_repeated_has_its_own_inputs(void **state)
     control_world_release(&w);
 }
 
+static mts_engine *within(const control_world *w, bool persistent, uint64_t bytes)
+{
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT,
+                                        .separate_inputs = true,
+                                        .persistent = persistent,
+                                        .memory_budget = {.bytes = bytes}};
+    const mts_decision decision = {.group_of = apart};
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    control_must(mts_engine_create(opencl(), w->net.archive, &options, &decision, NULL, &engine, &error),
+                 &error, "create");
+    return engine;
+}
+
+static uint64_t peak_of(const mts_engine *engine)
+{
+    mts_session_stats stats = {.size = sizeof stats};
+    mts_engine_stats_get(engine, &stats);
+    return stats.peak_bytes;
+}
+
+/* A budget that launch by launch keeps is kept, with and without waves, if need be without the form. */
+static void tables_give_way_to_the_memory_budget(void **state)
+{
+    (void)state;
+    control_world w;
+    mts_engine *engine = open(&w, &usual, opencl(), 1);
+    const uint64_t with_tables = peak_of(engine);
+    mts_engine_destroy(&engine);
+    engine = within(&w, true, with_tables);
+    assert_true(persistent_launches(engine) > 0);
+    mts_engine_destroy(&engine);
+    engine = within(&w, true, with_tables - 1);
+    assert_int_equal(persistent_launches(engine), 0);
+    assert_true(peak_of(engine) < with_tables);
+    check_round(&w, engine, 1);
+    const uint64_t least = peak_of(engine);
+    mts_engine_destroy(&engine);
+    engine = within(&w, true, least);
+    assert_int_equal(peak_of(engine), least);
+    check_round(&w, engine, 0);
+    mts_engine_destroy(&engine);
+    control_world_release(&w);
+}
+
 static void a_device_without_such_launches_runs_the_same_frames(void **state)
 {
     (void)state;
@@ -346,6 +391,7 @@ int main(void)
         cmocka_unit_test(some_of_the_tasks_go_launch_by_launch),
         cmocka_unit_test(a_counter_that_never_comes_ends_the_form_and_loses_nothing),
         cmocka_unit_test(a_frame_that_is_repeated_has_its_own_inputs),
+        cmocka_unit_test(tables_give_way_to_the_memory_budget),
         cmocka_unit_test(a_device_without_such_launches_runs_the_same_frames),
         cmocka_unit_test(a_failure_while_it_is_built_is_survived),
         cmocka_unit_test(a_plan_shows_what_is_one_persistent_launch),

@@ -77,8 +77,13 @@ typedef struct mts_encoded_launch {
     mts_fused_layers fused;
     /* Of the last layer of a block that could be fused: why it is not; else NULL. */
     const char *apart;
-    /* Why a launch that only moves data is there; NULL: it computes. */
+    /* Why a launch that only moves, resizes or pools is there; NULL: it computes. */
     const char *moves;
+    /* Those of `bytes` that such launches have, also where they are parts of a launch that
+       computes. */
+    uint64_t moved_bytes;
+    /* How the activations lie that it reads and writes: sets of bits of mts_layout. */
+    uint8_t reads, writes;
 } mts_encoded_launch;
 
 #endif

@@ -12,6 +12,7 @@
 #include "lower/implementations.h"
 #include "lower/merge.h"
 #include "lower/mix.h"
+#include "lower/layouts.h"
 #include "lower/moves.h"
 #include "lower/traffic.h"
 
@@ -209,9 +210,14 @@ static mts_status describe_step(mts_encoding *encoding, const mts_step *step, si
     uint32_t access_count = 0;
     const mts_access *accesses = find_accesses(encoding, step, &access_count);
     size_t most = first;
+    uint8_t reads = 0;
+    uint8_t writes = 0;
     if (!accesses) {
         return mts_encode_memory(encoding);
     }
+#if MTS_SAYS_LAYOUTS
+    mts_layouts_find(encoding->plan, encoding->layouts, step, &reads, &writes);
+#endif
     for (size_t l = first; l < encoding->launch_count; l++) {
         mts_encoded_launch *launch = &encoding->launches[l];
         launch->tasks = tasks;
@@ -225,6 +231,8 @@ static mts_status describe_step(mts_encoding *encoding, const mts_step *step, si
         launch->wave = step->wave;
         launch->section = mts_weights_section(&encoding->pool);
         launch->moves = moves;
+        launch->reads = reads;
+        launch->writes = writes;
         launch->fused = (mts_fused_layers){.expand = fuses ? fusion->expand : MTS_NONE,
                                            .depthwise = fuses ? fusion->depthwise : MTS_NONE,
                                            .project = fuses ? step->first : MTS_NONE};
@@ -234,7 +242,9 @@ static mts_status describe_step(mts_encoding *encoding, const mts_step *step, si
         most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;
     }
     if (most < encoding->launch_count) {
-        encoding->launches[most].bytes = mts_traffic_bytes(encoding, step);
+        mts_encoded_launch *launch = &encoding->launches[most];
+        launch->bytes = mts_traffic_bytes(encoding, step);
+        launch->moved_bytes = moves ? launch->bytes : 0;
     }
     return MTS_STATUS_OK;
 }
@@ -353,6 +363,10 @@ uint32_t mts_encode_program(void *context, const mts_plan *plan, const mts_step 
 mts_status mts_encode_steps(mts_encoding *encoding)
 {
     mts_status status = MTS_STATUS_OK;
+#if MTS_SAYS_LAYOUTS
+    encoding->layouts = mts_layouts_create(encoding->plan, encoding->arena);
+    status = encoding->layouts ? status : mts_encode_memory(encoding);
+#endif
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < encoding->plan->step_count; i++) {
         const mts_step *step = &encoding->plan->steps[i];
         if (i == 0 || step[-1].wave != step->wave) {

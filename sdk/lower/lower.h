@@ -85,6 +85,8 @@ typedef struct mts_encoding {
     uint32_t tiles_least;
     /* On a GPU: the costs (mts_step_cost) of all steps of the step's wave. */
     uint64_t wave_cost;
+    /* mts_layout of each storage (layouts.h), for reports. */
+    const uint8_t *layouts;
     /* Multiply-adds of all launches so far, and of those that were appended. */
     uint64_t mul_adds, counted;
 } mts_encoding;

@@ -263,7 +263,7 @@ static mts_status describe(const merger *m, const merged_launch *s, mts_encoded_
     mts_encoding *l = m->encoding;
     char text[256];
     to->members = to->tasks = 0;
-    to->mul_adds = to->bytes = 0;
+    to->mul_adds = to->bytes = to->moved_bytes = 0;
     to->signature = to->layer_kind = 0;
     for (uint32_t i = s->first; i != MTS_NONE; i = m->next[i]) {
         const mts_encoded_launch *part = &l->launches[i];
@@ -274,6 +274,9 @@ static mts_status describe(const merger *m, const merged_launch *s, mts_encoded_
         to->group = part->group == to->group ? to->group : MTS_NONE;
         to->stage = part->stage == to->stage ? to->stage : MTS_NONE;
         to->moves = part->moves ? to->moves : NULL;
+        to->moved_bytes += part->moved_bytes;
+        to->reads = (uint8_t)(to->reads | part->reads);
+        to->writes = (uint8_t)(to->writes | part->writes);
     }
     (void)snprintf(text, sizeof text, "%.220s and %u more", to->label, s->count - 1);
     to->label = mts_arena_string(l->strings, text);

@@ -1,9 +1,11 @@
 /*
- * moves.c: the passes that only move data which sdk/plan could not do without. The
- * reasons follow the rules of plan/places.c, plan/transposes.c and plan/layout.c; they
+ * moves.c: the passes that only move, resize or pool which sdk/plan could not do without.
+ * The reasons follow the rules of plan/places.c, plan/transposes.c and plan/layout.c; they
  * decide nothing.
  */
 #include "lower/moves.h"
+
+#include "lower/layouts.h"
 
 /* Whether `axis` of a value are the channels of one image, whose planes follow each
    other. */
@@ -37,24 +39,29 @@ static const char *layer_reason(const mts_stitched *s, const mts_layer *layer)
     case MTS_OP_CONCAT:
         return are_channels(shape, attrs->concat.axis)
                    ? "no operand can be written where the result lies"
-                   : "operands along this axis do not lie one behind the other in memory";
+                   : "along this axis operands do not lie one behind the other";
     case MTS_OP_SLICE:
         return operand && slices_channels(&attrs->slice, &operand->shape)
-                   ? "the operand has to be dense, or the result is an output or a constant's part"
+                   ? "the operand is dense, or the result an output or a constant's part"
                    : "only channels of one image are read where they lie";
     case MTS_OP_PAD:
         return attrs->pad.mode == MTS_PAD_CONSTANT && attrs->pad.value == 0.0f
                    ? "only zeros behind channels are written by the producer, and only its own"
                    : "only zeros are written by the producer";
     case MTS_OP_TRANSPOSE:
-        return "not only convolutions of bytes or with a stride read it, and its operand is no input in "
-               "place";
+        return "a reader takes no other order of dimensions";
     case MTS_OP_GATHER:
         return "the indices are a list";
     case MTS_OP_TAKE:
         return "the indices are known when it runs";
     case MTS_OP_EXPAND:
         return "a reader does not repeat its operand";
+#if MTS_SAYS_LAYOUTS
+    case MTS_OP_RESIZE:
+        return "no reader interpolates what it loads";
+    case MTS_OP_POOL:
+        return "windows cross the tiles of the producer";
+#endif
     default:
         return NULL;
     }
@@ -67,11 +74,11 @@ const char *mts_moves_reason(const mts_plan *plan, const mts_step *step)
         return plan->conversions[plan->order[step->first]].from != MTS_NONE
                    ? "a convolution of codes has a stride"
                : plan->conversions[plan->order[step->first]].codes
-                   ? "a convolution multiplies bytes, which the operand's producer does not write"
+                   ? "a convolution multiplies bytes; the producer writes floats"
                    : "a convolution has a stride, or its operand is dense";
     case MTS_STEP_DENSE:
         return plan->conversions[plan->order[step->first]].part
-                   ? "an operand of the concatenation is an input, an output, or lies in another one"
+                   ? "an operand is an input, an output, or lies in another concatenation"
                    : "a RESHAPE that changes rows, a GATHER or an output has to be dense";
     case MTS_STEP_INPUT:
         return "a reader does not read the caller's memory";

@@ -6,6 +6,7 @@
 #include "tune/explain.h"
 
 #include "engine/persistent.h"
+#include "lower/layouts.h"
 
 /* ---- how the plan was found ---- */
 
@@ -208,6 +209,39 @@ static bool is_in_run(const explained *e, uint32_t launch, uint32_t *run)
     return MTS_HAS_PERSISTENT && *run < e->view.run_count && launch >= e->view.runs[*run].first;
 }
 
+#if MTS_SAYS_LAYOUTS
+/* Of one launch: the layouts of a set, or what joins and surrounds them in JSON. */
+static void add_layouts(uint32_t set, const char *quote, const char *between, mts_text *text)
+{
+    const char *before = "";
+    for (uint32_t i = 0; i < MTS_LAYOUT_COUNT; i++) {
+        if (set >> i & 1u) {
+            mts_text_add(text, "%s%s%s%s", before, quote, mts_layout_name((mts_layout)i), quote);
+            before = between;
+        }
+    }
+}
+
+static void layouts_json(const mts_encoded_launch *l, mts_text *text)
+{
+    mts_text_add(text, ", \"reads\": [");
+    add_layouts(l->reads, "\"", ", ", text);
+    mts_text_add(text, "], \"writes\": [");
+    add_layouts(l->writes, "\"", ", ", text);
+    mts_text_add(text, "]");
+}
+
+/* A launch that reads or writes the caller's memory alone has no layout of its own there. */
+static void layouts_text(const mts_encoded_launch *l, mts_text *text)
+{
+    mts_text_add(text, "  ");
+    add_layouts(l->reads, "", "+", text);
+    mts_text_add(text, "%s -> ", l->reads ? "" : "caller");
+    add_layouts(l->writes, "", "+", text);
+    mts_text_add(text, "%s", l->writes ? "" : "caller");
+}
+#endif
+
 static void explain_json(const explained *e, mts_text *text)
 {
     const mts_session_stats *s = &e->stats;
@@ -240,6 +274,10 @@ static void explain_json(const explained *e, mts_text *text)
         mts_text_add_json(text, l->kernel);
         mts_text_add(text, ", \"computations\": %u, \"tasks\": %u, \"bytes\": %llu", l->members, l->tasks,
                      (unsigned long long)l->bytes);
+#if MTS_SAYS_LAYOUTS
+        layouts_json(l, text);
+        mts_text_add(text, ", \"moved_bytes\": %llu", (unsigned long long)l->moved_bytes);
+#endif
         if (persistent) {
             mts_text_add(text, ", \"persistent\": %u", run);
         }
@@ -259,16 +297,20 @@ static void explain_json(const explained *e, mts_text *text)
     mts_text_add(text, "]}");
 }
 
-/* What the planner could not do in place. */
+/* What the planner could not do in place. Parts of launches that compute have no line. */
 static void moves_text(const explained *e, mts_text *text)
 {
     uint32_t count = 0;
+    uint64_t moved = 0;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < e->view.launch_count; i++) {
         count += e->view.launches[i].moves ? 1 : 0;
-        bytes += e->view.launches[i].moves ? e->view.launches[i].bytes : 0;
+        moved += e->view.launches[i].moved_bytes;
+        bytes += e->view.launches[i].bytes;
     }
-    mts_text_add(text, "%u launches only move data, %llu bytes\n", count, (unsigned long long)bytes);
+    mts_text_add(text,
+                 "%u launches only move data, resize or pool: %llu bytes, %.1f %% of those of all launches\n",
+                 count, (unsigned long long)moved, bytes > 0 ? 100.0 * (double)moved / (double)bytes : 0.0);
     for (uint32_t i = 0; i < e->view.launch_count; i++) {
         const mts_encoded_launch *l = &e->view.launches[i];
         if (l->moves) {
@@ -312,8 +354,12 @@ static void launches_text(const explained *e, mts_text *text)
         if (MTS_HAS_PERSISTENT && persistent && e->view.runs[run].first == i) {
             mts_text_add(text, "      persistent launch %u, of %u launches:\n", run, e->view.runs[run].count);
         }
-        mts_text_add(text, "%4u%s  %-48s %3u computation(s) for %3u task(s)\n", i, persistent ? " |" : "",
+        mts_text_add(text, "%4u%s  %-48s %3u computation(s) for %3u task(s)", i, persistent ? " |" : "",
                      l->label, l->members, l->tasks);
+#if MTS_SAYS_LAYOUTS
+        layouts_text(l, text);
+#endif
+        mts_text_add(text, "\n");
     }
 }
 

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "engine/profile.h"
+#include "lower/layouts.h"
 #include "support/planted_world.h"
 
 #define TOLERANCE 1e-5
@@ -59,7 +60,9 @@ static uint32_t count_blocks(const mts_engine *engine)
     uint32_t count = 0;
     mts_engine_view_get(engine, &view);
     for (uint32_t i = 0; i < view.launch_count; i++) {
-        count += strcmp(view.launches[i].kernel, "depthwise_rows__f32_blocks") == 0 ? 1 : 0;
+        const bool is_blocks = strcmp(view.launches[i].kernel, "depthwise_rows__f32_blocks") == 0;
+        assert_true(!is_blocks || view.launches[i].reads == 1u << MTS_LAYOUT_BLOCKS);
+        count += is_blocks ? 1 : 0;
     }
     return count;
 }

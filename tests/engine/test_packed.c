@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "engine/state.h"
+#include "lower/layouts.h"
 #include "support/planted_world.h"
 
 #define TOLERANCE 1e-4
@@ -25,9 +26,10 @@ static mts_device *devices[2];
 static void check_launches(const mts_engine *engine, bool packed)
 {
     mts_engine_view view;
-    uint32_t launches = 0, others = 0;
+    uint32_t launches = 0, others = 0, layouts = 0;
     mts_engine_view_get(engine, &view);
     for (uint32_t i = 0; i < view.launch_count; i++) {
+        layouts |= view.launches[i].reads | view.launches[i].writes;
         launches += strcmp(view.launches[i].kernel, "conv_packed__f32_lanes") == 0;
         others += strcmp(view.launches[i].kernel, "conv_tile__f32_planar") == 0 ||
                   strcmp(view.launches[i].kernel, "conv_block__f32_planar") == 0 ||
@@ -36,6 +38,8 @@ static void check_launches(const mts_engine *engine, bool packed)
     }
     assert_int_equal(launches > 0, packed);
     assert_int_equal(others > 0, !packed);
+    assert_int_equal(layouts >> MTS_LAYOUT_PACKS & 1u, packed);
+    assert_int_equal(layouts >> MTS_LAYOUT_PHASES & 1u, !packed);
 }
 
 static void run(planted_world *w, mts_device *device, bool separate, bool packed)

@@ -192,6 +192,21 @@ mts_net_value mts_net_pool(mts_net *net, mts_net_value x)
     return add_node(net, MTS_OP_POOL, &x.value, 1, &attrs, x);
 }
 
+mts_net_value mts_net_double(mts_net *net, mts_net_value x)
+{
+    const mts_shape *shape = &net->graph->values[x.value].shape;
+    mts_attrs attrs;
+    memset(&attrs, 0, sizeof(attrs));
+    attrs.resize.mode = MTS_RESIZE_NEAREST;
+    attrs.resize.coord = MTS_COORD_HALF_PIXEL;
+    attrs.resize.round = MTS_ROUND_PREFER_FLOOR;
+    for (int i = 0; i < 2; i++) {
+        attrs.resize.out[i] = 2 * (uint32_t)shape->dims[2 + i];
+        attrs.resize.scale[i] = 2.0f;
+    }
+    return add_node(net, MTS_OP_RESIZE, &x.value, 1, &attrs, x);
+}
+
 mts_net_value mts_net_mean(mts_net *net, mts_net_value x)
 {
     mts_attrs attrs;

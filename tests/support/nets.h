@@ -48,6 +48,8 @@ mts_net_value mts_net_depthwise_half(mts_net *net, mts_net_value x);
 mts_net_value mts_net_scale(mts_net *net, mts_net_value x);
 mts_net_value mts_net_add(mts_net *net, mts_net_value a, mts_net_value b);
 mts_net_value mts_net_pool(mts_net *net, mts_net_value x);
+/* Twice the rows and columns, each pixel four times. */
+mts_net_value mts_net_double(mts_net *net, mts_net_value x);
 mts_net_value mts_net_mean(mts_net *net, mts_net_value x);
 mts_net_value mts_net_concat(mts_net *net, mts_net_value a, mts_net_value b);
 /* [N,C,H,W] -> [N,CHW,1,1] */

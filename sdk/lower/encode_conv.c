@@ -145,16 +145,45 @@ static uint32_t row_vector(mts_encoding *encoding, const mts_conv_site *site, ui
     return vector == MTS_PARAM_NONE ? MTS_PARAM_NONE : vector + skip + row;
 }
 
+#if MTS_HAS_SHUFFLES
+/* Planes of the host of the output's storage. */
+static uint32_t add_planes(mts_encoding *encoding, const mts_conv_site *site)
+{
+    const uint32_t first = (uint32_t)encoding->params.count;
+    for (uint32_t r = 0; r < site->channels; r++) {
+        const uint32_t plane = site->out->planes[site->scatter ? site->scatter[r] : r];
+        (void)mts_param_buffer_add(&encoding->params, &plane, 1);
+    }
+    return first;
+}
+#endif
+
 uint32_t mts_conv_index(mts_encoding *encoding, mts_conv_site *site, uint32_t row)
 {
-    if (!site->scatter) {
+    if (!site->scatter && !site->out->planes) {
         return mts_param_buffer_identity(&encoding->params, site->channels) + row;
     }
     if (!site->index_made) {
+#if MTS_HAS_SHUFFLES
+        site->index = site->out->planes
+                          ? add_planes(encoding, site)
+                          : mts_param_buffer_add(&encoding->params, site->scatter, site->channels);
+#else
         site->index = mts_param_buffer_add(&encoding->params, site->scatter, site->channels);
+#endif
         site->index_made = true;
     }
     return site->index + row;
+}
+
+/* The plane that `tail` zeros follow. */
+static uint32_t last_plane(const mts_conv_site *site)
+{
+    uint32_t last = site->channels - 1;
+    for (uint32_t r = 0; MTS_HAS_SHUFFLES && site->out->planes && r < site->channels; r++) {
+        last = r == 0 || site->out->planes[r] > last ? site->out->planes[r] : last;
+    }
+    return last;
 }
 
 mts_epilogue_params mts_conv_epilogue(mts_encoding *encoding, mts_conv_site *site, uint32_t image,
@@ -166,7 +195,7 @@ mts_epilogue_params mts_conv_epilogue(mts_encoding *encoding, mts_conv_site *sit
     mts_epilogue_params e = {.out = (mts_u32)(out->offset + out->gap) + planes * out->pitch,
                              .out_pitch = out->pitch,
                              .gap = out->gap,
-                             .last = last_image && out->tail > 0 ? site->channels - 1 : MTS_PARAM_NONE,
+                             .last = last_image && out->tail > 0 ? last_plane(site) : MTS_PARAM_NONE,
                              .tail = out->tail,
                              .res = MTS_PARAM_NONE,
                              .fn = site->conv->act.fn,

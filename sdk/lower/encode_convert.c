@@ -82,6 +82,46 @@ static mts_copy_params copy_of(const mts_encoding *encoding, const mts_conversio
     return params;
 }
 
+/* Planes of a conversion's storage that are copied apart, as they do not follow each
+   other; else 1. */
+static uint32_t copies_of(const mts_encoding *encoding, uint32_t conversion)
+{
+    const mts_storage *to = &encoding->plan->storages[encoding->plan->conversions[conversion].storage];
+    return MTS_HAS_SHUFFLES && to->planes ? to->dims[3] : 1;
+}
+
+#if MTS_HAS_SHUFFLES
+/* Plane p of a copy of channels. */
+static mts_copy_params plane_of(const mts_copy_params *whole, const uint32_t *planes, uint32_t p)
+{
+    mts_copy_params params = *whole;
+    params.dest.base += planes[p] * whole->dest.pitch;
+    params.dest.tail = p + 1 == whole->dest.dims[3] ? whole->dest.tail : 0;
+    params.dest.dims[3] = 1;
+    params.src.base += p * whole->src.stride[3];
+    return params;
+}
+#endif
+
+/* Fills `params` and `which` for copies_of one conversion; returns how many that are. */
+static uint32_t add_copies(const mts_encoding *encoding, uint32_t conversion, mts_copy_params *params,
+                           uint32_t *which)
+{
+    const mts_conversion *c = &encoding->plan->conversions[conversion];
+    const uint32_t count = copies_of(encoding, conversion);
+    const mts_copy_params whole = copy_of(encoding, c);
+    for (uint32_t i = 0; i < count; i++) {
+        params[i] = whole;
+        which[i] = conversion;
+#if MTS_HAS_SHUFFLES
+        if (encoding->plan->storages[c->storage].planes) {
+            params[i] = plane_of(&whole, encoding->plan->storages[c->storage].planes, i);
+        }
+#endif
+    }
+    return count;
+}
+
 /* Copies of conversions `which`[count] in one launch. */
 static mts_status encode_copies(mts_encoding *encoding, const uint32_t *which, uint32_t count,
                                 mts_copy_params *params, const char *label)
@@ -93,13 +133,20 @@ static mts_status encode_copies(mts_encoding *encoding, const uint32_t *which, u
 
 mts_status mts_encode_copies(mts_encoding *encoding, const mts_step *step)
 {
-    const uint32_t *which = &encoding->plan->order[step->first];
-    mts_copy_params *params = mts_arena_zero(encoding->arena, step->count, sizeof *params);
-    const bool parts = encoding->plan->conversions[which[0]].part;
-    for (uint32_t i = 0; params && i < step->count; i++) {
-        params[i] = copy_of(encoding, &encoding->plan->conversions[which[i]]);
+    const uint32_t *order = &encoding->plan->order[step->first];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < step->count; i++) {
+        count += copies_of(encoding, order[i]);
     }
-    return encode_copies(encoding, which, step->count, params, parts ? "copy to concat" : "copy to dense");
+    mts_copy_params *params = mts_arena_zero(encoding->arena, count, sizeof *params);
+    uint32_t *which = mts_arena_zero(encoding->arena, count, sizeof *which);
+    for (uint32_t i = 0, at = 0; params && which && i < step->count; i++) {
+        at += add_copies(encoding, order[i], &params[at], &which[at]);
+    }
+    return !which ? mts_encode_memory(encoding)
+                  : encode_copies(encoding, which, count, params,
+                                  encoding->plan->conversions[order[0]].part ? "copy to concat"
+                                                                             : "copy to dense");
 }
 
 /* A whole input, as the result of the TRANSPOSE that reads it. */

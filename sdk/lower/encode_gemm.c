@@ -40,7 +40,7 @@ static bool member_fits(const mts_encoding *encoding, uint32_t index, bool is_fc
     const mts_storage *out = &encoding->plan->storages[encoding->plan->value_storage[member->output]];
     const bool adds = member->input_count > 4 && member->inputs[4] != MTS_NONE;
     const bool slopes = mts_member_operand(encoding->stitched, member, 5);
-    if (how->variant != (is_fc ? MTS_VARIANT_FC : MTS_VARIANT_TILE) || node->scatter ||
+    if (how->variant != (is_fc ? MTS_VARIANT_FC : MTS_VARIANT_TILE) || node->scatter || out->planes ||
         conv->kernel[0] * conv->kernel[1] != 1 || conv->group != 1 ||
         !is_matrix(mts_member_operand(encoding->stitched, member, 1))) {
         return false;

@@ -5,7 +5,7 @@
 
 #include "device/kernel.h"
 
-#if MTS_SAYS_LAYOUTS
+#if MTS_EXPLAINS_PLANS
 static mts_layout layout_of(const mts_storage *storage)
 {
     return storage->lanes == MTS_CHANNEL_BLOCK  ? MTS_LAYOUT_BLOCKS

@@ -6,11 +6,11 @@
 
 #include "plan/plan.h"
 
-/* The smallest library does not say how tensors lie. */
+/* The smallest library says neither how tensors lie nor why launches move them. */
 #ifdef MTS_SMALL
-#define MTS_SAYS_LAYOUTS 0
+#define MTS_EXPLAINS_PLANS 0
 #else
-#define MTS_SAYS_LAYOUTS 1
+#define MTS_EXPLAINS_PLANS 1
 #endif
 
 typedef enum mts_layout {

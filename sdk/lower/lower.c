@@ -215,7 +215,7 @@ static mts_status describe_step(mts_encoding *encoding, const mts_step *step, si
     if (!accesses) {
         return mts_encode_memory(encoding);
     }
-#if MTS_SAYS_LAYOUTS
+#if MTS_EXPLAINS_PLANS
     mts_layouts_find(encoding->plan, encoding->layouts, step, &reads, &writes);
 #endif
     for (size_t l = first; l < encoding->launch_count; l++) {
@@ -363,7 +363,7 @@ uint32_t mts_encode_program(void *context, const mts_plan *plan, const mts_step 
 mts_status mts_encode_steps(mts_encoding *encoding)
 {
     mts_status status = MTS_STATUS_OK;
-#if MTS_SAYS_LAYOUTS
+#if MTS_EXPLAINS_PLANS
     encoding->layouts = mts_layouts_create(encoding->plan, encoding->arena);
     status = encoding->layouts ? status : mts_encode_memory(encoding);
 #endif

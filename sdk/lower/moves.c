@@ -7,6 +7,7 @@
 
 #include "lower/layouts.h"
 
+#if MTS_EXPLAINS_PLANS
 /* Whether `axis` of a value are the channels of one image, whose planes follow each
    other. */
 static bool are_channels(const mts_shape *shape, uint32_t axis)
@@ -56,12 +57,10 @@ static const char *layer_reason(const mts_stitched *s, const mts_layer *layer)
         return "the indices are known when it runs";
     case MTS_OP_EXPAND:
         return "a reader does not repeat its operand";
-#if MTS_SAYS_LAYOUTS
     case MTS_OP_RESIZE:
         return "no reader interpolates what it loads";
     case MTS_OP_POOL:
         return "windows cross the tiles of the producer";
-#endif
     default:
         return NULL;
     }
@@ -86,3 +85,16 @@ const char *mts_moves_reason(const mts_plan *plan, const mts_step *step)
         return layer_reason(plan->stitched, &plan->stitched->layers[step->first]);
     }
 }
+#else
+const char *mts_moves_reason(const mts_plan *plan, const mts_step *step)
+{
+    _Static_assert(MTS_OP_COUNT <= 64, "a bit each");
+    static const uint64_t moving = UINT64_C(1) << MTS_OP_CONCAT | UINT64_C(1) << MTS_OP_SLICE |
+                                   UINT64_C(1) << MTS_OP_PAD | UINT64_C(1) << MTS_OP_TRANSPOSE |
+                                   UINT64_C(1) << MTS_OP_GATHER | UINT64_C(1) << MTS_OP_TAKE |
+                                   UINT64_C(1) << MTS_OP_EXPAND;
+    const bool moves =
+        step->kind != MTS_STEP_LAYER || (moving >> plan->stitched->layers[step->first].op & 1) != 0;
+    return moves ? "its neighbours do not" : NULL;
+}
+#endif

@@ -6,8 +6,8 @@
 
 #include "plan/plan.h"
 
-/* The reason in English, or NULL if the step computes. The smallest library has none for
-   resizes and pools. */
+/* The reason in English, or NULL if the step computes. The smallest library knows one reason, and
+   none for resizes and pools. */
 const char *mts_moves_reason(const mts_plan *plan, const mts_step *step);
 
 #endif

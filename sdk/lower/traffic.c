@@ -139,7 +139,10 @@ uint64_t mts_traffic_bytes(const mts_encoding *encoding, const mts_step *step)
         const mts_conversion *c = &plan->conversions[plan->order[step->first + i]];
         bytes += c->zero_copy ? value_elements(encoding, c->value) * sizeof(float)
                               : value_bytes(encoding, c->value);
-        bytes += plan->storages[c->storage].floats * mts_precision_size(encoding->precision);
+        /* a part of planes in another order spans planes that it does not write */
+        const mts_storage *to = &plan->storages[c->storage];
+        const uint64_t floats = to->planes ? (uint64_t)mts_storage_planes(to) * to->pitch : to->floats;
+        bytes += floats * mts_precision_size(encoding->precision);
     }
     return bytes;
 }

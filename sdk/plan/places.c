@@ -12,6 +12,7 @@
 #include "plan/places.h"
 
 #include "base/check.h"
+#include "plan/shuffles.h"
 
 /* Hosts above a value: at most so many, which bounds what finding the root of a value
    costs. */
@@ -251,6 +252,9 @@ static void place_layer(finder *f, const mts_layer *layer)
     const mts_member *members = &f->stitched->members[layer->first];
     const mts_member_plan *how = &f->members[layer->first];
     uint32_t done = 0;
+    if (MTS_HAS_SHUFFLES && how->in_place) {
+        return; /* of a shuffle */
+    }
     while (done < layer->count && how[done].variant != MTS_VARIANT_CODES && place_member(f, &members[done])) {
         done++;
     }
@@ -318,6 +322,17 @@ mts_status mts_places_find(mts_plan *plan, bool *forced, mts_place *places, mts_
         places[v] = nowhere;
     }
     find_stays(&f);
+#if MTS_HAS_SHUFFLES
+    const mts_status status = mts_shuffles_find(plan, forced, f.stays, places, arena, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    for (uint32_t v = 0; v < s->value_count; v++) {
+        if (places[v].host != MTS_NONE) {
+            f.height[places[v].host] = 1;
+        }
+    }
+#endif
     for (uint32_t i = 0; i < s->layer_count; i++) {
         place_layer(&f, &s->layers[i]);
     }
@@ -347,26 +362,36 @@ size_t mts_places_copies_most(const mts_stitched *stitched)
     return count;
 }
 
-/* Planes of a host's storage from `plane` on. */
-static void make_part(const mts_plan *plan, mts_storage *part, uint32_t host, uint32_t plane, uint32_t zeros)
+/* Planes of the host from the first of a part to its last. */
+static uint32_t planes_spanned(const mts_storage *part)
+{
+    uint32_t count = part->dims[0] * part->dims[1] * part->dims[2] * part->dims[3];
+    for (uint32_t p = 0, most = count; MTS_HAS_SHUFFLES && part->planes && p < most; p++) {
+        count = part->planes[p] >= count ? part->planes[p] + 1 : count;
+    }
+    return count;
+}
+
+/* Planes of a host's storage. place->host is not looked at. */
+static void make_part(const mts_plan *plan, mts_storage *part, uint32_t host, const mts_place *place)
 {
     const mts_storage *whole = &plan->storages[host];
     MTS_CHECK(part->row == whole->row && part->pitch == whole->pitch && part->gap == whole->gap);
     part->host = host;
-    part->at = (uint64_t)plane * whole->pitch;
-    part->tail = zeros * whole->pitch + whole->gap;
-    const uint32_t planes = part->dims[0] * part->dims[1] * part->dims[2] * part->dims[3];
-    part->floats = (uint64_t)planes * whole->pitch + part->tail;
+    part->at = (uint64_t)place->plane * whole->pitch;
+    part->planes = place->planes;
+    part->tail = place->zeros * whole->pitch + whole->gap;
+    part->floats = (uint64_t)planes_spanned(part) * whole->pitch + part->tail;
 }
 
-static void add_copy(mts_plan *plan, uint32_t value, uint32_t member, uint32_t host, uint32_t plane)
+static void add_copy(mts_plan *plan, uint32_t value, uint32_t member, uint32_t host, const mts_place *place)
 {
     plan->import_value[plan->storage_count] = MTS_NONE;
     mts_storage *part = &plan->storages[plan->storage_count];
     *part = plan->storages[host];
     part->region = MTS_REGION_TRANSIENT;
     mts_shape_pad(shape_of(plan->stitched, value), part->dims);
-    make_part(plan, part, host, plane, 0);
+    make_part(plan, part, host, place);
     plan->conversions[plan->conversion_count++] = (mts_conversion){.value = value,
                                                                    .source = value,
                                                                    .storage = plan->storage_count++,
@@ -382,13 +407,18 @@ static void add_copies(mts_plan *plan, const mts_place *places, uint32_t index)
     const mts_member *member = &plan->stitched->members[index];
     uint32_t base = 0;
     const uint32_t root = mts_place_root(places, member->output, &base);
-    uint32_t plane = base;
+    const uint32_t *planes = places[member->output].planes;
+    mts_place wanted = {.plane = base, .planes = planes};
     for (uint32_t i = 0; i < member->input_count; i++) {
+        const uint32_t value = member->inputs[i];
+        const uint32_t count = channels_of(plan->stitched, value);
         uint32_t at = 0;
-        if (mts_place_root(places, member->inputs[i], &at) != root || at != plane) {
-            add_copy(plan, member->inputs[i], index, plan->value_storage[root], plane);
+        if (mts_place_root(places, value, &at) != root || at != wanted.plane ||
+            places[value].planes != wanted.planes) {
+            add_copy(plan, value, index, plan->value_storage[root], &wanted);
         }
-        plane += channels_of(plan->stitched, member->inputs[i]);
+        wanted.planes += planes ? count : 0;
+        wanted.plane += planes ? 0 : count;
     }
 }
 
@@ -399,8 +429,8 @@ void mts_places_store(mts_plan *plan, const mts_place *places)
         uint32_t plane = 0;
         const uint32_t root = mts_place_root(places, v, &plane);
         if (root != v) {
-            make_part(plan, &plan->storages[plan->value_storage[v]], plan->value_storage[root], plane,
-                      places[v].zeros);
+            const mts_place place = {.plane = plane, .planes = places[v].planes, .zeros = places[v].zeros};
+            make_part(plan, &plan->storages[plan->value_storage[v]], plan->value_storage[root], &place);
         }
     }
     for (uint32_t m = 0; m < s->member_count; m++) {

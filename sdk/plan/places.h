@@ -14,6 +14,8 @@ typedef struct mts_place {
     uint32_t host;
     /* Plane of the host that is the value's first. */
     uint32_t plane;
+    /* Planes of the host, from there, that are the value's; NULL: they follow each other. */
+    const uint32_t *planes;
     /* Planes of zeros that the value's producer writes behind its own. */
     uint32_t zeros;
 } mts_place;

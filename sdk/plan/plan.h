@@ -46,6 +46,13 @@
 #define MTS_HAS_PACKED 1
 #endif
 
+/* Whether values may lie in planes of another one in any order (shuffles.h). */
+#ifdef MTS_SMALL
+#define MTS_HAS_SHUFFLES 0
+#else
+#define MTS_HAS_SHUFFLES 1
+#endif
+
 typedef struct mts_plan mts_plan;
 
 typedef enum mts_storage_region {
@@ -77,6 +84,9 @@ typedef struct mts_storage {
     uint32_t first, last; /* steps that touch it */
     uint32_t host; /* the storage that it is a part of, `at` floats behind its beginning; or MTS_NONE */
     uint64_t at;
+    /* Of a part: plane p of it is plane planes[p] from there; NULL: plane p. Only convolutions
+       and copies write such a part, and nothing reads it. */
+    const uint32_t *planes;
     /* 0: planes. MTS_CHANNEL_BLOCK or MTS_CHANNEL_PACK: so many planes at a time share their
        place: lane c of pixel p is float p * lanes + c of it. Without a border. Only
        convolutions touch it: of blocks 1x1 and depthwise ones (blocks.h), of packs those
@@ -133,6 +143,7 @@ typedef struct mts_member_plan {
     bool fused;                   /* a reader's step computes it: its output is not stored (fuse.h) */
     bool in_place; /* has no launch: its operands' storages are parts of its output's, or the other
                                      way round (places.h) */
+    bool shuffles; /* a TRANSPOSE in place, whose operand is written where its result lies (shuffles.h) */
 } mts_member_plan;
 
 /* Layers that a fused block consists of; expand may be MTS_NONE. */

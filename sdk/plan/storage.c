@@ -8,7 +8,7 @@
 
 bool mts_storage_is_dense(const mts_storage *storage)
 {
-    return storage->lanes == 0 && storage->gap == 0 && storage->row == storage->dims[5] &&
+    return storage->lanes == 0 && !storage->planes && storage->gap == 0 && storage->row == storage->dims[5] &&
            storage->pitch == storage->dims[4] * storage->dims[5];
 }
 

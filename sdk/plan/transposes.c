@@ -118,8 +118,8 @@ uint32_t mts_transpose_source(const mts_plan *plan, uint32_t value)
         return value;
     }
     const mts_member *member = &s->members[index];
-    const bool through =
-        mts_member_node(s, member)->op == MTS_OP_TRANSPOSE && plan->turned[member->inputs[0]] != value;
+    const bool through = mts_member_node(s, member)->op == MTS_OP_TRANSPOSE &&
+                         !plan->members[index].shuffles && plan->turned[member->inputs[0]] != value;
     return through ? member->inputs[0] : value;
 }
 

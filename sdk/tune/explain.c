@@ -209,7 +209,7 @@ static bool is_in_run(const explained *e, uint32_t launch, uint32_t *run)
     return MTS_HAS_PERSISTENT && *run < e->view.run_count && launch >= e->view.runs[*run].first;
 }
 
-#if MTS_SAYS_LAYOUTS
+#if MTS_EXPLAINS_PLANS
 /* Of one launch: the layouts of a set, or what joins and surrounds them in JSON. */
 static void add_layouts(uint32_t set, const char *quote, const char *between, mts_text *text)
 {
@@ -274,7 +274,7 @@ static void explain_json(const explained *e, mts_text *text)
         mts_text_add_json(text, l->kernel);
         mts_text_add(text, ", \"computations\": %u, \"tasks\": %u, \"bytes\": %llu", l->members, l->tasks,
                      (unsigned long long)l->bytes);
-#if MTS_SAYS_LAYOUTS
+#if MTS_EXPLAINS_PLANS
         layouts_json(l, text);
         mts_text_add(text, ", \"moved_bytes\": %llu", (unsigned long long)l->moved_bytes);
 #endif
@@ -356,7 +356,7 @@ static void launches_text(const explained *e, mts_text *text)
         }
         mts_text_add(text, "%4u%s  %-48s %3u computation(s) for %3u task(s)", i, persistent ? " |" : "",
                      l->label, l->members, l->tasks);
-#if MTS_SAYS_LAYOUTS
+#if MTS_EXPLAINS_PLANS
         layouts_text(l, text);
 #endif
         mts_text_add(text, "\n");

@@ -269,6 +269,39 @@ static bool eval_resize(const eval *e, const mts_node *node, float *out)
     return true;
 }
 
+/* Element i of the result is that of the operand whose position `at` gives, from the result's. */
+static void gather(const eval *e, const mts_node *node, float *out,
+                   void (*at)(const mts_attrs *attrs, uint32_t rank, const int64_t *to, int64_t *from))
+{
+    const mts_shape *in = shape_of(e, node->inputs[0]), *s = shape_of(e, node->output);
+    for (size_t i = 0; i < mts_shape_count(s); i++) {
+        int64_t to[MTS_TENSOR_RANK_MAX], from[MTS_TENSOR_RANK_MAX], place = 0;
+        size_t rest = i;
+        for (uint32_t d = s->rank; d-- > 0; rest /= (size_t)s->dims[d]) {
+            to[d] = (int64_t)(rest % (size_t)s->dims[d]);
+        }
+        at(&node->attrs, s->rank, to, from);
+        for (uint32_t d = 0; d < s->rank; d++) {
+            place = place * in->dims[d] + from[d];
+        }
+        out[i] = input_of(e, node, 0)[place];
+    }
+}
+
+static void transposed(const mts_attrs *attrs, uint32_t rank, const int64_t *to, int64_t *from)
+{
+    for (uint32_t d = 0; d < rank; d++) {
+        from[attrs->transpose.perm[d]] = to[d];
+    }
+}
+
+static void sliced(const mts_attrs *attrs, uint32_t rank, const int64_t *to, int64_t *from)
+{
+    for (uint32_t d = 0; d < rank; d++) {
+        from[d] = attrs->slice.start[d] + to[d] * attrs->slice.step[d];
+    }
+}
+
 static bool eval_node(eval *e, const mts_node *node)
 {
     const size_t count = mts_shape_count(shape_of(e, node->output));
@@ -305,6 +338,12 @@ static bool eval_node(eval *e, const mts_node *node)
         return eval_resize(e, node, out);
     case MTS_OP_CONCAT:
         eval_concat(e, node, out);
+        return true;
+    case MTS_OP_TRANSPOSE:
+        gather(e, node, out, transposed);
+        return true;
+    case MTS_OP_SLICE:
+        gather(e, node, out, sliced);
         return true;
     case MTS_OP_RESHAPE:
         memcpy(out, input_of(e, node, 0), count * sizeof(*out));

@@ -233,6 +233,37 @@ mts_net_value mts_net_concat(mts_net *net, mts_net_value a, mts_net_value b)
     return add_node(net, MTS_OP_CONCAT, (uint32_t[]){a.value, b.value}, 2, &attrs, both);
 }
 
+mts_net_value mts_net_shuffle(mts_net *net, mts_net_value x, uint32_t groups)
+{
+    const int64_t *dims = net->graph->values[x.value].shape.dims;
+    const uint32_t each = x.count / groups;
+    mts_net_value out = {.count = x.count};
+    uint64_t *ids = mts_arena_zero(net->arena, x.count, sizeof(*ids));
+    net->failed = net->failed || !ids || x.count % groups != 0;
+    for (uint32_t i = 0; ids && i < x.count; i++) {
+        ids[i] = x.ids[i % groups * each + i / groups];
+    }
+    out.ids = ids;
+    const mts_attrs split = {
+        .reshape = {.shape = mts_shape_make(5, (const int64_t[]){dims[0], groups, each, dims[2], dims[3]})}};
+    const mts_attrs turn = {.transpose = {.perm = {0, 2, 1, 3, 4}}};
+    const mts_attrs join = {
+        .reshape = {.shape = mts_shape_make(4, (const int64_t[]){dims[0], x.count, dims[2], dims[3]})}};
+    const mts_net_value parts = add_node(net, MTS_OP_RESHAPE, &x.value, 1, &split, x);
+    const mts_net_value turned = add_node(net, MTS_OP_TRANSPOSE, &parts.value, 1, &turn, out);
+    return add_node(net, MTS_OP_RESHAPE, &turned.value, 1, &join, out);
+}
+
+mts_net_value mts_net_slice(mts_net *net, mts_net_value x, uint32_t first, uint32_t count)
+{
+    const int64_t *dims = net->graph->values[x.value].shape.dims;
+    const mts_net_value out = {.count = count, .ids = x.ids + first};
+    const mts_attrs attrs = {.slice = {.start = {0, first, 0, 0},
+                                       .step = {1, 1, 1, 1},
+                                       .size = {dims[0], count, dims[2], dims[3]}}};
+    return add_node(net, MTS_OP_SLICE, &x.value, 1, &attrs, out);
+}
+
 mts_net_value mts_net_flatten(mts_net *net, mts_net_value x)
 {
     mts_attrs attrs;

@@ -52,6 +52,10 @@ mts_net_value mts_net_pool(mts_net *net, mts_net_value x);
 mts_net_value mts_net_double(mts_net *net, mts_net_value x);
 mts_net_value mts_net_mean(mts_net *net, mts_net_value x);
 mts_net_value mts_net_concat(mts_net *net, mts_net_value a, mts_net_value b);
+/* One channel of each of `groups` groups of neighbours in turn (ShuffleNet). */
+mts_net_value mts_net_shuffle(mts_net *net, mts_net_value x, uint32_t groups);
+/* Channels [first, first + count). */
+mts_net_value mts_net_slice(mts_net *net, mts_net_value x, uint32_t first, uint32_t count);
 /* [N,C,H,W] -> [N,CHW,1,1] */
 mts_net_value mts_net_flatten(mts_net *net, mts_net_value x);
 /* Private fully connected layer, the graph's output. */

@@ -5,7 +5,8 @@
     tests/perf/roofline.py networks --folder build/real/files --page docs/results/roofline.md
 
 layers: depthwise 3x3 and 5x5 convolutions and 1x1 convolutions of many sizes, each between two convolutions of the
-other kind, so that it reads and writes what a convolution in a network does. networks: real files of
+other kind, so that it reads and writes what a convolution in a network does; first layers, which read three colours with
+a stride of two, before a 1x1 convolution, with the pass that splits the image into phases. networks: real files of
 tests/differential/real_models.txt, and MobileNetV2, MobileNetV3 (large) and EfficientNet-Lite0 with the shapes of their
 papers and random weights, which are written here. The bound of a launch is its multiply-adds at the peak or its bytes at
 the rate of a copy, whichever takes longer; peak and rate are the most of all profiles of the run, so that a busy machine
@@ -29,7 +30,7 @@ import real_models  # noqa: E402
 
 # (channels, rows and columns of the output), wide and narrow.
 MAPS = {"depthwise": [(16, 112), (32, 112), (64, 56), (128, 56), (128, 28), (256, 28), (256, 14), (512, 14), (512, 7)],
-        "conv 1x1": [(16, 112), (32, 112), (32, 56), (64, 56), (64, 28), (128, 28), (128, 14), (256, 14), (128, 7), (256, 7)]}
+        "first": [(16, 112), (32, 112), (64, 56)], "conv 1x1": [(16, 112), (32, 112), (32, 56), (64, 56), (64, 28), (128, 28), (128, 14), (256, 14), (128, 7), (256, 7)]}
 # (expansion, channels, blocks, stride, taps), and which networks have them.
 MOBILENET_V2 = [(1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 32, 3, 2, 3), (6, 64, 4, 2, 3), (6, 96, 3, 1, 3), (6, 160, 3, 2, 3),
                 (6, 320, 1, 1, 3)]
@@ -139,6 +140,15 @@ def layer(kind, channels, size, taps, stride):
     return net
 
 
+def first_layer(channels, size, taps):
+    """A network's first convolution, of an image of three colours, and one that reads it."""
+    net = Net(3, size * 2)
+    net.conv(channels, taps, 2, function="Relu")
+    net.conv(channels, function="Relu")
+    net.add("Sin")
+    return net
+
+
 class Profiler:
     def __init__(self, arguments):
         self.arguments, self.peak, self.rate = arguments, 0.0, 0.0
@@ -182,11 +192,17 @@ def layers(profiler):
             answer = profiler.of_net(layer(kind, channels, size, taps, stride), 50)
             launch = next(one for one in answer["profile"] if one["kind"].startswith(kind))
             found.append((kind, taps, stride, channels, size, launch))
+    for taps in [3, 5, 7]:
+        for channels, size in MAPS["first"]:
+            answer = profiler.of_net(first_layer(channels, size, taps), 50)
+            launch = next(one for one in answer["profile"] if one["kind"] == f"conv {taps}x{taps}")
+            launch["ms"] += sum(one["ms"] for one in answer["profile"] if one["kind"] == "space to depth")
+            found.append(("first", taps, 2, channels, size, launch))
     lines = ["| layer | channels, output | us | G multiply-adds a second | of the peak | bound by | of the bound |",
              "|---|---|---|---|---|---|---|"]
     for kind, taps, stride, channels, size, launch in found:
         bound, by_bytes = profiler.bound(launch)
-        name = f"depthwise {taps}x{taps}, stride {stride}" if kind == "depthwise" else "1x1"
+        name = "1x1" if kind == "conv 1x1" else f"{kind} {taps}x{taps}, stride {stride}"
         name += ", in blocks" if launch["kind"].endswith("of blocks") else ""
         rate = launch["mul_adds"] / launch["ms"] / 1e6
         lines.append(f"| {name} | {channels}, {size}x{size} | {launch['ms'] * 1e3:.1f} | {rate:.0f} | "

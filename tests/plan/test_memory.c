@@ -3,6 +3,9 @@
  *
  * Plans of random families are played step by step on an array that remembers who wrote each float last.
  * Whatever a step reads must still belong to the tensor it means, and all outputs must be whole at the end.
+ *
+ * `MTS_TEST_DAGS=170000 build/release/bin/plan_memory` tries more families than the suite has time for, each stitched
+ * and in sequence, and of each three plans: a step after the other, in lanes, in waves.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -329,7 +332,8 @@ static void play_family(const random_family *family, bool share)
     assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_STATUS_OK);
     assert_true(plan->arena_floats <= least + least / 10 + wanted.lane_floats);
     play_plan(plan, family->seed);
-    const mts_plan_waves waves = {.program = program_of, .launch = 1 << 16, .units = 1 + family->seed % 9, .tile = 2048};
+    const mts_plan_waves waves = {
+        .program = program_of, .launch = 1 << 16, .units = 1 + family->seed % 9, .tile = 2048};
     wanted.waves = &waves;
     assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_STATUS_OK);
     assert_true(plan->arena_floats <= least + least / 10 + wanted.lane_floats);
@@ -338,10 +342,16 @@ static void play_family(const random_family *family, bool share)
     mts_arena_release(&arena);
 }
 
+static uint32_t families(void)
+{
+    const char *wanted = getenv("MTS_TEST_DAGS");
+    return wanted ? (uint32_t)strtoul(wanted, NULL, 10) : FAMILIES;
+}
+
 static void a_stitched_plan_overwrites_nothing_that_is_needed(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < FAMILIES; i++) {
+    for (uint32_t i = 0; i < families(); i++) {
         play_family(
             &(random_family){
                 .seed = 20000 + i, .tasks = 1 + i % TASKS_MOST, .steps = 3 + i % 8, .common = i % 3 == 0},
@@ -352,7 +362,7 @@ static void a_stitched_plan_overwrites_nothing_that_is_needed(void **state)
 static void a_sequential_plan_overwrites_nothing_that_is_needed(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < FAMILIES; i++) {
+    for (uint32_t i = 0; i < families(); i++) {
         play_family(
             &(random_family){
                 .seed = 30000 + i, .tasks = 1 + i % TASKS_MOST, .steps = 3 + i % 8, .common = i % 3 == 0},

@@ -333,15 +333,17 @@ static void waves_of_random_networks_are_not_slower(void **state)
         assert_true(together.ns * 1.0001 >= together.in_turn_ns);
         assert_true(once.ns * 1.0001 >= larger(once.work_ns, once.chain_ns));
         sum += together.ns / apart.ns;
-        once_beside_bound += once.ns / larger(once.work_ns, once.chain_ns);
+        /* these networks take less than a gap: what counts is what comes behind the only one */
+        once_beside_bound += (once.ns - gaps[seed % 2]) / larger(once.work_ns, once.chain_ns);
         beside_least += together.ns / together.in_turn_ns;
         mts_arena_release(&w.arena);
     }
     print_message("mean time with waves / without: %.2f, / what no sequence of launches is below: %.2f; one "
-                  "launch / its bound: %.2f\n",
+                  "launch behind its gap / its bound: %.3f\n",
                   sum / FAMILIES, beside_least / FAMILIES, once_beside_bound / FAMILIES);
     assert_true(sum / FAMILIES < 0.56);
     assert_true(beside_least / FAMILIES < 1.5);
+    assert_true(once_beside_bound / FAMILIES <= 1.15);
 }
 
 /* A world of one network; *plan has a wave for each step. */

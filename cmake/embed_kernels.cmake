@@ -125,7 +125,7 @@ if(SMALL AND NOT CUDA)
   set(cuda "")
 endif()
 read_text(head kernels/prelude.h ${cuda} kernels/prelude_opencl.h kernels/prelude_operators.h kernels/abi/kinds.h kernels/abi/functions.h
-          kernels/abi/params.h kernels/abi/mixed.h kernels/dest.h kernels/border.h kernels/abi/bytes.h kernels/codes.h ${own_head} kernels/member.h)
+          kernels/abi/params.h kernels/abi/conv.h kernels/abi/mixed.h kernels/dest.h kernels/border.h kernels/abi/bytes.h kernels/codes.h ${own_head} kernels/member.h)
 set(all "${head}")
 string(LENGTH "${head}" head_length)
 set(entries "")

@@ -11,7 +11,7 @@ add_custom_command(
           ${CMAKE_SOURCE_DIR}/kernels/prelude_cuda.h ${CMAKE_SOURCE_DIR}/kernels/prelude_opencl.h
           ${CMAKE_SOURCE_DIR}/kernels/prelude_operators.h
           ${CMAKE_SOURCE_DIR}/kernels/dest.h ${CMAKE_SOURCE_DIR}/kernels/border.h ${CMAKE_SOURCE_DIR}/kernels/codes.h ${CMAKE_SOURCE_DIR}/kernels/member.h ${CMAKE_SOURCE_DIR}/kernels/member_persist.h
-          ${CMAKE_SOURCE_DIR}/kernels/abi/params.h ${CMAKE_SOURCE_DIR}/kernels/abi/bytes.h ${CMAKE_SOURCE_DIR}/kernels/abi/kinds.h
+          ${CMAKE_SOURCE_DIR}/kernels/abi/params.h ${CMAKE_SOURCE_DIR}/kernels/abi/conv.h ${CMAKE_SOURCE_DIR}/kernels/abi/bytes.h ${CMAKE_SOURCE_DIR}/kernels/abi/kinds.h
           ${CMAKE_SOURCE_DIR}/kernels/abi/functions.h ${CMAKE_SOURCE_DIR}/kernels/abi/mixed.h
           ${CMAKE_SOURCE_DIR}/kernels/abi/persist.h ${CMAKE_SOURCE_DIR}/kernels/counters.h
           ${CMAKE_SOURCE_DIR}/cmake/embed_kernels.cmake

@@ -20,7 +20,7 @@
 #ifndef MTS_KERNELS_ABI_BYTES_H
 #define MTS_KERNELS_ABI_BYTES_H
 
-#include "kernels/abi/params.h"
+#include "kernels/abi/conv.h"
 
 /* Codes of a word, the words of n codes, and a word of one code alone. */
 #define MTS_WORD_CODES 4

@@ -9,7 +9,7 @@
 #ifndef MTS_KERNELS_ABI_MIXED_H
 #define MTS_KERNELS_ABI_MIXED_H
 
-#include "kernels/abi/params.h"
+#include "kernels/abi/conv.h"
 
 /*
  * M(number, kernel): kernels whose work-items need no other one of their group, and that

@@ -17,7 +17,7 @@
 #include "kernels/abi/kinds.h"
 
 #include "kernels/abi/functions.h"
-#include "kernels/abi/params.h"
+#include "kernels/abi/conv.h"
 #include "kernels/dest.h"
 
 #include "kernels/border.h"

@@ -18,7 +18,7 @@ typedef uint32_t mts_u32;
 typedef int32_t mts_i32;
 typedef float mts_f32;
 
-#include "kernels/abi/params.h"
+#include "kernels/abi/conv.h"
 #include "kernels/abi/bytes.h"
 #include "kernels/abi/mixed.h"
 #include "kernels/abi/persist.h"

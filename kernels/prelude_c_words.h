@@ -1,20 +1,21 @@
 /*
  * prelude_c_words.h: vectors of words that hold four codes of 8 bits each
- * (kernels/abi/bytes.h), in the words of the instruction set. Only the kernels *_bytes
- * get this text behind prelude_c.h (cmake/cpu_kernels.cmake); the other dialects have no
- * such vectors.
+ * (kernels/abi/bytes.h), in the words of the instruction set. Only kernels of bytes get
+ * this text behind prelude_c.h, and have its vectors in the sets CPU_BYTES of
+ * kernels/variants.def (cmake/cpu_kernels.cmake defines MTS_CPU_BYTES); the other dialects
+ * have no such vectors.
  *
  * mts_words_dot(sum, x, w, r) adds to each lane the four products of the bytes of x and
  * the signed bytes of weight r, without saturation. x comes from mts_words_input, which
  * takes MTS_WORDS_ZERO off each code; w comes from mts_words_weight(p, r), and r is a
  * literal. MTS_WORDS_DOT is 1 where an instruction does it: VPDPBUSD of AVX512-VNNI, SDOT
  * of arm64. platform/cpu asks the processor for it (sets.c). Elsewhere there are no such
- * vectors, and kernels compute word by word.
+ * vectors, and kernels compute word by word: the same numbers, to the bit.
  */
 #ifndef MTS_KERNELS_PRELUDE_C_WORDS_H
 #define MTS_KERNELS_PRELUDE_C_WORDS_H
 
-#if (VEC == 16 && defined(__AVX512BW__)) || (VEC == 4 && defined(__ARM_FEATURE_DOTPROD))
+#ifdef MTS_CPU_BYTES
 #define MTS_WORDS_DOT 1
 
 typedef int32_t mts_words __attribute__((vector_size(VEC * 4)));

@@ -62,31 +62,32 @@ static uint32_t backend_count(void)
     return mts_cpu_set_best() ? 1 : 0;
 }
 
-/* What the processor calls itself, and the instruction set of the kernels: "AMD EPYC
-   (v4)". */
+/* What the processor calls itself, and the instruction sets of the kernels: "AMD EPYC (v4,
+   vnni)". */
 static void name_of(const mts_cpu_set *set, char *out, size_t size)
 {
+    const mts_cpu_set *bytes = mts_cpu_set_bytes(set);
+    const char *text = "processor";
+    size_t length = strlen(text);
 #if defined(__x86_64__)
-    unsigned words[12] = {0};
+    unsigned words[13] = {0};
     for (unsigned i = 0; i < 3; i++) {
         if (!__get_cpuid(0x80000002u + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2],
                          &words[4 * i + 3])) {
             break;
         }
     }
-    const char *text = (const char *)words;
-    size_t length = strnlen(text, sizeof words);
+    text = words[0] ? (const char *)words : "x86-64";
+    length = strlen(text);
     while (length > 0 && text[length - 1] == ' ') {
         length--;
     }
-    (void)snprintf(out, size, "%.*s (%s)", length > 0 ? (int)length : 6, length > 0 ? text : "x86-64",
-                   set->name);
 #elif defined(__aarch64__)
-    (void)snprintf(out, size, "arm64 (%s%s)", set->name,
-                   mts_cpu_set_multiplies_bytes(set) ? ", dotprod" : "");
-#else
-    (void)snprintf(out, size, "processor (%s)", set->name);
+    text = "arm64";
+    length = strlen(text);
 #endif
+    (void)snprintf(out, size, "%.*s (%s%s%s)", (int)length, text, set->name, bytes ? ", " : "",
+                   bytes ? bytes->name : "");
 }
 
 static uint64_t memory_bytes(void)
@@ -117,7 +118,7 @@ static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_er
         .vector_floats = set->vector,
         .work_group_size = 4096,
         .local_bytes = LOCAL_BYTES,
-        .byte_products = mts_cpu_set_multiplies_bytes(set),
+        .byte_products = mts_cpu_set_bytes(set) != NULL,
         .row_lanes = set->vector == ROW_LANES,
         .memory_bytes = memory_bytes(),
         .buffer_bytes = memory_bytes(),

@@ -1,6 +1,7 @@
 /*
- * sets.c: which instruction sets this build has (rows of kernels/variants.def) and which
- * of them the processor can run. Not responsible for the tables of functions (table.c).
+ * sets.c: which instruction sets this build has (rows of kernels/variants.def), which of
+ * them the processor can run, and where they have a kernel. Not responsible for the tables
+ * of functions (table.c).
  */
 #include "platform/cpu/sets.h"
 
@@ -46,71 +47,96 @@ UNUSED static bool has_v4(void)
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl");
 }
+
+UNUSED static bool has_vnni(void)
+{
+    return has_v4() && __builtin_cpu_supports("avx512vnni");
+}
 #elif defined(__aarch64__)
 UNUSED static bool has_neon(void)
 {
     return true; /* every 64-bit ARM processor of an operating system has it */
 }
+
+UNUSED static bool has_dotprod(void)
+{
+#if defined(__linux__)
+    enum { ASIMDDP = 1 << 20 }; /* SDOT and UDOT; not every <sys/auxv.h> names the bit */
+    return (getauxval(AT_HWCAP) & ASIMDDP) != 0;
+#else
+    return false;
+#endif
+}
 #endif
 
 /* ---- the sets ---- */
 
-#define DECLARE(set) extern const mts_cpu_entry mts_cpu_table_##set##_0[], mts_cpu_table_##set##_1[];
-#define CPU_SET(set, arch, vec, regs, flags, byte_flags, whole, mixed, half) DECLARE(set)
+#define CPU_SET(set, arch, vec, regs, flags, whole, mixed, half)                                             \
+    enum { VECTOR_##set = vec };                                                                             \
+    extern const mts_cpu_entry mts_cpu_table_##set##_0[], mts_cpu_table_##set##_1[];
+#define CPU_BYTES(set, beside, flags) extern const mts_cpu_entry mts_cpu_table_##set##_0[];
 #include <cpu_sets.def>
 #undef CPU_SET
+#undef CPU_BYTES
 
-#define ENTRY(set, vec)                                                                                      \
-    {.name = #set,                                                                                           \
-     .vector = vec,                                                                                          \
-     .supported = has_##set,                                                                                 \
-     .tables = {mts_cpu_table_##set##_0, mts_cpu_table_##set##_1}},
-#define CPU_SET(set, arch, vec, regs, flags, byte_flags, whole, mixed, half) ENTRY(set, vec)
+#define ENTRY(set, vec, half)                                                                                \
+    {.name = #set, .vector = vec, .supported = has_##set, .tables = {mts_cpu_table_##set##_0, half}},
+
+#define CPU_SET(set, arch, vec, regs, flags, whole, mixed, half) ENTRY(set, vec, mts_cpu_table_##set##_1)
+#define CPU_BYTES(set, beside, flags)
 static const mts_cpu_set sets[] = {
 #include <cpu_sets.def>
     {.name = NULL},
 };
+#undef CPU_SET
+#undef CPU_BYTES
 
-const mts_cpu_set *mts_cpu_set_best(void)
+#define CPU_SET(set, arch, vec, regs, flags, whole, mixed, half)
+#define CPU_BYTES(set, beside, flags) ENTRY(set, VECTOR_##beside, NULL)
+static const mts_cpu_set byte_sets[] = {
+#include <cpu_sets.def>
+    {.name = NULL},
+};
+
+/* The first of the sets that has vectors of so many floats, or any vectors for 0. */
+static const mts_cpu_set *first_of(const mts_cpu_set *set, uint32_t vector)
 {
-    for (const mts_cpu_set *set = sets; set->name; set++) {
-        if (set->supported()) {
+    for (; set->name; set++) {
+        if ((vector == 0 || set->vector == vector) && set->supported()) {
             return set;
         }
     }
     return NULL;
+}
+
+const mts_cpu_set *mts_cpu_set_best(void)
+{
+    return first_of(sets, 0);
 }
 
 const mts_cpu_set *mts_cpu_set_of(uint32_t vector)
 {
-    for (const mts_cpu_set *set = sets; set->name; set++) {
-        if (set->vector == vector && set->supported()) {
-            return set;
-        }
-    }
-    return NULL;
+    return first_of(sets, vector);
 }
 
-bool mts_cpu_set_multiplies_bytes(const mts_cpu_set *set)
+const mts_cpu_set *mts_cpu_set_bytes(const mts_cpu_set *set)
 {
-#if defined(__x86_64__)
-    return set->vector == 16 && __builtin_cpu_supports("avx512vnni"); /* kernels/prelude_c_words.h */
-#elif defined(__aarch64__) && defined(__linux__)
-    enum { ASIMDDP = 1 << 20 }; /* SDOT and UDOT; not every <sys/auxv.h> names the bit */
-    (void)set;
-    return (getauxval(AT_HWCAP) & ASIMDDP) != 0;
-#else
-    (void)set;
-    return false;
-#endif
+    return first_of(byte_sets, set->vector);
 }
 
-mts_cpu_function *mts_cpu_find(const mts_cpu_set *set, const char *name, bool half, uint32_t chains)
+static mts_cpu_function *find(const mts_cpu_entry *entry, const char *name, uint32_t chains)
 {
-    for (const mts_cpu_entry *entry = set->tables[half ? 1 : 0]; entry->name; entry++) {
+    for (; entry->name; entry++) {
         if (strcmp(entry->name, name) == 0 && (entry->chains == 0 || entry->chains == chains)) {
             return entry->run;
         }
     }
     return NULL;
+}
+
+mts_cpu_function *mts_cpu_find(const mts_cpu_set *set, const char *name, bool half, uint32_t chains)
+{
+    const mts_cpu_set *bytes = half ? NULL : mts_cpu_set_bytes(set);
+    mts_cpu_function *run = bytes ? find(bytes->tables[0], name, chains) : NULL;
+    return run ? run : find(set->tables[half ? 1 : 0], name, chains);
 }

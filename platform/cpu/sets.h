@@ -25,7 +25,8 @@ typedef struct mts_cpu_set {
     uint32_t vector;
     /* Whether this processor has the instructions. */
     bool (*supported)(void);
-    /* Functions for float32 and for float16 storage. */
+    /* Functions for float32 and for float16 storage; a set of kernels of bytes has none for
+       the latter. */
     const mts_cpu_entry *tables[2];
 } mts_cpu_set;
 
@@ -33,10 +34,11 @@ typedef struct mts_cpu_set {
 const mts_cpu_set *mts_cpu_set_best(void);
 /* The set that has vectors of so many floats; NULL: none that this processor has. */
 const mts_cpu_set *mts_cpu_set_of(uint32_t vector);
-/* Whether a set has the instruction for sums of products of bytes, and the processor
-   too. */
-bool mts_cpu_set_multiplies_bytes(const mts_cpu_set *set);
-/* NULL: the kernel is not there, or not for so many chains. */
+/* The set beside another whose kernels multiply bytes by an instruction that this
+   processor has; NULL: none. */
+const mts_cpu_set *mts_cpu_set_bytes(const mts_cpu_set *set);
+/* A kernel of the set, or of the one that multiplies bytes beside it. NULL: the kernel is
+   not there, or not for so many chains. */
 mts_cpu_function *mts_cpu_find(const mts_cpu_set *set, const char *name, bool half, uint32_t chains);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * table.c: the functions of one instruction set and precision by name. The build compiles
- * it with the kernels, once for each of them (cmake/cpu_kernels.cmake).
+ * it with the kernels, once for each of them (cmake/cpu_kernels.cmake); with MTS_CPU_BYTES
+ * for a set that has kernels of bytes alone.
  */
 #include "platform/cpu/sets.h"
 
@@ -8,12 +9,22 @@
 
 #define ROW_gpu(ROW, name)
 #define ROW_large_gpu(ROW, name)
+#ifdef MTS_CPU_BYTES
+#define ROW_any(ROW, name)
+#define ROW_cpu(ROW, name)
+#else
 #define ROW_any(ROW, name) ROW(name)
 #define ROW_cpu(ROW, name) ROW(name)
-#ifdef MTS_CPU_FN_SHARED /* the smallest library */
+#endif
+#if defined(MTS_CPU_FN_SHARED) || defined(MTS_CPU_BYTES) /* the smallest library */
 #define ROW_large(ROW, name)
 #else
 #define ROW_large(ROW, name) ROW(name)
+#endif
+#if defined(MTS_CPU_FN_SHARED) && !defined(MTS_CPU_BYTES)
+#define ROW_bytes(ROW, name)
+#else
+#define ROW_bytes(ROW, name) ROW(name)
 #endif
 #define KERNEL_tiles(...) KERNEL_IN(__VA_ARGS__)
 #define KERNEL_lanes(...) KERNEL_IN(__VA_ARGS__)
@@ -31,7 +42,11 @@
 #include "kernels/manifest.def"
 #undef KERNEL_IN
 
+#ifdef MTS_CPU_BYTES
+#define PROBES(M)
+#else
 #define PROBES(M) M(8) M(12) M(16) M(20) M(24)
+#endif
 #define DECLARE_PROBE(chains) mts_cpu_function MTS_CPU_SYMBOL(fma_peak_##chains##_);
 PROBES(DECLARE_PROBE)
 

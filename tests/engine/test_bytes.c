@@ -1,7 +1,7 @@
 /*
  * test_bytes.c: networks of 8-bit numbers on a device that multiplies bytes give what the reference computes in
- * floats, in every strategy, with shared weights, and take less memory than floats. The device is cpu; one that
- * MTS_TEST_DEVICE names multiplies bytes here also where it has no instruction for it.
+ * floats, in every strategy, with shared weights, and take less memory than floats. The device is cpu, or the one that
+ * MTS_TEST_DEVICE names; it multiplies bytes here also where it has no instruction for it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,6 +30,9 @@
 #define EQUAL_LEAST 0.98
 
 static mts_device *devices[2]; /* the reference, the other one */
+/* Hash of all that the other one computes. It is printed: processors that multiply bytes in different ways print the same
+ * one (tests/cross/same_bits.sh). */
+static uint64_t outputs;
 
 /* ---- networks ---- */
 
@@ -353,6 +356,7 @@ static void compare(const world *w, const mts_engine *found, const mts_engine *w
         const float step = step_of(w->graphs[t]);
         assert_non_null(got);
         assert_non_null(want);
+        outputs = mts_hash(got, count * sizeof *got, outputs);
         for (size_t i = 0; i < count; i++) {
             const float apart = fabsf(got[i] - want[i]) / step;
             if (!(apart < STEPS_APART + 0.5f)) {
@@ -456,16 +460,17 @@ int main(void)
         printf("MTS_PROFILE gives the device products of bytes, which it does not have\n");
         return 1;
     }
-    if (other == MTS_STATUS_OK && strcmp(devices[1]->info.backend, "cpu") != 0 && !second_device_has_dot()) {
+    if (other == MTS_STATUS_OK) {
         devices[1]->info.byte_products = true; /* kernels have a form in plain C */
     }
-    if (reference != MTS_STATUS_OK || other != MTS_STATUS_OK || !devices[1]->info.byte_products) {
-        printf("no device that multiplies bytes\n");
+    if (reference != MTS_STATUS_OK || other != MTS_STATUS_OK) {
+        printf("no such device\n");
         mts_device_destroy(&devices[0]);
         mts_device_destroy(&devices[1]);
         return 77;
     }
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    printf("%s computes %016llx\n", devices[1]->info.name, (unsigned long long)outputs);
     mts_device_destroy(&devices[0]);
     mts_device_destroy(&devices[1]);
     return failed;

@@ -29,7 +29,7 @@ static uint32_t shift_round(uint32_t value, uint32_t shift)
     return kept + (rest > half || (rest == half && (kept & 1u)) ? 1u : 0u);
 }
 
-float mts_half_to_float(uint16_t half)
+static inline float float_of_half(uint16_t half)
 {
     const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
     const uint32_t magnitude = (uint32_t)(half & 0x7fffu) << 13;
@@ -41,6 +41,11 @@ float mts_half_to_float(uint16_t half)
     const uint32_t small = bits_of(float_of(magnitude + (113u << 23)) - 0x1p-14f);
     const uint32_t other = magnitude + (112u << 23) + (is_special & 112u << 23);
     return float_of(sign | (small & is_small) | (other & ~is_small));
+}
+
+float mts_half_to_float(uint16_t half)
+{
+    return float_of_half(half);
 }
 
 uint16_t mts_half_from_float(float value)
@@ -66,12 +71,36 @@ uint16_t mts_half_from_float(float value)
     return (uint16_t)(sign | shift_round(mantissa, 126u - (magnitude >> 23)));
 }
 
-void mts_half_array_to_float(const uint16_t *in, float *out, size_t count)
+/* Compilers make vectors of it, as wide as its caller's target has them. */
+static inline void array_to_float(const uint16_t *restrict in, float *restrict out, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        out[i] = mts_half_to_float(in[i]);
+        out[i] = float_of_half(in[i]);
     }
 }
+
+/* Most of a session's weights may come this way: the smallest library alone does without. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(MTS_SMALL)
+__attribute__((target("avx2"))) static void array_to_float_avx2(const uint16_t *restrict in,
+                                                                float *restrict out, size_t count)
+{
+    array_to_float(in, out, count);
+}
+
+void mts_half_array_to_float(const uint16_t *in, float *out, size_t count)
+{
+    if (__builtin_cpu_supports("avx2")) {
+        array_to_float_avx2(in, out, count);
+    } else {
+        array_to_float(in, out, count);
+    }
+}
+#else
+void mts_half_array_to_float(const uint16_t *in, float *out, size_t count)
+{
+    array_to_float(in, out, count);
+}
+#endif
 
 void mts_half_array_from_float(const float *in, uint16_t *out, size_t count)
 {

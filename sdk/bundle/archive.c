@@ -104,3 +104,22 @@ bool mts_archive_same_input(const mts_archive *archive, uint32_t one, uint32_t o
     return (input == 0 && mts_preprocess_takes_frames(&a->preprocess, a->graph)) ||
            strcmp(x->name, y->name) == 0;
 }
+
+uint64_t mts_archive_block_bytes(const mts_archive *archive, const mts_graph *graph, size_t size, bool stored,
+                                 uint32_t *seen, uint32_t mark)
+{
+    uint64_t bytes = 0;
+    for (uint32_t v = 0; v < graph->value_count; v++) {
+        const mts_value *value = &graph->values[v];
+        for (uint32_t i = 0; value->kind == MTS_VALUE_CONST && i < value->block_count; i++) {
+            const uint32_t number = value->blocks[i].block;
+            if (number < archive->block_count && seen[number] != mark) {
+                const mts_block *block = &archive->blocks[number];
+                const size_t own = mts_type_size(block->dtype);
+                bytes += block->size / own * (stored && own < size ? own : size);
+                seen[number] = mark;
+            }
+        }
+    }
+    return bytes;
+}

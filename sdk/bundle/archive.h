@@ -90,5 +90,12 @@ void mts_archive_destroy(mts_archive **archive);
 uint32_t mts_archive_find(const mts_archive *archive, const char *name);
 /* Whether two tasks' inputs of this index hold the same data where tasks share inputs. */
 bool mts_archive_same_input(const mts_archive *archive, uint32_t one, uint32_t other, uint32_t input);
+/*
+ * Bytes of the blocks that a graph's constants refer to, at `size` bytes a number, or as
+ * they are `stored` where that is less. Each counts once, and not if seen[block] is `mark`,
+ * which it becomes.
+ */
+uint64_t mts_archive_block_bytes(const mts_archive *archive, const mts_graph *graph, size_t size, bool stored,
+                                 uint32_t *seen, uint32_t mark);
 
 #endif

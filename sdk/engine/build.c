@@ -1,364 +1,10 @@
 /*
- * build.c: builds an engine: stitch, plan, encode, build kernels, record the command
+ * build.c: makes an engine of its draft (draft.c): builds kernels, records the command
  * list. Not responsible for its ports (ports.c) and its memory on the device (upload.c).
  */
 #include <string.h>
 
 #include "engine/builder.h"
-#include "lower/fuse.h"
-#include "lower/implementations.h"
-#include "plan/budget.h"
-#include "plan/fit.h"
-#include "plan/slices.h"
-#include "plan/wave_steps.h"
-
-static mts_status report(const mts_builder *b, float fraction, const char *what)
-{
-    const mts_engine_options *o = &b->engine->options;
-    if (o->progress && o->progress(o->context, fraction, what) != 0) {
-        return mts_fail(b->error, MTS_STATUS_CANCELLED, "cancelled while making the session (%s)", what);
-    }
-    return MTS_STATUS_OK;
-}
-
-static mts_status select_tasks(mts_builder *b, const uint32_t *tasks, uint32_t count)
-{
-    mts_engine *e = b->engine;
-    e->tasks.count = tasks ? count : e->archive->task_count;
-    if (e->tasks.count == 0) {
-        return mts_fail(b->error, MTS_STATUS_INVALID_ARGUMENT, "a session needs at least one task");
-    }
-    e->tasks.items = mts_arena_zero(&e->arena, e->tasks.count, sizeof *e->tasks.items);
-    e->tasks.mask_words = (e->tasks.count + 31) / 32;
-    b->graphs = mts_arena_zero(&b->scratch, e->tasks.count, sizeof *b->graphs);
-    b->group_of = mts_arena_zero(&b->scratch, e->tasks.count, sizeof *b->group_of);
-    b->slot_of = mts_arena_zero(&b->scratch, e->tasks.count, sizeof *b->slot_of);
-    if (!e->tasks.items || !b->graphs || !b->group_of || !b->slot_of) {
-        return mts_builder_memory(b);
-    }
-    for (uint32_t i = 0; i < e->tasks.count; i++) {
-        const uint32_t task = tasks ? tasks[i] : i;
-        if (task >= e->archive->task_count) {
-            return mts_fail(b->error, MTS_STATUS_NOT_FOUND, "the bundle has no task %u", task);
-        }
-        for (uint32_t k = 0; k < i; k++) {
-            if (e->tasks.items[k].task == task) {
-                return mts_fail(b->error, MTS_STATUS_INVALID_ARGUMENT, "task %s is named twice",
-                                e->archive->tasks[task].name);
-            }
-        }
-        e->tasks.items[i].task = task;
-        b->graphs[i] = e->archive->tasks[task].graph;
-    }
-    return MTS_STATUS_OK;
-}
-
-static void use_groups(mts_builder *b, const uint32_t *groups)
-{
-    b->engine->tasks.group_count = 0;
-    for (uint32_t i = 0; i < b->engine->tasks.count; i++) {
-        b->group_of[i] = groups ? groups[i] : i;
-        b->engine->tasks.group_count = b->group_of[i] >= b->engine->tasks.group_count
-                                           ? b->group_of[i] + 1
-                                           : b->engine->tasks.group_count;
-    }
-}
-
-static mts_status choose_groups(mts_builder *b)
-{
-    mts_engine *e = b->engine;
-    mts_status status = MTS_STATUS_OK;
-    if (b->decision.group_of || e->options.strategy == MTS_STRATEGY_SEQUENTIAL) {
-        use_groups(b, b->decision.group_of);
-    } else {
-        status = mts_graph_families(b->graphs, e->tasks.count, e->allocator, b->group_of,
-                                    &e->tasks.group_count, b->error);
-    }
-    return status;
-}
-
-/* The graphs that run; the strategy may split groups. */
-static mts_status make_program(mts_builder *b)
-{
-    mts_engine *e = b->engine;
-    const mts_status status = mts_program_make(b->graphs, e->tasks.count, b->group_of, e->options.strategy,
-                                               &b->scratch, &b->program, b->error);
-    if (status != MTS_STATUS_OK) {
-        return status;
-    }
-    for (uint32_t i = 0; i < e->tasks.count; i++) {
-        e->tasks.items[i].group = b->program.task_group[i];
-    }
-    e->tasks.group_count = b->program.group_count;
-    e->note = mts_arena_string(&e->arena, b->program.note);
-    return e->note ? MTS_STATUS_OK : mts_builder_memory(b);
-}
-
-/*
- * With lanes or waves a session may take a tenth more memory than its tasks take one by
- * one, where each has its own copy of every weight: numbers that the arena may grow by.
- * Weights count as they are stored; packed, they are more.
- */
-static mts_status find_lane_floats(const mts_builder *b, uint64_t *out)
-{
-    const mts_archive *archive = b->engine->archive;
-    uint64_t own = 0;
-    uint64_t stored = 0;
-    bool *seen = mts_alloc_zero(b->engine->allocator, archive->block_count, sizeof *seen);
-    if (!seen) {
-        return mts_builder_memory(b);
-    }
-    for (uint32_t g = 0; g < b->program.graph_count; g++) {
-        const mts_graph *graph = b->program.graphs[g];
-        for (uint32_t v = 0; v < graph->value_count; v++) {
-            const mts_value *value = &graph->values[v];
-            own += value->kind == MTS_VALUE_CONST ? mts_shape_count(&value->shape) : 0;
-            for (uint32_t i = 0; value->kind == MTS_VALUE_CONST && i < value->block_count; i++) {
-                const uint32_t block = value->blocks[i].block;
-                if (block < archive->block_count && !seen[block]) {
-                    seen[block] = true;
-                    stored += archive->blocks[block].size / mts_type_size(archive->blocks[block].dtype);
-                }
-            }
-        }
-    }
-    mts_alloc_free(b->engine->allocator, seen);
-    *out = own / MTS_MEMORY_MORE_PART + (own > stored ? own - stored : 0);
-    return MTS_STATUS_OK;
-}
-
-/* Slices are planned in bytes of float32. */
-static uint64_t slice_bytes(const mts_builder *b)
-{
-    const uint64_t bytes = b->decision.slice_bytes;
-    const uint64_t times = sizeof(float) / mts_precision_size(b->engine->stats.precision);
-    return bytes > UINT64_MAX / times ? UINT64_MAX : bytes * times;
-}
-
-/* What a buffer of the device holds, in the session's precision; 0: no limit is known. */
-static uint64_t buffer_elements(const mts_builder *b)
-{
-    return b->engine->device->info.buffer_bytes / mts_precision_size(b->engine->stats.precision);
-}
-
-static mts_status plan(mts_builder *b)
-{
-    const mts_device_info *info = &b->info;
-    mts_plan_request wanted = {
-        .stitched = b->stitched,
-        .inputs = b->input_kinds,
-        .byte_products = info->byte_products && b->engine->stats.precision == MTS_PRECISION_FLOAT32,
-        .depthwise_rows = mts_launch_by_processor(info),
-        .spread_planes = !info->is_gpu,
-        .packed =
-            MTS_HAS_PACKED && b->engine->options.packed_channels && info->packed_lanes == MTS_CHANNEL_PACK,
-        .tile_rows = info->row_lanes && b->engine->stats.precision == MTS_PRECISION_FLOAT32
-                         ? mts_kernel_config_tiles(info).rows
-                         : 0};
-    mts_status status = MTS_STATUS_OK;
-    mts_encoding kernels = {.stitched = b->stitched,
-                            .device = info,
-                            .precision = b->engine->stats.precision,
-                            .configs = b->decision.configs,
-                            .arena = &b->scratch};
-    const mts_plan_waves waves = {.program = mts_encode_program,
-                                  .context = &kernels,
-                                  .launch = (uint64_t)info->launch_ns * mts_wave_rate(info),
-                                  .units = info->compute_units,
-                                  .tile = mts_wave_tile(info)};
-    const mts_plan_fuse fuse = {.refuses = mts_fuse_refuses, .fits = mts_fuse_fits, .context = &kernels};
-    /* the other strategies are as published: a layer is a launch */
-    wanted.fuse = MTS_FUSES && b->engine->options.strategy == MTS_STRATEGY_COMPACT ? &fuse : NULL;
-    if (b->overlapped) {
-        wanted.lanes = info->overlaps ? info->compute_units : 0;
-        wanted.waves = info->overlaps ? NULL : &waves;
-        status = find_lane_floats(b, &wanted.lane_floats);
-        wanted.arena_most = buffer_elements(b);
-    }
-    MTS_TRY(status, mts_plan_create(&wanted, &b->scratch, &b->plan, b->error));
-    return status;
-}
-
-/* Layers for slices of so many bytes, from the uncut ones, and their plan. */
-static mts_status cut_and_plan(mts_builder *b, const mts_stitched *uncut, uint64_t slices)
-{
-    *b->stitched = *uncut;
-    mts_status status = mts_slices_cut(b->stitched, slices, &b->scratch, b->error);
-    MTS_TRY(status, mts_fit_weights(b->stitched, buffer_elements(b), &b->scratch, b->error));
-    MTS_TRY(status, plan(b));
-    return status;
-}
-
-/* One buffer holds the activations: where it would be too large, smaller slices make them
-   fewer. */
-static mts_status plan_to_fit(mts_builder *b)
-{
-    /* the other strategies are as published: a layer is a launch */
-    const bool sliced = b->engine->options.strategy == MTS_STRATEGY_COMPACT;
-    const uint64_t most = buffer_elements(b);
-    const mts_stitched uncut = *b->stitched;
-    uint64_t slices = sliced ? slice_bytes(b) : 0;
-    mts_status status = cut_and_plan(b, &uncut, slices);
-    slices = slices > 0 ? slices : MTS_SLICE_FIRST;
-    while (status == MTS_STATUS_OK && sliced && most > 0 && b->plan->arena_floats > most &&
-           slices > MTS_SLICE_SMALLEST) {
-        slices = slices > MTS_SLICE_FIRST >> 6 ? slices / 4 : MTS_SLICE_SMALLEST;
-        status = cut_and_plan(b, &uncut, slices);
-    }
-    return status;
-}
-
-/* Launches of a higher priority come first, so layers of several priorities share
-   none. */
-static bool has_priorities(const mts_engine *e)
-{
-    bool differ = false;
-    for (uint32_t i = 1; e->options.priorities && i < e->tasks.count; i++) {
-        differ = differ || e->options.priorities[i] != e->options.priorities[0];
-    }
-    return differ;
-}
-
-static mts_status stitch_and_plan(mts_builder *b)
-{
-    const mts_program *program = &b->program;
-    const mts_device_info *info = &b->info;
-    /* The other strategies run models one after another. */
-    b->overlapped = b->engine->options.strategy == MTS_STRATEGY_COMPACT &&
-                    (info->overlaps || (info->launch_ns > 0 && !has_priorities(b->engine))) &&
-                    !b->engine->options.in_order;
-    const uint32_t **slots = mts_arena_zero(&b->scratch, program->graph_count, sizeof *slots);
-    if (!slots) {
-        return mts_builder_memory(b);
-    }
-    for (uint32_t g = 0; g < program->graph_count; g++) {
-        slots[g] = b->slot_of[program->lead[g]]; /* slots of copied inputs belong to one task */
-    }
-    const mts_stitch_request request = {.graphs = program->graphs,
-                                        .graph_count = program->graph_count,
-                                        .group_of = program->group_of,
-                                        .group_count = program->group_count,
-                                        .slot_of = slots,
-                                        .share = b->engine->options.strategy == MTS_STRATEGY_COMPACT};
-    mts_status status = mts_stitch(&request, &b->scratch, &b->stitched, b->error);
-    MTS_TRY(status, mts_build_zero_copy(b));
-    MTS_TRY(status, plan_to_fit(b));
-    return status;
-}
-
-/* With several tasks some may run alone: the tasks that each part of a launch serves are
-   kept. */
-static mts_status make_masks(mts_builder *b)
-{
-    if (b->dry_run || b->engine->tasks.count < 2) {
-        return MTS_STATUS_OK;
-    }
-    b->encoding.masks = &b->masks;
-    return mts_task_masks_create(&b->masks, &b->program, b->engine->tasks.count, b->plan, &b->scratch,
-                                 b->error);
-}
-
-static mts_status keep_masks(const mts_builder *b)
-{
-    mts_task_filter_input *to = &b->engine->filters.filter.of;
-    const size_t words = b->masks.count * b->masks.words;
-    uint32_t *masks = mts_arena_zero(&b->engine->arena, words, sizeof *masks);
-    if (!masks) {
-        return mts_builder_memory(b);
-    }
-    if (words > 0) {
-        memcpy(masks, b->masks.bits, words * sizeof *masks);
-    }
-    to->masks = masks;
-    to->mask_count = (uint32_t)b->masks.count;
-    to->mask_words = b->engine->tasks.mask_words;
-    return MTS_STATUS_OK;
-}
-
-static mts_status encode(mts_builder *b)
-{
-    b->encoding = (mts_encoding){.plan = b->plan,
-                                 .stitched = b->stitched,
-                                 .device = &b->info,
-                                 .precision = b->engine->stats.precision,
-                                 .configs = b->decision.configs,
-                                 .parts = b->parts,
-                                 .part_count = b->part_count,
-                                 .arena = &b->scratch,
-                                 .strings = &b->engine->arena,
-                                 .error = b->error};
-    mts_param_buffer_init(&b->encoding.params, b->engine->allocator);
-    mts_weights_init(&b->encoding.pool, b->encoding.precision, b->engine->allocator);
-    /* a launch's offsets have 32 bits, and an entry ends at a multiple of some floats */
-    const uint64_t most = buffer_elements(b), reach = INT32_MAX - 64;
-    b->encoding.pool.section_most = (size_t)(most < reach ? most : reach);
-    if (b->like) {
-        b->encoding.cases = b->like->cases;
-    }
-    mts_status status = make_masks(b);
-    MTS_TRY(status, mts_encode_plan(&b->encoding));
-    MTS_TRY(status, keep_masks(b));
-    if (status != MTS_STATUS_OK) {
-        return status;
-    }
-    mts_engine *e = b->engine;
-    e->cases = b->encoding.cases;
-    e->launches.count = (uint32_t)b->encoding.launch_count;
-    e->launches.encoded = mts_arena_zero(&e->arena, e->launches.count, sizeof *e->launches.encoded);
-    if (!e->launches.encoded) {
-        return mts_builder_memory(b);
-    }
-    if (e->launches.count > 0) {
-        memcpy(e->launches.encoded, b->encoding.launches, e->launches.count * sizeof *e->launches.encoded);
-    }
-    return MTS_STATUS_OK;
-}
-
-/* The tables of persistent launches give way to the memory budget, whose smallest is that of
-   launch by launch. */
-static mts_status count_bytes(mts_builder *b)
-{
-    if (MTS_HAS_PERSISTENT && b->engine->persistent.plan.run_count > 0) {
-        mts_error *error = b->error;
-        b->error = NULL;
-        const mts_status status = mts_build_footprint(b);
-        b->error = error;
-        if (status == MTS_STATUS_OK) {
-            return status;
-        }
-        mts_persistent_drop(b, "the memory budget has no room for its tables");
-    }
-    return mts_build_footprint(b);
-}
-
-static mts_status encode_and_count(mts_builder *b)
-{
-    mts_status status = encode(b);
-    MTS_TRY(status, mts_persistent_plan(b));
-    MTS_TRY(status, count_bytes(b));
-    return status;
-}
-
-/* Without lanes and waves where the memory budget does not allow them. */
-static mts_status encode_within_budget(mts_builder *b)
-{
-    mts_error *error = b->error;
-    if (!b->overlapped || !mts_memory_budget_is_limited(b->engine->options.memory_budget)) {
-        return encode_and_count(b);
-    }
-    b->error = NULL;
-    mts_status status = encode_and_count(b);
-    b->error = b->encoding.error = error;
-    if (status == MTS_STATUS_OK) {
-        return status;
-    }
-    b->overlapped = false;
-    mts_encoding_release(&b->encoding);
-    mts_task_masks_release(&b->masks);
-    status = plan(b);
-    MTS_TRY(status, encode_and_count(b));
-    return status;
-}
 
 static mts_status find_kernel(mts_builder *b, const mts_encoded_launch *launch, mts_kernel **out)
 {
@@ -403,7 +49,8 @@ static mts_status prepare(mts_builder *b)
                            .access_count = from->access_count};
         memcpy(to->global, from->global, sizeof to->global);
         memcpy(to->local, from->local, sizeof to->local);
-        mts_status status = report(b, 0.1f + 0.6f * (float)i / (float)e->launches.count, from->label);
+        mts_status status =
+            mts_builder_report(b, 0.1f + 0.6f * (float)i / (float)e->launches.count, from->label);
         to->gemm = from->gemm;
         if (status == MTS_STATUS_OK && from->kind != MTS_LAUNCH_GEMM) {
             status = find_kernel(b, from, &to->kernel);
@@ -465,65 +112,75 @@ static mts_status run_once(const mts_builder *b)
     return status;
 }
 
-static mts_status make(mts_builder *b, const mts_engine_options *options)
+/* Makes the engine of what the draft says. */
+static mts_status make(mts_builder *b)
 {
-    mts_status status = report(b, 0.0f, "stitching");
-    MTS_TRY(status, select_tasks(b, options->tasks, options->task_count));
-    MTS_TRY(status, choose_groups(b));
-    MTS_TRY(status, make_program(b));
-    MTS_TRY(status, mts_build_slots(b));
-    MTS_TRY(status, stitch_and_plan(b));
-    MTS_TRY(status, report(b, 0.05f, "planning launches"));
-    MTS_TRY(status, encode_within_budget(b));
-    if (b->dry_run) {
-        return status;
-    }
-    MTS_TRY(status, mts_build_upload(b));
+    mts_status status = mts_build_upload(b);
     MTS_TRY(status, mts_build_ports(b));
     MTS_TRY(status, mts_submissions_create(b->engine, b->error));
     b->in_kernels = status == MTS_STATUS_OK;
     MTS_TRY(status, prepare(b));
     MTS_TRY(status, mts_persistent_build(b));
-    MTS_TRY(status, report(b, 0.7f, "first run, for which drivers finish kernels"));
+    MTS_TRY(status, mts_builder_report(b, 0.7f, "first run, for which drivers finish kernels"));
     MTS_TRY(status, run_once(b));
-    MTS_TRY(status, report(b, 1.0f, "ready"));
+    MTS_TRY(status, mts_builder_report(b, 1.0f, "ready"));
     return status;
 }
 
-static mts_status create(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
-                         mts_builder *b, mts_engine **out)
+static mts_status draft(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
+                        const mts_builder *with, mts_engine_draft **out)
 {
-    *out = NULL;
-    const mts_allocator *allocator = device->allocator;
-    mts_engine *engine = mts_alloc_zero(allocator, 1, sizeof *engine);
-    if (!engine) {
-        return mts_fail_memory(b->error);
+    mts_engine_draft *made = mts_alloc_zero(device->allocator, 1, sizeof *made);
+    *out = made;
+    if (!made) {
+        return mts_fail_memory(with->error);
     }
-    engine->device = device;
-    engine->archive = archive;
-    engine->allocator = allocator;
-    engine->options = *options;
-    engine->options.tasks = NULL;
-    engine->submissions.slots = options->slots > 0 ? options->slots : 1;
-    engine->submissions.depth = options->depth > 0 ? options->depth : 1;
-    engine->submissions.spare = options->drop_oldest ? 1 : 0;
-    engine->stats.precision = mts_precision_used(&device->info, options->precision);
-    engine->launches.device = engine->inputs.slots.device = device;
-    mts_arena_init(&engine->arena, allocator);
-    b->engine = engine;
-    b->info = device->info;
-    b->info.gemm = b->info.gemm && engine->stats.precision == MTS_PRECISION_FLOAT32;
-    mts_arena_init(&b->scratch, allocator);
-    const mts_status status = make(b, options);
-    if (b->encoding.arena) {
-        mts_encoding_release(&b->encoding);
-    }
-    mts_task_masks_release(&b->masks);
-    mts_arena_release(&b->scratch);
+    *made = *with;
+    const mts_status status = mts_builder_draft(made, device, archive, options);
     if (status != MTS_STATUS_OK) {
-        mts_engine_destroy(&engine);
+        mts_engine_draft_destroy(out);
     }
-    *out = engine;
+    return status;
+}
+
+mts_status mts_engine_draft_create(mts_device *device, const mts_archive *archive,
+                                   const mts_engine_options *options, const mts_decision *decision,
+                                   mts_engine_draft **out, mts_session_stats *stats, mts_error *error)
+{
+    const mts_builder with = {.decision = *decision, .error = error};
+    const mts_status status = draft(device, archive, options, &with, out);
+    if (status == MTS_STATUS_OK) {
+        *stats = (*out)->engine->stats;
+    }
+    return status;
+}
+
+void mts_engine_draft_destroy(mts_engine_draft **draft_at)
+{
+    if (draft_at && *draft_at) {
+        mts_engine_draft *draft = *draft_at;
+        const mts_allocator *allocator = draft->scratch.allocator;
+        *draft_at = NULL;
+        mts_builder_release(draft);
+        mts_alloc_free(allocator, draft);
+    }
+}
+
+mts_status mts_engine_build_draft(mts_engine_draft **from, const mts_engine_options *options,
+                                  mts_engine_build *build, mts_engine **out, mts_error *error)
+{
+    mts_engine_draft *b = *from;
+    b->error = b->encoding.error = error;
+    b->engine->options.progress = options->progress;
+    b->engine->options.context = options->context;
+    const mts_status status = make(b);
+    if (build) {
+        build->kernels_failed =
+            b->in_kernels && (status == MTS_STATUS_DEVICE || status == MTS_STATUS_NOT_FOUND);
+    }
+    *out = status == MTS_STATUS_OK ? b->engine : NULL;
+    b->engine = status == MTS_STATUS_OK ? NULL : b->engine;
+    mts_engine_draft_destroy(from);
     return status;
 }
 
@@ -531,25 +188,65 @@ mts_status mts_engine_create(mts_device *device, const mts_archive *archive,
                              const mts_engine_options *options, const mts_decision *decision,
                              mts_engine_build *build, mts_engine **out, mts_error *error)
 {
-    mts_builder builder = {.decision = *decision, .like = build ? build->like : NULL, .error = error};
-    const mts_status status = create(device, archive, options, &builder, out);
+    const mts_builder with = {.decision = *decision, .like = build ? build->like : NULL, .error = error};
+    mts_engine_draft *made = NULL;
+    *out = NULL;
     if (build) {
-        build->kernels_failed =
-            builder.in_kernels && (status == MTS_STATUS_DEVICE || status == MTS_STATUS_NOT_FOUND);
+        build->kernels_failed = false;
     }
-    return status;
+    const mts_status status = draft(device, archive, options, &with, &made);
+    return status == MTS_STATUS_OK ? mts_engine_build_draft(&made, options, build, out, error) : status;
 }
 
 mts_status mts_engine_footprint(mts_device *device, const mts_archive *archive,
                                 const mts_engine_options *options, const mts_decision *decision,
                                 mts_session_stats *stats, mts_error *error)
 {
-    mts_builder builder = {.decision = *decision, .dry_run = true, .error = error};
-    mts_engine *engine = NULL;
-    const mts_status status = create(device, archive, options, &builder, &engine);
+    const mts_builder with = {.decision = *decision, .dry_run = true, .error = error};
+    mts_engine_draft *made = NULL;
+    const mts_status status = draft(device, archive, options, &with, &made);
     if (status == MTS_STATUS_OK) {
-        *stats = engine->stats;
+        *stats = made->engine->stats;
     }
-    mts_engine_destroy(&engine);
+    mts_engine_draft_destroy(&made);
+    return status;
+}
+
+/* Whether some weights are packed as bytes. */
+static bool multiplies_bytes(const mts_plan *plan)
+{
+    bool bytes = false;
+    for (uint32_t m = 0; !bytes && m < plan->stitched->member_count; m++) {
+        bytes = plan->members[m].variant == MTS_VARIANT_BYTES;
+    }
+    return bytes;
+}
+
+/* Of graphs that share nothing; the plan exists. */
+static mts_status count_least(const mts_builder *b, uint64_t *bytes)
+{
+    const mts_precision precision = b->engine->stats.precision;
+    const bool stored = multiplies_bytes(b->plan);
+    uint32_t *seen = mts_alloc_zero(b->engine->allocator, b->engine->archive->block_count, sizeof *seen);
+    if (!seen) {
+        return mts_builder_memory(b);
+    }
+    *bytes = mts_precision_bytes(precision, b->plan->arena_floats);
+    for (uint32_t g = 0; g < b->program.graph_count; g++) {
+        *bytes += mts_archive_block_bytes(b->engine->archive, b->program.graphs[g],
+                                          mts_precision_size(precision), stored, seen, g + 1);
+    }
+    mts_alloc_free(b->engine->allocator, seen);
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_engine_least(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
+                            const mts_decision *decision, uint64_t *bytes, mts_error *error)
+{
+    const mts_builder with = {.decision = *decision, .dry_run = true, .only_least = true, .error = error};
+    mts_engine_draft *made = NULL;
+    mts_status status = draft(device, archive, options, &with, &made);
+    MTS_TRY(status, count_least(made, bytes));
+    mts_engine_draft_destroy(&made);
     return status;
 }

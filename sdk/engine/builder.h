@@ -7,7 +7,7 @@
 #include "engine/state.h"
 #include "strategy/program.h"
 
-/* What exists only while an engine is built. */
+/* What exists only while an engine is built. It does not move. */
 typedef struct mts_builder {
     mts_engine *engine;
     mts_arena scratch;
@@ -16,8 +16,8 @@ typedef struct mts_builder {
     mts_decision decision;
     /* Its kernels are shared where the new engine needs the same, or NULL. */
     const mts_engine *like;
-    /* Only the footprint is wanted. */
-    bool dry_run;
+    /* Only the footprint is wanted, or the least that it can be: nothing is encoded. */
+    bool dry_run, only_least;
     /* Groups run at the same time: in lanes of memory (plan/lanes.h), or in waves
        (plan/waves.h). */
     bool overlapped;
@@ -49,6 +49,16 @@ static inline mts_status mts_builder_memory(const mts_builder *b)
     return mts_fail(b->error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to make a session of %u tasks",
                     b->engine->tasks.count);
 }
+
+/* ---- draft.c ---- */
+
+/* Tells the caller's progress function; CANCELLED if that asks for it. */
+mts_status mts_builder_report(const mts_builder *b, float fraction, const char *what);
+/* All that needs no device: stitches, plans, encodes and counts bytes. */
+mts_status mts_builder_draft(mts_builder *b, mts_device *device, const mts_archive *archive,
+                             const mts_engine_options *options);
+/* All that the builder holds; its engine, unless that is NULL. */
+void mts_builder_release(mts_builder *b);
 
 /* ---- ports.c ---- */
 

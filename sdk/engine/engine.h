@@ -76,12 +76,31 @@ typedef struct mts_engine_build {
 mts_status mts_engine_create(mts_device *device, const mts_archive *archive,
                              const mts_engine_options *options, const mts_decision *decision,
                              mts_engine_build *build, mts_engine **out, mts_error *error);
+
+/* An engine that is planned and encoded: what mts_engine_create does without a device call. */
+typedef struct mts_builder mts_engine_draft;
+
+/* Also tells the engine's memory and launches. `error` outlives the draft. Errors: LIMIT,
+   OUT_OF_MEMORY. */
+mts_status mts_engine_draft_create(mts_device *device, const mts_archive *archive,
+                                   const mts_engine_options *options, const mts_decision *decision,
+                                   mts_engine_draft **out, mts_session_stats *stats, mts_error *error);
+void mts_engine_draft_destroy(mts_engine_draft **draft);
+/* Makes the engine of a draft, which is destroyed in any case. Of `options` only the
+   progress function is read. */
+mts_status mts_engine_build_draft(mts_engine_draft **draft, const mts_engine_options *options,
+                                  mts_engine_build *build, mts_engine **out, mts_error *error);
+
 /* A dry run: the memory and launches of such an engine without a device call. Errors:
  * LIMIT, OUT_OF_MEMORY.
  */
 mts_status mts_engine_footprint(mts_device *device, const mts_archive *archive,
                                 const mts_engine_options *options, const mts_decision *decision,
                                 mts_session_stats *stats, mts_error *error);
+/* Bytes that such an engine of strategy sequential takes at least: its activations and its
+   constants. No launch is encoded for this. */
+mts_status mts_engine_least(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
+                            const mts_decision *decision, uint64_t *bytes, mts_error *error);
 void mts_engine_destroy(mts_engine **engine);
 
 /*

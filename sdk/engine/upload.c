@@ -3,6 +3,16 @@
  * parameters. Not responsible for packing weights (lower/weights_pack.c).
  */
 #include "engine/builder.h"
+#include "platform/os/thread.h"
+
+/* The smallest library packs by itself. */
+#ifdef MTS_SMALL
+#define PACKS_BY_THREADS 0
+#else
+#define PACKS_BY_THREADS 1
+#endif
+
+enum { THREADS_MOST = 4, BYTES_OF_THREAD = 1 << 21 };
 
 static mts_precision precision_of(const mts_builder *b)
 {
@@ -59,6 +69,69 @@ static mts_status too_large(const mts_builder *b)
                     e->archive->tasks[e->tasks.items[b->program.lead[g]].task].name, value);
 }
 
+/* A part of a section that a thread packs. */
+typedef struct packing {
+    mts_weights *pool;
+    mts_weights_cut cut;
+    void *elements;
+    bool done;
+#if PACKS_BY_THREADS
+    mts_os_thread thread;
+#endif
+} packing;
+
+static void pack_part(void *context)
+{
+    packing *p = context;
+    p->done = mts_weights_pack(p->pool, &p->cut, p->elements);
+}
+
+#if PACKS_BY_THREADS
+/* Threads that pack a section: those of a device that is the processor, where there is
+   work for them. A part of float16 allocates, which not every allocator does for threads. */
+static uint32_t count_parts(const mts_builder *b, size_t bytes)
+{
+    const size_t parts = bytes / BYTES_OF_THREAD;
+    const uint32_t most = b->info.compute_units < THREADS_MOST ? b->info.compute_units : THREADS_MOST;
+    return b->info.is_gpu || precision_of(b) != MTS_PRECISION_FLOAT32 || parts < 2 ? 1
+           : parts < most                                                          ? (uint32_t)parts
+                                                                                   : most;
+}
+
+/* Most of it is the first touch of new memory, which the system clears. */
+static bool pack(mts_builder *b, uint32_t section, size_t bytes, void *elements)
+{
+    packing parts[THREADS_MOST];
+    bool started[THREADS_MOST] = {false};
+    const uint32_t count = count_parts(b, bytes);
+    bool done = true;
+    for (uint32_t i = 0; i < count; i++) {
+        parts[i] = (packing){.pool = &b->encoding.pool, .cut = {section, i, count}, .elements = elements};
+        started[i] = i > 0 && mts_os_thread_start(&parts[i].thread, pack_part, &parts[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!started[i]) {
+            pack_part(&parts[i]);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (started[i]) {
+            mts_os_thread_join(&parts[i].thread);
+        }
+        done = done && parts[i].done;
+    }
+    return done;
+}
+#else
+static bool pack(mts_builder *b, uint32_t section, size_t bytes, void *elements)
+{
+    packing whole = {.pool = &b->encoding.pool, .cut = {section, 0, 1}, .elements = elements};
+    (void)bytes;
+    pack_part(&whole);
+    return whole.done;
+}
+#endif
+
 /* Packs a section's weights where the device reads them, or into host memory that is
    written to its buffer then. */
 static mts_status upload_section(mts_builder *b, uint32_t section, mts_buffer **out)
@@ -72,7 +145,7 @@ static mts_status upload_section(mts_builder *b, uint32_t section, mts_buffer **
     }
     void *own = (*out)->host ? NULL : mts_alloc_raw(pool->allocator, bytes, 1);
     void *elements = own ? own : (*out)->host;
-    if (!elements || !mts_weights_pack(pool, section, elements)) {
+    if (!elements || !pack(b, section, bytes, elements)) {
         status = mts_builder_memory(b);
     } else if (pool->too_large) {
         status = too_large(b);

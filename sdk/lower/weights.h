@@ -70,11 +70,17 @@ mts_weights_mark mts_weights_mark_get(const mts_weights *pool);
 /* Takes back what came after the mark, and opens a section unless the open one is empty
    then. */
 void mts_weights_restart(mts_weights *pool, const mts_weights_mark *mark);
+/* A part of a section: its entries from part / parts of its elements on. */
+typedef struct mts_weights_cut {
+    uint32_t section, part, parts;
+} mts_weights_cut;
+
 /*
- * Writes the elements of a section, whose memory may hold anything before. Values, and
- * arrays of `order`, have to live until then. False: no memory.
+ * Writes the elements of a part of a section, whose memory may hold anything before.
+ * Values, and arrays of `order`, have to live until then. Threads may write parts of a
+ * float32 pool side by side; they allocate nothing. False: no memory.
  */
-bool mts_weights_pack(mts_weights *pool, uint32_t section, void *elements);
+bool mts_weights_pack(mts_weights *pool, const mts_weights_cut *cut, void *elements);
 
 /* Rows [row, row + rows) of a weight block packed [channels][inner][rows]; returns its
    pool offset. */

@@ -311,30 +311,41 @@ static size_t extent(const mts_weights *pool, size_t index, size_t end)
     return (index + 1 < pool->entry_count ? pool->entries[index + 1].offset : end) - entry->offset;
 }
 
-bool mts_weights_pack(mts_weights *pool, uint32_t section, void *elements)
+/* The first entry from an element on. */
+static size_t entry_from(const mts_weights *pool, size_t element)
 {
-    const size_t first = mts_weights_section_first(pool, section);
-    const size_t end = first + mts_weights_section_count(pool, section);
-    const bool whole = pool->precision == MTS_PRECISION_FLOAT32;
-    size_t from = 0, most = 0;
-    while (from < pool->entry_count && pool->entries[from].offset < first) {
-        from++;
+    size_t i = 0;
+    while (i < pool->entry_count && pool->entries[i].offset < element) {
+        i++;
     }
-    for (size_t i = from; i < pool->entry_count && pool->entries[i].offset < end; i++) {
+    return i;
+}
+
+bool mts_weights_pack(mts_weights *pool, const mts_weights_cut *cut, void *elements)
+{
+    const size_t first = mts_weights_section_first(pool, cut->section);
+    const size_t count = mts_weights_section_count(pool, cut->section);
+    const size_t end = first + count;
+    const size_t step = count / cut->parts + 1;
+    const size_t from = entry_from(pool, first + cut->part * step);
+    const size_t to = entry_from(pool, cut->part + 1 < cut->parts ? first + (cut->part + 1) * step : end);
+    const bool whole = pool->precision == MTS_PRECISION_FLOAT32;
+    size_t most = 0;
+    for (size_t i = from; i < to; i++) {
         most = extent(pool, i, end) > most ? extent(pool, i, end) : most;
     }
     float *scratch = whole ? NULL : mts_alloc_zero(pool->allocator, most, sizeof *scratch);
     if (!whole && !scratch) {
         return false;
     }
-    for (size_t i = from; i < pool->entry_count && pool->entries[i].offset < end; i++) {
+    for (size_t i = from; i < to; i++) {
         const mts_weights_entry *entry = &pool->entries[i];
-        const size_t count = extent(pool, i, end);
-        float *to = whole ? (float *)elements + (entry->offset - first) : scratch;
-        pack_entry(entry, to);
-        memset(to + entry->count, 0, (count - entry->count) * sizeof *to);
+        const size_t own = extent(pool, i, end);
+        float *out = whole ? (float *)elements + (entry->offset - first) : scratch;
+        pack_entry(entry, out);
+        memset(out + entry->count, 0, (own - entry->count) * sizeof *out);
         if (!whole) {
-            convert(pool, entry, scratch, (uint16_t *)elements + (entry->offset - first), count);
+            convert(pool, entry, scratch, (uint16_t *)elements + (entry->offset - first), own);
         }
     }
     mts_alloc_free(pool->allocator, scratch);

@@ -106,7 +106,7 @@ mts_status mts_lanes_place(const mts_plan *plan, const mts_lanes_limits *limits,
         mts_arena_place(spans, plan->storage_count, MTS_PLAN_ALIGN, arena->allocator, &least, error);
     *peak = least;
     const uint32_t most = limits->lanes < groups ? limits->lanes : groups;
-    const uint64_t spare = limits->spare + least / MTS_MEMORY_MORE_PART;
+    const uint64_t spare = limits->spare + mts_memory_spare(least);
     if (status != MTS_STATUS_OK || most < 2) {
         return status;
     }

@@ -279,7 +279,7 @@ static mts_status place(planner *p)
     const uint64_t wanted = p->request->arena_most;
     const uint64_t most = wanted > 0 && wanted < INT32_MAX ? wanted : INT32_MAX;
     const mts_lanes_limits limits = {.lanes = p->request->lanes,
-                                     .spare = begin / MTS_MEMORY_MORE_PART + p->request->lane_floats,
+                                     .spare = mts_memory_spare(begin) + p->request->lane_floats,
                                      .peak = most > begin ? most - begin : 0};
     const mts_plan_waves *waves = p->request->waves;
     const mts_status status =

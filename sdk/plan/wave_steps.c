@@ -243,7 +243,7 @@ mts_status mts_wave_steps_place(mts_plan *plan, const mts_plan_waves *waves, con
     bool saves = true;
     mts_status status =
         mts_arena_place(spans, plan->storage_count, MTS_PLAN_ALIGN, arena->allocator, peak, error);
-    const uint64_t allowed = *peak + *peak / MTS_MEMORY_MORE_PART + limits->spare;
+    const uint64_t allowed = mts_memory_more(*peak) + limits->spare;
     o.most = allowed < limits->peak ? allowed : limits->peak;
     MTS_TRY(status, open(&o, waves));
     MTS_TRY(status, time_of_steps(&o));

@@ -63,6 +63,7 @@ static mts_status measure(mts_planning *p)
     const bool groups = measures_groups(p);
     p->fresh = true;
     mts_status status = mts_memory_choose_slices(p);
+    mts_engine_draft_destroy(&p->draft); /* what is measured decides */
     MTS_TRY(status, groups ? mts_memory_find_least(p) : mts_memory_fit(p));
     MTS_TRY(status, MTS_FUSES ? mts_fusing_tune(p) : MTS_STATUS_OK);
     MTS_TRY(status, mts_kernels_tune(p));
@@ -136,7 +137,9 @@ static mts_status create_once(mts_planning *p, bool *kernels_failed, mts_engine 
     decision.configs = decision.configs ? decision.configs : &p->defaults;
     mts_engine_build build = {.like = NULL};
     p->device->full = false;
-    mts_status status = mts_engine_create(p->device, p->archive, &options, &decision, &build, out, p->error);
+    mts_status status =
+        p->draft ? mts_engine_build_draft(&p->draft, &options, &build, out, p->error)
+                 : mts_engine_create(p->device, p->archive, &options, &decision, &build, out, p->error);
     if (status == MTS_STATUS_OUT_OF_MEMORY && p->device->full && p->previous) {
         mts_engine_destroy(&p->previous); /* the device does not fit the session beside the last sample */
         status = mts_engine_create(p->device, p->archive, &options, &decision, &build, out, p->error);
@@ -260,6 +263,7 @@ static mts_status decide_and_create(mts_planning *p, mts_engine **out)
 static void release(mts_planning *p)
 {
     mts_engine_destroy(&p->previous);
+    mts_engine_draft_destroy(&p->draft);
     mts_kernel_configs_release(&p->measured);
     mts_kernel_configs_release(&p->planned);
     mts_alloc_free(p->allocator, p->failed);

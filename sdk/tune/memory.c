@@ -106,30 +106,58 @@ static bool joins_tasks(const mts_planning *p)
 
 /* Bytes of constants that the tasks hold one by one, as the bundle stores them: their
    least on a device. */
-static uint64_t constant_bytes(const mts_planning *p)
+static mts_status constant_bytes(mts_planning *p, uint64_t *bytes)
 {
-    uint64_t bytes = 0;
-    for (uint32_t t = 0; t < p->task_count; t++) {
-        for (uint32_t v = 0; v < p->graphs[t]->value_count; v++) {
-            const mts_value *value = &p->graphs[t]->values[v];
-            const size_t own = mts_type_size(value->dtype);
-            const size_t used = mts_precision_size(p->options.precision);
-            bytes += value->kind == MTS_VALUE_CONST
-                         ? (uint64_t)mts_shape_count(&value->shape) * (own < used ? own : used)
-                         : 0;
-        }
+    const size_t size = mts_precision_size(p->options.precision);
+    uint32_t *seen = mts_alloc_zero(p->allocator, p->archive->block_count, sizeof *seen);
+    *bytes = 0;
+    for (uint32_t t = 0; seen && t < p->task_count; t++) {
+        *bytes += mts_archive_block_bytes(p->archive, p->graphs[t], size, true, seen, t + 1);
     }
-    return bytes;
+    mts_alloc_free(p->allocator, seen);
+    return seen ? MTS_STATUS_OK : mts_planning_memory(p);
 }
 
-/* A tenth above what the tasks take one by one. */
-static mts_status most_of_default(mts_planning *p, uint64_t *most)
+/*
+ * What the session may take: a tenth above its tasks one by one. UINT64_MAX where it takes
+ * less for certain, as the tasks' constants tell, or what they take at least. Only what
+ * tells it without is encoded.
+ */
+static mts_status find_most(mts_planning *p, const mts_session_stats *stats, uint64_t *most)
 {
     const mts_sample_request one_by_one = {.group_of = each_alone(p), .one_by_one = true};
+    mts_session_stats alone = {0};
+    uint64_t constants = 0;
+    mts_status status = one_by_one.group_of ? constant_bytes(p, &constants) : mts_planning_memory(p);
+    *most = UINT64_MAX;
+    /* shared weights are stored once, so this is less in any case */
+    if (status != MTS_STATUS_OK || stats->peak_bytes - stats->weight_bytes <= mts_memory_spare(constants)) {
+        return status;
+    }
+    status = mts_sample_least(p, &one_by_one, &alone.peak_bytes);
+    if (status == MTS_STATUS_OK && stats->peak_bytes > mts_memory_more(alone.peak_bytes)) {
+        status = mts_sample_footprint(p, &one_by_one, &alone);
+        *most = mts_memory_more(alone.peak_bytes);
+    }
+    return status;
+}
+
+/* Plans the session with slices of so many bytes. *fits: it takes at most `most` bytes, and
+   is kept as the session's draft. */
+static mts_status draft_within(mts_planning *p, uint64_t slices, uint64_t most, bool *fits)
+{
+    const mts_sample_request request = {
+        .group_of = p->group_of, .slice_bytes = slices, .configs = p->decision.configs};
+    mts_engine_draft *draft = NULL;
     mts_session_stats stats = {0};
-    mts_status status = one_by_one.group_of ? MTS_STATUS_OK : mts_planning_memory(p);
-    MTS_TRY(status, mts_sample_footprint(p, &one_by_one, &stats));
-    *most = stats.peak_bytes + stats.peak_bytes / MTS_MEMORY_MORE_PART;
+    const mts_status status = mts_sample_draft(p, &request, &draft, &stats);
+    *fits = status == MTS_STATUS_OK && stats.peak_bytes <= most;
+    if (*fits) {
+        mts_engine_draft_destroy(&p->draft);
+        p->draft = draft;
+        draft = NULL;
+    }
+    mts_engine_draft_destroy(&draft);
     return status;
 }
 
@@ -147,12 +175,10 @@ static mts_status halve_slices(mts_planning *p, uint64_t most, interval *i)
     mts_status status = MTS_STATUS_OK;
     bool fits = false;
     while (status == MTS_STATUS_OK && !fits && i->fits != MTS_SLICE_SMALLEST) {
-        mts_session_stats stats = {0};
         i->exceeds = i->fits;
         i->fits = i->exceeds == 0 ? MTS_SLICE_FIRST : i->exceeds / 2;
         i->fits = i->fits > LEAST ? i->fits : MTS_SLICE_SMALLEST;
-        status = mts_memory_footprint(p, p->group_of, i->fits, NULL, &stats);
-        fits = stats.peak_bytes <= most;
+        status = draft_within(p, i->fits, most, &fits);
     }
     if (status == MTS_STATUS_OK && !fits) {
         mts_log_write(
@@ -169,10 +195,10 @@ static mts_status bisect_slices(mts_planning *p, uint64_t most, interval *i)
     mts_status status = MTS_STATUS_OK;
     for (int step = 0; status == MTS_STATUS_OK && step < 3 && i->exceeds > 0; step++) {
         const uint64_t size = i->fits + (i->exceeds - i->fits) / 2;
-        mts_session_stats stats = {0};
-        status = mts_memory_footprint(p, p->group_of, size, NULL, &stats);
-        i->fits = stats.peak_bytes <= most ? size : i->fits;
-        i->exceeds = stats.peak_bytes <= most ? i->exceeds : size;
+        bool fits = false;
+        status = draft_within(p, size, most, &fits);
+        i->fits = fits ? size : i->fits;
+        i->exceeds = fits ? i->exceeds : size;
     }
     return status;
 }
@@ -180,15 +206,13 @@ static mts_status bisect_slices(mts_planning *p, uint64_t most, interval *i)
 /* The largest slices with which the session takes little enough, or those of the device. */
 static mts_status choose_slices(mts_planning *p, uint64_t *slice_bytes)
 {
+    const mts_sample_request usual = {
+        .group_of = p->group_of, .slice_bytes = *slice_bytes, .configs = p->decision.configs};
     interval sizes = {.fits = *slice_bytes};
     mts_session_stats stats = {0};
     uint64_t most = UINT64_MAX;
-    mts_status status = mts_memory_footprint(p, p->group_of, *slice_bytes, NULL, &stats);
-    /* shared weights are stored once, so this is less in any case */
-    if (status == MTS_STATUS_OK &&
-        stats.peak_bytes - stats.weight_bytes > constant_bytes(p) / MTS_MEMORY_MORE_PART) {
-        status = most_of_default(p, &most);
-    }
+    mts_status status = mts_sample_draft(p, &usual, &p->draft, &stats);
+    MTS_TRY(status, find_most(p, &stats, &most));
     if (status == MTS_STATUS_OK && stats.peak_bytes > most) {
         status = halve_slices(p, most, &sizes);
         MTS_TRY(status, bisect_slices(p, most, &sizes));
@@ -206,6 +230,9 @@ mts_status mts_memory_choose_slices(mts_planning *p)
         uint64_t slices = p->usual_slice_bytes;
         status = choose_slices(p, &slices);
         p->usual_slice_bytes = status == MTS_STATUS_OK ? slices : p->usual_slice_bytes;
+        if (status != MTS_STATUS_OK || p->options.persistent) {
+            mts_engine_draft_destroy(&p->draft); /* drafts have no persistent launches */
+        }
         /* what cannot be estimated says so when it is created */
         status = forgive(p, status);
     }

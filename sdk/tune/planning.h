@@ -54,6 +54,8 @@ typedef struct mts_planning {
     size_t input_count;
     /* Kept until the next engine exists, so that the device keeps its programs. */
     mts_engine *previous;
+    /* The session as it was decided, or NULL: it is planned when it is created. */
+    mts_engine_draft *draft;
 
     uint64_t start;    /* nanoseconds of the clock */
     uint64_t tuned_ns; /* spent on tuning kernels */

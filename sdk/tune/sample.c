@@ -76,6 +76,26 @@ mts_status mts_sample_footprint(mts_planning *p, const mts_sample_request *reque
     return status;
 }
 
+mts_status mts_sample_least(mts_planning *p, const mts_sample_request *request, uint64_t *bytes)
+{
+    prepared with;
+    mts_status status = prepare(p, request, &with);
+    MTS_TRY(status, mts_engine_least(p->device, p->archive, &with.options, &with.decision, bytes, p->error));
+    return status;
+}
+
+mts_status mts_sample_draft(mts_planning *p, const mts_sample_request *request, mts_engine_draft **out,
+                            mts_session_stats *stats)
+{
+    prepared with;
+    *out = NULL;
+    mts_status status = prepare(p, request, &with);
+    MTS_TRY(status, mts_planning_progress(p, p->fraction, "estimating a plan's memory"));
+    MTS_TRY(status, mts_engine_draft_create(p->device, p->archive, &with.options, &with.decision, out, stats,
+                                            p->error));
+    return status;
+}
+
 /* A layer's time must not depend on its data. The values stay until planning is over:
  * zero-copy inputs are read in every run. */
 static mts_status fill_inputs(mts_planning *p, mts_engine *engine)

@@ -29,6 +29,11 @@ typedef struct mts_sample_request {
 bool mts_sample_is_recoverable(mts_status status);
 /* The exact memory of such a session, by a dry run. */
 mts_status mts_sample_footprint(mts_planning *p, const mts_sample_request *request, mts_session_stats *stats);
+/* Bytes that it takes at least, which are found sooner. */
+mts_status mts_sample_least(mts_planning *p, const mts_sample_request *request, uint64_t *bytes);
+/* Such a session planned, to be created as it is; the caller destroys it. */
+mts_status mts_sample_draft(mts_planning *p, const mts_sample_request *request, mts_engine_draft **out,
+                            mts_session_stats *stats);
 /* An engine whose inputs are neither zero nor denormal; the caller destroys it. */
 mts_status mts_sample_create(mts_planning *p, const mts_sample_request *request, mts_engine **out);
 /* Such an engine of the session's groups, to be timed layer by layer: it shares no kernels

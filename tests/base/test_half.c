@@ -101,6 +101,26 @@ static void arrays_convert_element_by_element(void **state)
     mts_half_array_to_float(NULL, NULL, 0);
 }
 
+/* Whatever the width of the processor's vectors: ends that fill none, and every bit. */
+static void arrays_are_the_bits_of_single_values(void **state)
+{
+    enum { ALL = 1 << 16 };
+    static uint16_t half[ALL];
+    static float out[ALL];
+    (void)state;
+    for (uint32_t i = 0; i < ALL; i++) {
+        half[i] = (uint16_t)i;
+    }
+    for (size_t first = 0; first < 20; first++) {
+        const size_t count = ALL - 3 * first;
+        mts_half_array_to_float(half + first, out, count);
+        for (size_t i = 0; i < count; i++) {
+            const float one = mts_half_to_float(half[first + i]);
+            assert_memory_equal(&out[i], &one, sizeof one);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +129,7 @@ int main(void)
         cmocka_unit_test(halfway_rounds_to_even_and_its_neighbours_to_the_nearer),
         cmocka_unit_test(values_beyond_the_range_become_infinity_or_zero),
         cmocka_unit_test(arrays_convert_element_by_element),
+        cmocka_unit_test(arrays_are_the_bits_of_single_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,7 +91,7 @@ static void check_rows_and_lanes(mts_type type, uint32_t out, uint32_t in, uint3
         kernel == 1 ? mts_weights_lanes(&pool, &weight, 0, 1, rows, lanes, MTS_NONE) : 0;
     assert_true(pool.count <= sizeof packed / sizeof *packed);
     memset(packed, 0xff, sizeof packed);
-    assert_true(mts_weights_pack(&pool, 0, packed));
+    assert_true(mts_weights_pack(&pool, &(mts_weights_cut){.parts = 1}, packed));
     for (size_t r = 0; r < rows; r++) {
         for (size_t c = 0; c < cells; c++) {
             const float number = number_at(&weight, (r + 1) * cells + c);
@@ -138,7 +138,7 @@ static void winograd_is_packed_by_position_channel_and_row(void **state)
     const uint32_t at = mts_weights_winograd(&pool, &weight, 0, ROW, COUNT_ROWS, CHANNEL, COUNT, MTS_NONE);
     assert_int_equal(at, 0);
     assert_true(pool.count <= sizeof packed / sizeof *packed);
-    assert_true(mts_weights_pack(&pool, 0, packed));
+    assert_true(mts_weights_pack(&pool, &(mts_weights_cut){.parts = 1}, packed));
     for (size_t p = 0; p < 16; p++) {
         const float part = p == 5 || p == 10 ? 0.25f : p == 6 || p == 9 ? -0.25f : 0.0f;
         for (size_t c = 0; c < COUNT; c++) {
@@ -171,14 +171,41 @@ static void sections_are_packed_one_by_one(void **state)
     mts_weights_restart(&pool, &mark);
     assert_int_equal(mts_weights_dense(&pool, &second, MTS_NONE), 0);
     assert_int_equal(mts_weights_section(&pool), 1);
-    assert_true(mts_weights_pack(&pool, 0, packed));
+    assert_true(mts_weights_pack(&pool, &(mts_weights_cut){.parts = 1}, packed));
     assert_false(pool.too_large);
     assert_int_equal(packed[3], mts_half_from_float(a[3]));
-    assert_true(mts_weights_pack(&pool, 1, packed));
+    assert_true(mts_weights_pack(&pool, &(mts_weights_cut){.section = 1, .parts = 1}, packed));
     assert_int_equal(packed[3], mts_half_from_float(b[3]));
     assert_true(pool.too_large);
     assert_true(pool.too_large_value == 70000.0f);
     assert_true(mts_weights_holds(&pool, pool.too_large_at, &second));
+    mts_weights_release(&pool);
+}
+
+/* Threads pack parts side by side: each entry is in one of them, whatever their sizes. */
+static void parts_of_a_section_are_the_section(void **state)
+{
+    enum { VALUES = 7, MOST = 6 };
+    static float data[VALUES][20 * 20], whole[VALUES * 32 * 20], parts[VALUES * 32 * 20];
+    mts_block_ref refs[VALUES];
+    mts_value values[VALUES];
+    mts_weights pool;
+    (void)state;
+    mts_weights_init(&pool, MTS_PRECISION_FLOAT32, mts_allocator_default());
+    for (uint32_t i = 0; i < VALUES; i++) {
+        values[i] = numbers_of(&refs[i], MTS_TYPE_FLOAT32, i == 3 ? 20 : 1 + i, 20, 1, data[i]);
+        (void)mts_weights_rows(&pool, &values[i], 0, 0, i == 3 ? 20 : 1 + i, MTS_NONE);
+    }
+    assert_true(pool.count <= sizeof whole / sizeof *whole);
+    assert_true(mts_weights_pack(&pool, &(mts_weights_cut){.parts = 1}, whole));
+    for (uint32_t count = 1; count <= MOST; count++) {
+        memset(parts, 0xff, sizeof parts);
+        for (uint32_t part = count; part-- > 0;) {
+            const mts_weights_cut cut = {.part = part, .parts = count};
+            assert_true(mts_weights_pack(&pool, &cut, parts));
+        }
+        assert_memory_equal(whole, parts, pool.count * sizeof *parts);
+    }
     mts_weights_release(&pool);
 }
 
@@ -189,6 +216,7 @@ int main(void)
         cmocka_unit_test(rows_and_lanes_of_any_count_are_packed),
         cmocka_unit_test(winograd_is_packed_by_position_channel_and_row),
         cmocka_unit_test(sections_are_packed_one_by_one),
+        cmocka_unit_test(parts_of_a_section_are_the_section),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

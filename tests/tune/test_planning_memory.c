@@ -390,6 +390,76 @@ static void what_cannot_be_estimated_leaves_no_error_behind(void **state)
     mts_device_destroy(&device);
 }
 
+/* Dry runs of one by one are spared where this says that a session takes less. */
+static void what_tasks_take_at_least_is_not_more_than_they_take(void **state)
+{
+    mts_device *device = open_null(mts_allocator_default());
+    (void)state;
+    for (uint32_t seed = 0; seed < FAMILIES; seed++) {
+        test_net net;
+        mts_error error = {0};
+        open_relatives(&net, seed);
+        const mts_engine_options options = {.strategy = MTS_STRATEGY_SEQUENTIAL,
+                                            .separate_inputs = true,
+                                            .precision = seed % 2 ? MTS_PRECISION_FLOAT16_STORAGE
+                                                                  : MTS_PRECISION_FLOAT32};
+        const mts_decision decision = {.slice_bytes = 0};
+        mts_session_stats stats = {0};
+        uint64_t least = 0;
+        test_must(mts_engine_footprint(device, net.archive, &options, &decision, &stats, &error), &error,
+                  "all");
+        test_must(mts_engine_least(device, net.archive, &options, &decision, &least, &error), &error,
+                  "least");
+        assert_true(least > stats.activation_bytes && least <= stats.peak_bytes);
+        net_release(&net);
+    }
+    mts_device_destroy(&device);
+}
+
+static int count_plannings(void *context, float fraction, const char *what)
+{
+    (void)fraction;
+    *(uint32_t *)context += strcmp(what, "planning launches") == 0;
+    return 0;
+}
+
+/* The plan whose memory was counted is the session's: it is not made a second time. */
+static void a_session_is_made_of_the_plan_that_was_counted(void **state)
+{
+    mts_device *device = open_null(mts_allocator_default());
+    (void)state;
+    for (uint32_t seed = 0; seed < FAMILIES; seed++) {
+        test_net net;
+        uint32_t plannings = 0;
+        mts_error error = {0};
+        mts_engine *engine = NULL, *again = NULL;
+        mts_session_stats stats = {0}, same = {0};
+        open_relatives(&net, seed);
+        const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT,
+                                            .separate_inputs = true,
+                                            .context = &plannings,
+                                            .progress = count_plannings};
+        how = (mts_planning_options){.grouping = MTS_GROUPING_FAMILY};
+        test_must(mts_planned_engine_create(device, net.archive, &options, &how, &engine, &report, &error),
+                  &error, "session");
+        assert_int_equal(plannings, 0);
+        const mts_decision decision = {.slice_bytes = report.slice_bytes};
+        test_must(mts_engine_create(device, net.archive, &options, &decision, NULL, &again, &error), &error,
+                  "again");
+        assert_int_equal(plannings, 1);
+        mts_engine_stats_get(engine, &stats);
+        mts_engine_stats_get(again, &same);
+        assert_int_equal(stats.peak_bytes, same.peak_bytes);
+        assert_int_equal(stats.launches, same.launches);
+        assert_int_equal(stats.mul_adds, same.mul_adds);
+        mts_planning_report_release(&report);
+        mts_engine_destroy(&engine);
+        mts_engine_destroy(&again);
+        net_release(&net);
+    }
+    mts_device_destroy(&device);
+}
+
 /* Constants that are many times what stitching adds. */
 static void networks_of_many_weights_are_not_sliced(void **state)
 {
@@ -417,6 +487,8 @@ int main(void)
         cmocka_unit_test(the_search_for_groups_and_each_footprint_report_and_can_be_cancelled),
         cmocka_unit_test(a_prediction_is_the_sum_over_all_classes),
         cmocka_unit_test(a_session_takes_a_tenth_more_than_its_tasks_one_by_one_at_most),
+        cmocka_unit_test(what_tasks_take_at_least_is_not_more_than_they_take),
+        cmocka_unit_test(a_session_is_made_of_the_plan_that_was_counted),
         cmocka_unit_test(slices_that_cannot_help_stay_those_of_the_device),
         cmocka_unit_test(what_cannot_be_estimated_leaves_no_error_behind),
         cmocka_unit_test(networks_of_many_weights_are_not_sliced),

@@ -84,7 +84,25 @@ typedef struct cl_dot_products {
 #define CL_COMMAND_BUFFER_SIMULTANEOUS_USE ((cl_bitfield)1 << 0)
 
 #define CL_CONTEXT_PLATFORM ((intptr_t)0x1084)
+#define CL_QUEUE_PROPERTIES ((cl_ulong)0x1093)
 #define CL_QUEUE_PROFILING_ENABLE ((cl_bitfield)1 << 1)
+
+/* of cl_qcom_perf_hint and cl_qcom_priority_hint: properties of contexts */
+#define CL_CONTEXT_PERF_HINT_QCOM ((intptr_t)0x40c2)
+#define CL_PERF_HINT_HIGH_QCOM ((intptr_t)0x40c3)
+#define CL_PERF_HINT_LOW_QCOM ((intptr_t)0x40c5)
+#define CL_CONTEXT_PRIORITY_HINT_QCOM ((intptr_t)0x40c9)
+#define CL_PRIORITY_HINT_HIGH_QCOM ((intptr_t)0x40ca)
+#define CL_PRIORITY_HINT_LOW_QCOM ((intptr_t)0x40cc)
+
+/* of cl_khr_priority_hints and cl_khr_throttle_hints: properties of queues */
+#define CL_QUEUE_PRIORITY_KHR ((cl_ulong)0x1096)
+#define CL_QUEUE_PRIORITY_HIGH_KHR ((cl_ulong)1 << 0)
+#define CL_QUEUE_PRIORITY_LOW_KHR ((cl_ulong)1 << 2)
+#define CL_QUEUE_THROTTLE_KHR ((cl_ulong)0x1097)
+#define CL_QUEUE_THROTTLE_HIGH_KHR ((cl_ulong)1 << 0)
+#define CL_QUEUE_THROTTLE_LOW_KHR ((cl_ulong)1 << 2)
+
 #define CL_MEM_READ_WRITE ((cl_bitfield)1 << 0)
 #define CL_MEM_READ_ONLY ((cl_bitfield)1 << 2)
 #define CL_MEM_USE_HOST_PTR ((cl_bitfield)1 << 3)

@@ -19,6 +19,8 @@
 /* mts_device_info.launch_ns: usual times, which differ by a few times between drivers. */
 #define GPU_LAUNCH_NS 8000
 #define CPU_LAUNCH_NS 8000
+/* MTS_QUEUE_SMOOTH: Adreno's number (quirks.c). */
+#define SMOOTH_LAUNCHES 4
 
 typedef struct found_device {
     cl_platform_id platform;
@@ -347,22 +349,12 @@ static const mts_device_ops ops = {
     .drain = device_drain,
 };
 
-static mts_status make_queue(mts_cl_device *device, const found_device *found, mts_error *error)
+/* Launches after which the queue is flushed: a GPU draws the screen in between. */
+static uint32_t flush_interval(const mts_device_options *options, const mts_cl_device *device)
 {
-    const intptr_t properties[] = {CL_CONTEXT_PLATFORM, (intptr_t)found->platform, 0};
-    cl_int result = CL_SUCCESS;
-    device->context = device->cl.clCreateContext(properties, 1, &found->id, NULL, NULL, &result);
-    mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateContext", error);
-    if (status != MTS_STATUS_OK) {
-        device->context = NULL;
-        return status;
-    }
-    device->queue = device->cl.clCreateCommandQueue(device->context, device->id, 0, &result);
-    status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateCommandQueue", error);
-    if (status != MTS_STATUS_OK) {
-        device->queue = NULL;
-    }
-    return status;
+    const uint32_t known = options->flush_launches ? options->flush_launches : device->quirks->flush_every;
+    const bool smooth = options->queue == MTS_QUEUE_SMOOTH && device->base.info.is_gpu;
+    return known ? known : smooth ? SMOOTH_LAUNCHES : 0;
 }
 
 static bool wants_gemm(const mts_device_options *options, const mts_cl_quirks *quirks)
@@ -400,14 +392,14 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
         describe_driver(&device->cl, &found, driver);
         device->atomics = find_atomics(&device->cl, device->id);
         device->driver_hash = mts_hash(driver, strlen(driver), 0);
-        device->flush_every = options->flush_launches ? options->flush_launches : device->quirks->flush_every;
+        device->flush_every = flush_interval(options, device);
         if (wants_replay(options, device)) {
             (void)mts_cl_replay_find(&device->cl, found.platform, device->id, device->base.allocator,
                                      &device->replay);
         }
         device->base.info.gemm =
             wants_gemm(options, device->quirks) && mts_cl_gemm_open(&device->cl, &device->gemm);
-        status = make_queue(device, &found, error);
+        status = mts_cl_queue_open(device, found.platform, options->queue, error);
     }
     if (status == MTS_STATUS_OK) {
         device->counts = options->programs;

@@ -112,6 +112,15 @@ void mts_cl_library_close(mts_cl_library *library)
     memset(library, 0, sizeof *library);
 }
 
+void mts_cl_extensions(const mts_cl_library *library, cl_device_id id, char out[MTS_CL_EXTENSIONS_MOST])
+{
+    memset(out, 0, MTS_CL_EXTENSIONS_MOST);
+    if (library->clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, MTS_CL_EXTENSIONS_MOST - 1, out, NULL) !=
+        CL_SUCCESS) {
+        out[0] = '\0';
+    }
+}
+
 bool mts_cl_has_word(const char *list, const char *word)
 {
     const size_t length = strlen(word);

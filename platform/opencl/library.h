@@ -30,6 +30,9 @@ mts_status mts_cl_library_open(mts_cl_library *library, mts_error *error);
 mts_status mts_cl_library_open_any(mts_cl_library *library, const char *const *names, mts_error *error);
 void mts_cl_library_close(mts_cl_library *library);
 
+/* A device's extensions, several times as many as drivers have; "" if it does not say. */
+#define MTS_CL_EXTENSIONS_MOST 16384
+void mts_cl_extensions(const mts_cl_library *library, cl_device_id id, char out[MTS_CL_EXTENSIONS_MOST]);
 /* Whether a word stands in a list of them, as a driver's extensions are; a longer word is
    another one. */
 bool mts_cl_has_word(const char *list, const char *word);

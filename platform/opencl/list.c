@@ -325,13 +325,9 @@ mts_status mts_cl_command_list_profile(mts_device *base, mts_command_list *base_
         return mts_fail(error, MTS_STATUS_UNSUPPORTED, "the OpenCL library has no profiling functions");
     }
     if (!device->profile_queue) {
-        cl_int result = CL_SUCCESS;
-        device->profile_queue =
-            device->cl.clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &result);
         const mts_status status =
-            mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateCommandQueue", error);
+            mts_cl_queue_create(device, CL_QUEUE_PROFILING_ENABLE, &device->profile_queue, error);
         if (status != MTS_STATUS_OK) {
-            device->profile_queue = NULL;
             return status;
         }
     }

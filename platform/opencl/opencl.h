@@ -40,6 +40,7 @@ typedef struct mts_cl_device {
     cl_context context;
     cl_command_queue queue;
     cl_command_queue profile_queue; /* NULL until the first profile */
+    cl_ulong queue_hints[4];        /* properties of queues, by twos; 0: the end */
     const mts_cl_quirks *quirks;
     const char *dot;  /* options of kernels of codes; NULL: it multiplies no bytes */
     mts_cl_gemm gemm; /* all NULL: no matrix products */
@@ -110,6 +111,16 @@ const char *mts_cl_error_name(cl_int result);
  * so. device may be NULL. */
 mts_status mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, const char *call,
                         mts_error *error);
+
+/* ---- queue.c ---- */
+
+/* Makes the context and the queue, with the hints of `mode` that the driver knows. */
+mts_status mts_cl_queue_open(mts_cl_device *device, cl_platform_id platform, mts_queue_mode mode,
+                             mts_error *error);
+/* A further queue of the device, with the same hints and these properties; *out is NULL if
+   it fails. */
+mts_status mts_cl_queue_create(mts_cl_device *device, cl_bitfield properties, cl_command_queue *out,
+                               mts_error *error);
 
 /* ---- event.c ---- */
 mts_status mts_cl_event_record(mts_device *device, uint32_t index, mts_error *error);

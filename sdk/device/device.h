@@ -344,6 +344,8 @@ typedef struct mts_device_options {
     void *external_context, *external_queue;
     /* Threads of a backend that has some of its own; 0: it chooses. */
     uint32_t threads;
+    /* Hints for the driver, for a backend whose drivers take some. */
+    mts_queue_mode queue;
 } mts_device_options;
 
 /* A backend is compiled in by option and found in the generated registry. */

@@ -34,9 +34,27 @@ typedef struct fake_opencl {
     uint32_t imports;
     atomic_uint alive; /* a driver may let go of a buffer a little after its last command has run */
     uint32_t acquires, releases;
-    atomic_uint acquired; /* memory objects, now */
-    uint32_t misuses;     /* of rules that a real driver does not check */
+    atomic_uint acquired;              /* memory objects, now */
+    uint32_t misuses;                  /* of rules that a real driver does not check */
+    bool refuses_hints;                /* a driver that does not take what it says to have */
+    intptr_t perf, priority;           /* hints of the last context; 0: none */
+    uint64_t queue_priority, throttle; /* of the last queue that was made with properties */
 } fake_opencl;
+
+/* The library's own state. */
+FAKE_API fake_opencl *fake_opencl_state(void);
+/* The machine's own function; NULL: it has none. */
+void *fake_opencl_real(const char *name);
+/* Declares a pointer to the machine's function of that name. */
+#define FAKE_REAL(type, name, ...)                                                                           \
+    type (*name)(__VA_ARGS__) = NULL;                                                                        \
+    {                                                                                                        \
+        void *const symbol = fake_opencl_real(#name);                                                        \
+        memcpy(&name, &symbol, sizeof symbol);                                                               \
+    }
+typedef void (*fake_function)(void);
+/* Functions of queues that stand in front of the machine's, NULL: not one of them. */
+fake_function fake_opencl_queue_function(const char *name);
 
 /* What "libnativewindow.so" counts, and whether it refuses to lock. */
 typedef struct fake_window {

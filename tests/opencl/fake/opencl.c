@@ -33,7 +33,6 @@ static fake_opencl state;
 static record records[RECORDS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-FAKE_API fake_opencl *fake_opencl_state(void);
 FAKE_API void enableOpenCL(void);
 FAKE_API void *loadOpenCLPointer(const char *name);
 
@@ -42,7 +41,7 @@ fake_opencl *fake_opencl_state(void)
     return &state;
 }
 
-static void *real(const char *name)
+void *fake_opencl_real(const char *name)
 {
     static void *library;
     if (!library) {
@@ -50,13 +49,6 @@ static void *real(const char *name)
     }
     return library ? dlsym(library, name) : NULL;
 }
-
-#define REAL(type, name, ...)                                                                                \
-    type (*name)(__VA_ARGS__) = NULL;                                                                        \
-    {                                                                                                        \
-        void *const symbol = real(#name);                                                                    \
-        memcpy(&name, &symbol, sizeof symbol);                                                               \
-    }
 
 static int take_failure(int *failure)
 {
@@ -107,8 +99,8 @@ static cl_int make_map(int fd, size_t size, record *out)
 /* copied: not the memory itself. */
 static cl_mem make_buffer(cl_context context, int fd, size_t size, bool copied, cl_int *result)
 {
-    REAL(cl_mem, clCreateBuffer, cl_context, cl_bitfield, size_t, void *, cl_int *)
-    REAL(cl_int, clSetMemObjectDestructorCallback, cl_mem, void (*)(cl_mem, void *), void *)
+    FAKE_REAL(cl_mem, clCreateBuffer, cl_context, cl_bitfield, size_t, void *, cl_int *)
+    FAKE_REAL(cl_int, clSetMemObjectDestructorCallback, cl_mem, void (*)(cl_mem, void *), void *)
     record *place = find_record(NULL);
     record made = {.fd = -1, .copied = copied};
     *result = take_failure(&state.fail);
@@ -177,7 +169,7 @@ static cl_mem create_with_properties(cl_context context, const cl_ulong *propert
 
 static cl_mem create(cl_context context, cl_bitfield flags, size_t size, void *host, cl_int *result)
 {
-    REAL(cl_mem, clCreateBuffer, cl_context, cl_bitfield, size_t, void *, cl_int *)
+    FAKE_REAL(cl_mem, clCreateBuffer, cl_context, cl_bitfield, size_t, void *, cl_int *)
     if ((flags & CL_MEM_EXT_HOST_PTR_QCOM) == 0) {
         return clCreateBuffer(context, flags, size, host, result);
     }
@@ -197,8 +189,8 @@ static cl_mem create(cl_context context, cl_bitfield flags, size_t size, void *h
 static cl_int acquire(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_uint waits,
                       const cl_event *wait_list, cl_event *event)
 {
-    REAL(cl_int, clEnqueueWriteBuffer, cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *,
-         cl_uint, const cl_event *, cl_event *)
+    FAKE_REAL(cl_int, clEnqueueWriteBuffer, cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *,
+              cl_uint, const cl_event *, cl_event *)
     const cl_int failure = take_failure(&state.fail);
     if (failure) {
         return failure;
@@ -242,8 +234,8 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimension
                      const size_t *global, const size_t *local, cl_uint waits, const cl_event *wait_list,
                      cl_event *event)
 {
-    REAL(cl_int, clEnqueueNDRangeKernel, cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *,
-         const size_t *, cl_uint, const cl_event *, cl_event *)
+    FAKE_REAL(cl_int, clEnqueueNDRangeKernel, cl_command_queue, cl_kernel, cl_uint, const size_t *,
+              const size_t *, const size_t *, cl_uint, const cl_event *, cl_event *)
     const cl_int failure = take_failure(&state.fail_launch);
     return failure ? failure
                    : clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits,
@@ -255,7 +247,7 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimension
 static cl_int device_info(cl_device_id id, cl_uint what, size_t size, void *value, size_t *size_out)
 {
     static char text[TEXT_MOST];
-    REAL(cl_int, clGetDeviceInfo, cl_device_id, cl_uint, size_t, void *, size_t *)
+    FAKE_REAL(cl_int, clGetDeviceInfo, cl_device_id, cl_uint, size_t, void *, size_t *)
     if (what != CL_DEVICE_EXTENSIONS) {
         return clGetDeviceInfo(id, what, size, value, size_out);
     }
@@ -283,7 +275,7 @@ static void *own(const char *name);
 
 static void *extension_address(cl_platform_id platform, const char *name)
 {
-    REAL(void *, clGetExtensionFunctionAddressForPlatform, cl_platform_id, const char *)
+    FAKE_REAL(void *, clGetExtensionFunctionAddressForPlatform, cl_platform_id, const char *)
     void *const ours = own(name);
     const bool missing = state.missing && strcmp(state.missing, name) == 0;
     return missing ? NULL : ours ? ours : clGetExtensionFunctionAddressForPlatform(platform, name);
@@ -291,19 +283,18 @@ static void *extension_address(cl_platform_id platform, const char *name)
 
 static void *own(const char *name)
 {
-    typedef void (*function)(void);
     static const struct {
         const char *name;
-        function address;
+        fake_function address;
     } table[] = {
-        {"clGetDeviceInfo", (function)device_info},
-        {"clGetExtensionFunctionAddressForPlatform", (function)extension_address},
-        {"clCreateBuffer", (function)create},
-        {"clCreateBufferWithProperties", (function)create_with_properties},
-        {"clEnqueueNDRangeKernel", (function)launch},
-        {"clImportMemoryARM", (function)import_arm},
-        {"clEnqueueAcquireExternalMemObjectsKHR", (function)acquire},
-        {"clEnqueueReleaseExternalMemObjectsKHR", (function)release},
+        {"clGetDeviceInfo", (fake_function)device_info},
+        {"clGetExtensionFunctionAddressForPlatform", (fake_function)extension_address},
+        {"clCreateBuffer", (fake_function)create},
+        {"clCreateBufferWithProperties", (fake_function)create_with_properties},
+        {"clEnqueueNDRangeKernel", (fake_function)launch},
+        {"clImportMemoryARM", (fake_function)import_arm},
+        {"clEnqueueAcquireExternalMemObjectsKHR", (fake_function)acquire},
+        {"clEnqueueReleaseExternalMemObjectsKHR", (fake_function)release},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (strcmp(table[i].name, name) == 0) {
@@ -312,7 +303,10 @@ static void *own(const char *name)
             return address;
         }
     }
-    return NULL;
+    void *address = NULL;
+    const fake_function queue = fake_opencl_queue_function(name);
+    memcpy(&address, &queue, sizeof queue);
+    return address;
 }
 
 void enableOpenCL(void)
@@ -323,5 +317,5 @@ void *loadOpenCLPointer(const char *name)
 {
     void *const ours = own(name);
     const bool missing = state.missing && strcmp(state.missing, name) == 0;
-    return missing || !real("clGetPlatformIDs") ? NULL : ours ? ours : real(name);
+    return missing || !fake_opencl_real("clGetPlatformIDs") ? NULL : ours ? ours : fake_opencl_real(name);
 }

@@ -316,6 +316,9 @@ static void device_destroy(mts_device *base)
     if (device->profile_queue) {
         (void)device->cl.clReleaseCommandQueue(device->profile_queue);
     }
+    if (device->record_queue) {
+        (void)device->cl.clReleaseCommandQueue(device->record_queue);
+    }
     if (device->queue) {
         (void)device->cl.clReleaseCommandQueue(device->queue);
     }
@@ -347,6 +350,7 @@ static const mts_device_ops ops = {
     .event_query = mts_cl_event_query,
     .command_list_profile = mts_cl_command_list_profile,
     .drain = device_drain,
+    .command_list_calibrate = mts_cl_command_list_calibrate,
 };
 
 /* Launches after which the queue is flushed: a GPU draws the screen in between. */
@@ -362,11 +366,14 @@ static bool wants_gemm(const mts_device_options *options, const mts_cl_quirks *q
     return options->gemm == MTS_USE_ON || (options->gemm == MTS_USE_AUTO && !quirks->no_gemm);
 }
 
-/* A command list with a flush between its launches cannot be one call. */
-static bool wants_replay(const mts_device_options *options, const mts_cl_device *device)
+/* Where neither the caller nor the table of quirks knows, a measurement says whether it pays. */
+static void find_replay(const mts_device_options *options, cl_platform_id platform, mts_cl_device *device)
 {
-    return options->replay == MTS_USE_ON ||
-           (options->replay == MTS_USE_AUTO && !device->quirks->no_replay && device->flush_every == 0);
+    const bool known = options->replay == MTS_USE_ON;
+    if (known || (options->replay == MTS_USE_AUTO && !device->quirks->no_replay)) {
+        device->replay.asked =
+            mts_cl_replay_find(&device->cl, platform, device->id, &device->replay) && !known;
+    }
 }
 
 static mts_status backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
@@ -393,10 +400,7 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
         device->atomics = find_atomics(&device->cl, device->id);
         device->driver_hash = mts_hash(driver, strlen(driver), 0);
         device->flush_every = flush_interval(options, device);
-        if (wants_replay(options, device)) {
-            (void)mts_cl_replay_find(&device->cl, found.platform, device->id, device->base.allocator,
-                                     &device->replay);
-        }
+        find_replay(options, found.platform, device);
         device->base.info.gemm =
             wants_gemm(options, device->quirks) && mts_cl_gemm_open(&device->cl, &device->gemm);
         status = mts_cl_queue_open(device, found.platform, options->queue, error);

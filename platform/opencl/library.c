@@ -91,6 +91,7 @@ mts_status mts_cl_library_open_any(mts_cl_library *library, const char *const *n
         const char *missing = load_symbols(library, &from);
         if (!missing) {
             library->handle = handle;
+            library->load = from.load;
             library->is_loader = strcmp(*names, loader_name) == 0;
             return MTS_STATUS_OK;
         }
@@ -139,4 +140,10 @@ mts_cl_function mts_cl_library_extension(const mts_cl_library *library, cl_platf
     return library->clGetExtensionFunctionAddressForPlatform
                ? to_function(library->clGetExtensionFunctionAddressForPlatform(platform, name))
                : NULL;
+}
+
+mts_cl_function mts_cl_library_function(const mts_cl_library *library, const char *name)
+{
+    const resolver from = {library->handle, library->load};
+    return to_function(resolve(&from, name));
 }

@@ -17,7 +17,8 @@
 #define MTS_CL_OPTIONAL(result, name, parameters) result(*name) parameters;
 typedef struct mts_cl_library {
     mts_os_library *handle;
-    bool is_loader; /* the system's ICD loader, not a driver by itself */
+    bool is_loader;                  /* the system's ICD loader, not a driver by itself */
+    void *(*load)(const char *name); /* hands out its functions; NULL: they are looked up in it */
 #include "platform/opencl/symbols.def"
 } mts_cl_library;
 #undef MTS_CL_REQUIRED
@@ -41,5 +42,7 @@ typedef void (*mts_cl_function)(void);
    name. */
 mts_cl_function mts_cl_library_extension(const mts_cl_library *library, cl_platform_id platform,
                                          const char *name);
+/* A function that the library exports; NULL: it has none of that name. */
+mts_cl_function mts_cl_library_function(const mts_cl_library *library, const char *name);
 
 #endif

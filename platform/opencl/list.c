@@ -5,25 +5,29 @@
 
 #include <string.h>
 
-static mts_status set_argument(mts_cl_device *device, cl_kernel kernel, cl_uint index, size_t size,
-                               const void *value, mts_error *error)
+const void *mts_cl_launch_argument(const mts_cl_launch *launch, cl_uint index, size_t *size)
 {
-    const cl_int result = device->cl.clSetKernelArg(kernel, index, size, value);
-    return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clSetKernelArg", error);
+    const cl_mem *const buffers[] = {&launch->act, &launch->pool, &launch->params};
+    *size = index == 3 ? sizeof launch->first : sizeof(cl_mem);
+    if (index < 3) {
+        return buffers[index];
+    }
+    if (index == 3) {
+        return &launch->first;
+    }
+    return launch->sources[0] ? &launch->sources[index - 4] : NULL;
 }
 
 static mts_status set_arguments(mts_cl_device *device, const mts_cl_launch *made, mts_error *error)
 {
-    const cl_mem *const buffers[] = {&made->act, &made->pool, &made->params};
-    for (cl_uint i = 0; i < 3; i++) {
-        const mts_status status = set_argument(device, made->handle, i, sizeof(cl_mem), buffers[i], error);
-        if (status != MTS_STATUS_OK) {
-            return status;
+    mts_status status = MTS_STATUS_OK;
+    for (cl_uint i = 0; status == MTS_STATUS_OK && i < MTS_CL_ARGUMENTS; i++) {
+        size_t size = 0;
+        const void *value = mts_cl_launch_argument(made, i, &size);
+        if (value) {
+            status = mts_cl_check(device, device->cl.clSetKernelArg(made->handle, i, size, value),
+                                  MTS_CL_STAGE_CREATE, "clSetKernelArg", error);
         }
-    }
-    mts_status status = set_argument(device, made->handle, 3, sizeof made->first, &made->first, error);
-    for (cl_uint i = 0; made->sources[0] && i < MTS_LAUNCH_SOURCES; i++) {
-        MTS_TRY(status, set_argument(device, made->handle, 4 + i, sizeof(cl_mem), &made->sources[i], error));
     }
     return status;
 }
@@ -133,7 +137,6 @@ mts_status mts_cl_command_list_update(mts_device *base, mts_command_list *base_l
 {
     mts_cl_device *device = (mts_cl_device *)base;
     mts_cl_command_list *list = (mts_cl_command_list *)base_list;
-    const bool recorded = list->recording;
     bool changed = false;
     collect_foreign(list, launches, count);
     for (size_t i = 0; i < count; i++) {
@@ -141,7 +144,8 @@ mts_status mts_cl_command_list_update(mts_device *base, mts_command_list *base_l
         const mts_cl_launch before = *made;
         fill_launch(made, &launches[i]);
         made->label = launches[i].label ? launches[i].label : made->label;
-        if (!made->handle || takes_same(&before, made)) {
+        list->changed[i] = made->handle && !takes_same(&before, made);
+        if (!list->changed[i]) {
             continue;
         }
         const mts_status status = set_arguments(device, made, error);
@@ -150,9 +154,8 @@ mts_status mts_cl_command_list_update(mts_device *base, mts_command_list *base_l
         }
         changed = true;
     }
-    if (recorded && changed) {
-        mts_cl_replay_release(device, list); /* it holds the arguments that the launches had */
-        mts_cl_replay_record(device, list);
+    if (changed) {
+        mts_cl_replay_change(device, list, list->changed);
     }
     return MTS_STATUS_OK;
 }
@@ -180,11 +183,12 @@ mts_status mts_cl_command_list_create(mts_device *base, const mts_launch *launch
         return mts_fail_memory(error);
     }
     list->launches = mts_alloc_zero(base->allocator, count, sizeof *list->launches);
+    list->changed = mts_alloc_zero(base->allocator, count, sizeof *list->changed);
     if (device->import.dmabuf == MTS_CL_IMPORT_KHR) {
         list->foreign =
             mts_alloc_zero(base->allocator, count * (1 + MTS_LAUNCH_SOURCES), sizeof *list->foreign);
     }
-    if (!list->launches || (device->import.dmabuf == MTS_CL_IMPORT_KHR && !list->foreign)) {
+    if (!list->launches || !list->changed || (device->import.dmabuf == MTS_CL_IMPORT_KHR && !list->foreign)) {
         status = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
                           "not enough memory for a command list of %zu launches", count);
     }
@@ -212,14 +216,16 @@ void mts_cl_command_list_destroy(mts_device *base, mts_command_list *base_list)
         }
     }
     mts_alloc_free(base->allocator, list->foreign);
+    mts_alloc_free(base->allocator, list->changed);
     mts_alloc_free(base->allocator, list->launches);
     mts_alloc_free(base->allocator, list);
 }
 
-static mts_status enqueue_all(mts_cl_device *device, const mts_cl_command_list *list, mts_error *error)
+mts_status mts_cl_list_enqueue(mts_cl_device *device, const mts_cl_command_list *list, size_t from,
+                               mts_error *error)
 {
     const uint32_t every = device->flush_every;
-    for (size_t i = 0; i < list->made; i++) {
+    for (size_t i = from; i < list->made; i++) {
         const mts_status status = enqueue(device, device->queue, &list->launches[i], NULL, error);
         if (status != MTS_STATUS_OK) {
             return status;
@@ -240,9 +246,7 @@ mts_status mts_cl_command_list_submit(mts_device *base, mts_command_list *base_l
     if (status != MTS_STATUS_OK) {
         return status;
     }
-    if (!mts_cl_replay_submit(device, list)) {
-        status = enqueue_all(device, list, error);
-    }
+    status = mts_cl_list_enqueue(device, list, mts_cl_replay_submit(device, list), error);
     const mts_status released =
         release(device, list, device->queue, status == MTS_STATUS_OK ? error : &ignored);
     MTS_TRY(status, released);

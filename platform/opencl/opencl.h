@@ -45,9 +45,10 @@ typedef struct mts_cl_device {
     const char *dot;  /* options of kernels of codes; NULL: it multiplies no bytes */
     mts_cl_gemm gemm; /* all NULL: no matrix products */
     mts_cl_import import;
-    mts_cl_replay replay; /* all NULL: command lists are not recorded */
-    uint64_t replays;     /* recordings that were enqueued so far */
-    uint64_t finished;    /* of those, the first so many have run */
+    mts_cl_replay replay;          /* all NULL: command lists are not recorded */
+    uint64_t replays;              /* recordings that were enqueued so far */
+    uint64_t finished;             /* of those, the first so many have run */
+    cl_command_queue record_queue; /* of cl_qcom_recordable_queues; NULL: nothing was recorded so */
     mts_cl_event events[MTS_DEVICE_EVENTS];
     uint32_t flush_every; /* launches after which the queue is flushed; 0: at a command list's end only */
     uint64_t buffers;     /* that were made so far */
@@ -92,9 +93,12 @@ typedef struct mts_cl_command_list {
     mts_cl_launch *launches;
     cl_mem *foreign; /* that have to be acquired; NULL where the device has none such */
     cl_uint foreign_count;
-    mts_cl_recording recording; /* NULL: the launches are enqueued one by one */
-    uint64_t replayed;          /* the device's `replays` when the recording was enqueued last */
+    mts_cl_recorded recorded; /* parts NULL: the launches are enqueued one by one */
+    bool *changed;            /* per launch, during an update */
 } mts_cl_command_list;
+
+/* Arguments of a kernel at most: act, pool, params, first and sources. */
+#define MTS_CL_ARGUMENTS (4 + MTS_LAUNCH_SOURCES)
 
 /* ---- error.c ---- */
 
@@ -158,14 +162,40 @@ mts_status mts_cl_command_list_profile(mts_device *device, mts_command_list *lis
 mts_status mts_cl_import_buffer(mts_cl_device *device, const mts_memory *memory, mts_cl_buffer *buffer,
                                 mts_error *error);
 
-/* ---- replay.c ---- */
+/* ---- list.c ---- */
 
-/* Records a command list whose launches are ready. If that fails the list has no
- * recording; submitting it enqueues the launches. */
+/* Where argument `index` of a launch lies, and its bytes; NULL: it has no such argument. */
+const void *mts_cl_launch_argument(const mts_cl_launch *launch, cl_uint index, size_t *size);
+/* Enqueues launches one by one, from number `from` on. */
+mts_status mts_cl_list_enqueue(mts_cl_device *device, const mts_cl_command_list *list, size_t from,
+                               mts_error *error);
+
+/* ---- replay.c, replay_khr.c, replay_qcom.c ---- */
+
+/* Records a command list whose launches are ready, if the device's lists are. If that fails the
+ * list has no recording; submitting it enqueues the launches. */
 void mts_cl_replay_record(mts_cl_device *device, mts_cl_command_list *list);
-/* False: nothing was enqueued, the launches have to be. */
-bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_command_list *list);
+/* How many launches were enqueued, from the first; the others have to be. */
+size_t mts_cl_replay_submit(mts_cl_device *device, mts_cl_command_list *list);
+/* The launches with changed[i] have new arguments or sizes. */
+void mts_cl_replay_change(mts_cl_device *device, mts_cl_command_list *list, const bool *changed);
 void mts_cl_replay_release(mts_cl_device *device, mts_cl_command_list *list);
+mts_status mts_cl_command_list_calibrate(mts_device *device, mts_command_list *list, mts_error *error);
+
+/* Record launches [first, first + count) of a list as one recording, which may be there after a
+ * failure, too. *call is what failed. */
+cl_int mts_cl_khr_record(mts_cl_device *device, const mts_cl_command_list *list, mts_cl_recorded *recorded,
+                         size_t first, size_t count, mts_cl_recording *out, const char **call);
+cl_int mts_cl_qcom_record(mts_cl_device *device, const mts_cl_command_list *list, size_t first, size_t count,
+                          mts_cl_recording *out, const char **call);
+/* Gives a launch of a mutable recording its new arguments and sizes. */
+cl_int mts_cl_khr_change(mts_cl_device *device, const mts_cl_command_list *list,
+                         const mts_cl_recorded *recorded, size_t index);
+/* The launches with changed[i] come with theirs from now on; false: no memory. */
+bool mts_cl_qcom_change(mts_cl_device *device, const mts_cl_command_list *list, mts_cl_recorded *recorded,
+                        const bool *changed);
+cl_int mts_cl_qcom_enqueue(mts_cl_device *device, const mts_cl_recorded *recorded, size_t part);
+void mts_cl_overrides_release(mts_cl_device *device, mts_cl_overrides *overrides);
 
 /* ---- program.c ---- */
 mts_status mts_cl_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,

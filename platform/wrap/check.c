@@ -194,6 +194,7 @@ static mts_status check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_er
     case MTS_WRAP_KIND_LIST_SUBMIT:
     case MTS_WRAP_KIND_LIST_PROFILE:
     case MTS_WRAP_KIND_LIST_TRACE:
+    case MTS_WRAP_KIND_LIST_CALIBRATE:
         status = check_alive(wrap, call->object, user, error);
         MTS_TRY(status, check_launches(wrap, call, error));
         if (status == MTS_STATUS_OK) {

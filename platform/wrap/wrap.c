@@ -485,6 +485,18 @@ static mts_status wrap_command_list_trace(mts_device *device, mts_command_list *
     return end(wrap, &call, mts_command_list_trace(object->inner.list, chunks, capacity, count, error));
 }
 
+static mts_status wrap_command_list_calibrate(mts_device *device, mts_command_list *list, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_object *object = (mts_wrap_object *)list;
+    const mts_wrap_call call = list_call(MTS_WRAP_KIND_LIST_CALIBRATE, object);
+    const mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    return end(wrap, &call, mts_command_list_calibrate(object->inner.list, error));
+}
+
 static const mts_device_ops ops = {
     .abi = MTS_DEVICE_ABI,
     .destroy = wrap_destroy,
@@ -508,6 +520,7 @@ static const mts_device_ops ops = {
     .command_list_profile = wrap_command_list_profile,
     .command_list_trace = wrap_command_list_trace,
     .drain = wrap_drain,
+    .command_list_calibrate = wrap_command_list_calibrate,
 };
 
 mts_status mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *context, bool keep_dead,
@@ -538,12 +551,12 @@ mts_status mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *
 const char *mts_wrap_kind_name(mts_wrap_kind kind)
 {
     static const char *const names[MTS_WRAP_KIND_COUNT] = {
-        "device_destroy",       "buffer_create",        "buffer_destroy",      "buffer_write",
-        "buffer_read",          "buffer_fill",          "kernel_create",       "kernel_destroy",
-        "command_list_create",  "command_list_destroy", "command_list_submit", "wait",
-        "command_list_profile", "command_list_update",  "buffer_send",         "buffer_read_async",
-        "event_record",         "event_query",          "host_create",         "host_destroy",
-        "command_list_trace"};
+        "device_destroy",       "buffer_create",         "buffer_destroy",      "buffer_write",
+        "buffer_read",          "buffer_fill",           "kernel_create",       "kernel_destroy",
+        "command_list_create",  "command_list_destroy",  "command_list_submit", "wait",
+        "command_list_profile", "command_list_update",   "buffer_send",         "buffer_read_async",
+        "event_record",         "event_query",           "host_create",         "host_destroy",
+        "command_list_trace",   "command_list_calibrate"};
     return (unsigned)kind < MTS_WRAP_KIND_COUNT ? names[kind] : "unknown";
 }
 

@@ -34,7 +34,8 @@ typedef enum mts_wrap_kind {
     MTS_WRAP_KIND_HOST_CREATE = 18,
     MTS_WRAP_KIND_HOST_DESTROY = 19,
     MTS_WRAP_KIND_LIST_TRACE = 20,
-    MTS_WRAP_KIND_COUNT = 21
+    MTS_WRAP_KIND_LIST_CALIBRATE = 21,
+    MTS_WRAP_KIND_COUNT = 22
 } mts_wrap_kind;
 
 typedef enum mts_wrap_type {

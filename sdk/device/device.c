@@ -455,6 +455,17 @@ mts_status mts_command_list_trace(mts_command_list *list, mts_chunk_time *chunks
     return status;
 }
 
+mts_status mts_command_list_calibrate(mts_command_list *list, mts_error *error)
+{
+    if (!list) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "command list is NULL");
+    }
+    const mts_status status = check_device(list->device, error);
+    return status == MTS_STATUS_OK && list->device->ops->command_list_calibrate
+               ? CALL(list->device, command_list_calibrate, list)
+               : status;
+}
+
 mts_status mts_device_wait(mts_device *device, mts_error *error)
 {
     const mts_status status = check_device(device, error);

@@ -26,7 +26,7 @@
 #include "base/log.h"
 #include "base/status.h"
 
-#define MTS_DEVICE_ABI 7u
+#define MTS_DEVICE_ABI 8u
 /* Events of a device, see mts_device_event_record. */
 #define MTS_DEVICE_EVENTS 8u
 #define MTS_DEVICE_NAME 128
@@ -251,6 +251,10 @@ typedef struct mts_device_ops {
        parts that threads computed, in no order; *count: of all. NULL: unsupported. */
     mts_status (*command_list_trace)(mts_device *device, mts_command_list *list, mts_chunk_time *chunks,
                                      size_t capacity, size_t *count, mts_error *error);
+    /* Where a list can be submitted in several ways, runs it a few times in each, waits, and
+       keeps the fastest for it and for the device's later lists. Once a device has decided it
+       does nothing. NULL: there is nothing to decide. */
+    mts_status (*command_list_calibrate)(mts_device *device, mts_command_list *list, mts_error *error);
 } mts_device_ops;
 
 /* Timeline values that failed, kept for the callers that wait for them (timeline.c). */
@@ -419,6 +423,8 @@ mts_status mts_command_list_profile(mts_command_list *list, mts_launch_time *tim
 /* As mts_device_ops.command_list_trace. UNSUPPORTED: the device has no threads to tell of. */
 mts_status mts_command_list_trace(mts_command_list *list, mts_chunk_time *chunks, size_t capacity,
                                   size_t *count, mts_error *error);
+/* As mts_device_ops.command_list_calibrate; OK where there is nothing to decide. */
+mts_status mts_command_list_calibrate(mts_command_list *list, mts_error *error);
 mts_status mts_device_wait(mts_device *device, mts_error *error);
 /* For decorators, see mts_device_ops.drain. The front drains a device that is lost. */
 void mts_device_drain(mts_device *device);

@@ -230,24 +230,76 @@ static cl_int release(cl_command_queue queue, cl_uint count, const cl_mem *memor
     return CL_SUCCESS;
 }
 
-static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
-                     const size_t *global, const size_t *local, cl_uint waits, const cl_event *wait_list,
-                     cl_event *event)
+/* ---- names ---- */
+
+bool fake_opencl_says(const char *extension)
 {
-    FAKE_REAL(cl_int, clEnqueueNDRangeKernel, cl_command_queue, cl_kernel, cl_uint, const size_t *,
-              const size_t *, const size_t *, cl_uint, const cl_event *, cl_event *)
-    const cl_int failure = take_failure(&state.fail_launch);
-    return failure ? failure
-                   : clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits,
-                                            wait_list, event);
+    const size_t length = strlen(extension);
+    const char *at = state.extensions ? strstr(state.extensions, extension) : NULL;
+    while (at && at[length] != ' ' && at[length] != '\0') {
+        at = strstr(at + length, extension);
+    }
+    return at;
 }
 
-/* ---- names ---- */
+static cl_int platform_info(cl_platform_id platform, cl_uint what, size_t size, void *value, size_t *size_out)
+{
+    FAKE_REAL(cl_int, clGetPlatformInfo, cl_platform_id, cl_uint, size_t, void *, size_t *)
+    if (what != CL_PLATFORM_NAME || !state.platform) {
+        return clGetPlatformInfo(platform, what, size, value, size_out);
+    }
+    if (size_out) {
+        *size_out = strlen(state.platform) + 1;
+    }
+    if (value) {
+        (void)snprintf(value, size, "%s", state.platform);
+    }
+    return CL_SUCCESS;
+}
+
+/* What the extensions for recordings are asked for. */
+static bool record_info(cl_uint what, void *value, size_t *size_out)
+{
+    cl_bitfield answer = 0;
+    cl_name_version version = {.version = state.mutable_version,
+                               .name = "cl_khr_command_buffer_mutable_dispatch"};
+    size_t bytes = sizeof answer;
+    const void *from = &answer;
+    switch (what) {
+    case CL_DEVICE_COMMAND_BUFFER_CAPABILITIES:
+        answer = state.simultaneous ? CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE : 0;
+        break;
+    case CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES:
+        break;
+    case CL_DEVICE_MUTABLE_DISPATCH_CAPABILITIES:
+        answer =
+            CL_MUTABLE_DISPATCH_GLOBAL_SIZE | CL_MUTABLE_DISPATCH_LOCAL_SIZE | CL_MUTABLE_DISPATCH_ARGUMENTS;
+        break;
+    case CL_DEVICE_EXTENSIONS_WITH_VERSION:
+        from = &version;
+        bytes = sizeof version;
+        break;
+    case CL_DEVICE_RECORDABLE_QUEUE_MAX_SIZE:
+        from = &state.record_most;
+        bytes = sizeof state.record_most;
+        break;
+    default:
+        return false;
+    }
+    memcpy(value, from, bytes);
+    if (size_out) {
+        *size_out = bytes;
+    }
+    return true;
+}
 
 static cl_int device_info(cl_device_id id, cl_uint what, size_t size, void *value, size_t *size_out)
 {
     static char text[TEXT_MOST];
     FAKE_REAL(cl_int, clGetDeviceInfo, cl_device_id, cl_uint, size_t, void *, size_t *)
+    if (state.extensions && record_info(what, value, size_out)) {
+        return CL_SUCCESS;
+    }
     if (what != CL_DEVICE_EXTENSIONS) {
         return clGetDeviceInfo(id, what, size, value, size_out);
     }
@@ -255,6 +307,11 @@ static cl_int device_info(cl_device_id id, cl_uint what, size_t size, void *valu
     const cl_int result = clGetDeviceInfo(id, what, sizeof text / 2, text, NULL);
     if (result != CL_SUCCESS) {
         return result;
+    }
+    /* A driver that poses as another one has recordings only as that one says. */
+    char *const recordings = state.platform ? strstr(text, "cl_khr_command_buffer") : NULL;
+    if (recordings) {
+        recordings[0] = 'x';
     }
     const size_t length = strlen(text);
     (void)snprintf(text + length, sizeof text - length, " %s", state.extensions ? state.extensions : "");
@@ -288,10 +345,10 @@ static void *own(const char *name)
         fake_function address;
     } table[] = {
         {"clGetDeviceInfo", (fake_function)device_info},
+        {"clGetPlatformInfo", (fake_function)platform_info},
         {"clGetExtensionFunctionAddressForPlatform", (fake_function)extension_address},
         {"clCreateBuffer", (fake_function)create},
         {"clCreateBufferWithProperties", (fake_function)create_with_properties},
-        {"clEnqueueNDRangeKernel", (fake_function)launch},
         {"clImportMemoryARM", (fake_function)import_arm},
         {"clEnqueueAcquireExternalMemObjectsKHR", (fake_function)acquire},
         {"clEnqueueReleaseExternalMemObjectsKHR", (fake_function)release},
@@ -304,8 +361,9 @@ static void *own(const char *name)
         }
     }
     void *address = NULL;
-    const fake_function queue = fake_opencl_queue_function(name);
-    memcpy(&address, &queue, sizeof queue);
+    fake_function other = fake_opencl_queue_function(name);
+    other = other ? other : fake_opencl_record_function(name);
+    memcpy(&address, &other, sizeof other);
     return address;
 }
 

@@ -11,8 +11,7 @@
 
 static bool says(const char *extension)
 {
-    const char *all = fake_opencl_state()->extensions;
-    return all && strstr(all, extension) && !fake_opencl_state()->refuses_hints;
+    return fake_opencl_says(extension) && !fake_opencl_state()->refuses_hints;
 }
 
 static cl_context create_context(const intptr_t *properties, cl_uint count, const cl_device_id *devices,

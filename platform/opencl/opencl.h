@@ -162,11 +162,16 @@ mts_status mts_cl_command_list_profile(mts_device *device, mts_command_list *lis
 mts_status mts_cl_import_buffer(mts_cl_device *device, const mts_memory *memory, mts_cl_buffer *buffer,
                                 mts_error *error);
 
-/* ---- list.c ---- */
+/* ---- launch.c ---- */
 
+/* All of a launch but its kernel object and label. */
+void mts_cl_launch_fill(mts_cl_launch *made, const mts_launch *launch);
 /* Where argument `index` of a launch lies, and its bytes; NULL: it has no such argument. */
 const void *mts_cl_launch_argument(const mts_cl_launch *launch, cl_uint index, size_t *size);
-/* Enqueues launches one by one, from number `from` on. */
+mts_status mts_cl_launch_set_arguments(mts_cl_device *device, const mts_cl_launch *made, mts_error *error);
+mts_status mts_cl_launch_enqueue(mts_cl_device *device, cl_command_queue queue, const mts_cl_launch *launch,
+                                 cl_event *event, mts_error *error);
+/* Enqueues a list's launches one by one, from number `from` on, and flushes in between. */
 mts_status mts_cl_list_enqueue(mts_cl_device *device, const mts_cl_command_list *list, size_t from,
                                mts_error *error);
 

@@ -277,7 +277,9 @@ static cl_command_queue create_queue(cl_context context, cl_device_id device, cl
 {
     FAKE_REAL(cl_command_queue, clCreateCommandQueue, cl_context, cl_device_id, cl_bitfield, cl_int *)
     if ((properties & CL_QUEUE_RECORDABLE_QCOM) == 0) {
-        return clCreateCommandQueue(context, device, properties, result);
+        cl_command_queue plain = clCreateCommandQueue(context, device, properties, result);
+        record_queue = plain == record_queue ? NULL : record_queue; /* the driver gave the handle again */
+        return plain;
     }
     if (properties != CL_QUEUE_RECORDABLE_QCOM || fails("clCreateCommandQueue")) {
         *result = CL_INVALID_VALUE;

@@ -157,6 +157,9 @@ typedef struct cl_workgroup_qcom {
 #define CL_MEM_USE_HOST_PTR ((cl_bitfield)1 << 3)
 #define CL_MEM_ALLOC_HOST_PTR ((cl_bitfield)1 << 4)
 
+#define CL_MAP_READ ((cl_bitfield)1 << 0)
+#define CL_MAP_WRITE_INVALIDATE_REGION ((cl_bitfield)1 << 2)
+
 /* of cl_arm_import_memory */
 #define CL_IMPORT_TYPE_ARM ((intptr_t)0x40b2)
 #define CL_IMPORT_TYPE_DMA_BUF_ARM ((intptr_t)0x40b4)

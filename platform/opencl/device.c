@@ -231,6 +231,7 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     info->is_gpu = is_gpu(cl, id);
     info->packed_lanes = MTS_CHANNEL_PACK;
     info->unified_memory = get_number(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(cl_bool)) != 0;
+    info->maps = info->unified_memory && cl->clEnqueueMapBuffer && cl->clEnqueueUnmapMemObject;
     info->imports = find_imports(cl, found, info);
     info->compute_units = (uint32_t)get_number(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(cl_uint));
     const uint64_t width = get_number(cl, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
@@ -351,6 +352,8 @@ static const mts_device_ops ops = {
     .command_list_profile = mts_cl_command_list_profile,
     .drain = device_drain,
     .command_list_calibrate = mts_cl_command_list_calibrate,
+    .buffer_map = mts_cl_buffer_map,
+    .buffer_unmap = mts_cl_buffer_unmap,
 };
 
 /* Launches after which the queue is flushed: a GPU draws the screen in between. */

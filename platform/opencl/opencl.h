@@ -147,6 +147,9 @@ mts_status mts_cl_buffer_read(mts_device *device, mts_buffer *buffer, size_t off
                               mts_error *error);
 mts_status mts_cl_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
                               uint32_t word, mts_error *error);
+mts_status mts_cl_buffer_map(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                             bool overwrites, void **out, mts_error *error);
+mts_status mts_cl_buffer_unmap(mts_device *device, mts_buffer *buffer, void *mapped, mts_error *error);
 mts_status mts_cl_command_list_create(mts_device *device, const mts_launch *launches, size_t count,
                                       mts_command_list **out, mts_error *error);
 void mts_cl_command_list_destroy(mts_device *device, mts_command_list *list);

@@ -4,7 +4,8 @@ if(MTS_OPENCL_LOADER)
   set(fake_opencl_folder ${CMAKE_BINARY_DIR}/fake_opencl)
   find_package(Threads REQUIRED)
   add_library(mts_fake_opencl SHARED ${CMAKE_CURRENT_LIST_DIR}/fake/opencl.c
-    ${CMAKE_CURRENT_LIST_DIR}/fake/queue.c ${CMAKE_CURRENT_LIST_DIR}/fake/record.c)
+    ${CMAKE_CURRENT_LIST_DIR}/fake/queue.c ${CMAKE_CURRENT_LIST_DIR}/fake/record.c
+    ${CMAKE_CURRENT_LIST_DIR}/fake/memory.c)
   target_compile_definitions(mts_fake_opencl PRIVATE MTS_FAKE_OPENCL_REAL="${MTS_OPENCL_LOADER}")
   target_include_directories(mts_fake_opencl PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR}
     ${CMAKE_SOURCE_DIR}/sdk/include)
@@ -22,8 +23,10 @@ if(MTS_OPENCL_LOADER)
   foreach(name import queue replay)
     target_sources(opencl_${name} PRIVATE support/device_fixture.c support/fault.c support/second_device.c)
   endforeach()
-  target_sources(opencl_frames PRIVATE support/frame_bundle.c $<TARGET_OBJECTS:mts_models>)
-  foreach(name import queue replay frames)
+  foreach(name frames memory)
+    target_sources(opencl_${name} PRIVATE support/frame_bundle.c $<TARGET_OBJECTS:mts_models>)
+  endforeach()
+  foreach(name import queue replay memory frames)
     add_dependencies(opencl_${name} mts_fake_opencl mts_fake_window)
     target_include_directories(opencl_${name} PRIVATE $<TARGET_PROPERTY:mts_test_support,INTERFACE_INCLUDE_DIRECTORIES>)
     target_include_directories(opencl_${name} SYSTEM PRIVATE

@@ -40,8 +40,10 @@ typedef struct fake_opencl {
     intptr_t perf, priority;           /* hints of the last context; 0: none */
     uint64_t queue_priority, throttle; /* of the last queue that was made with properties */
 
+    uint64_t written, read; /* bytes that were copied to and from buffers */
+    uint32_t maps, unmaps;
     const char *platform;     /* its name, which the table of quirks is asked for; NULL: the driver's */
-    const char *fails;        /* a function of recordings that fails; NULL: none does */
+    const char *fails;        /* a function of recordings or of mapping that fails; NULL: none does */
     uint32_t fails_from;      /* only calls from this one on */
     bool simultaneous;        /* a recording of cl_khr_command_buffer may be enqueued twice */
     uint32_t mutable_version; /* of mutable dispatch, major << 22 | minor << 12 | patch */
@@ -68,6 +70,11 @@ typedef void (*fake_function)(void);
 /* Functions of queues and recordings that stand in front of the machine's, NULL: not one of them. */
 fake_function fake_opencl_queue_function(const char *name);
 fake_function fake_opencl_record_function(const char *name);
+fake_function fake_opencl_memory_function(const char *name);
+/* Whether a buffer is mapped. */
+bool fake_opencl_is_mapped(const void *buffer);
+/* Whether this call of that function is to fail. */
+bool fake_opencl_fails(const char *name);
 /* Whether it says an extension. */
 bool fake_opencl_says(const char *extension);
 

@@ -363,6 +363,7 @@ static void *own(const char *name)
     void *address = NULL;
     fake_function other = fake_opencl_queue_function(name);
     other = other ? other : fake_opencl_record_function(name);
+    other = other ? other : fake_opencl_memory_function(name);
     memcpy(&address, &other, sizeof other);
     return address;
 }

@@ -56,7 +56,7 @@ static void spin(uint32_t ns)
              (at.tv_sec - start.tv_sec) * 1000000000LL + at.tv_nsec - start.tv_nsec < (long long)ns);
 }
 
-static bool fails(const char *name)
+bool fake_opencl_fails(const char *name)
 {
     fake_opencl *state = fake_opencl_state();
     if (!state->fails || strcmp(state->fails, name) != 0) {
@@ -95,6 +95,18 @@ static cl_int set_argument(cl_kernel kernel, cl_uint index, size_t size, const v
     return clSetKernelArg(kernel, index, size, value);
 }
 
+/* A launch may not use what the process has. */
+static void check_unmapped(cl_kernel kernel)
+{
+    const kernel_state *of = find_kernel(kernel);
+    for (int i = 0; i < ARGUMENTS; i++) {
+        void *buffer = NULL;
+        memcpy(&buffer, of->arguments[i].value, sizeof buffer);
+        fake_opencl_state()->misuses +=
+            of->arguments[i].size == sizeof buffer && fake_opencl_is_mapped(buffer);
+    }
+}
+
 static void give_arguments(cl_kernel kernel, const argument arguments[ARGUMENTS])
 {
     FAKE_REAL(cl_int, clSetKernelArg, cl_kernel, cl_uint, size_t, const void *)
@@ -121,7 +133,7 @@ static cl_kernel create_kernel(cl_program program, const char *name, cl_int *res
 static recording *new_recording(const char *name, cl_int *result)
 {
     fake_opencl *state = fake_opencl_state();
-    *result = fails(name) ? FAILURE : CL_SUCCESS;
+    *result = fake_opencl_fails(name) ? FAILURE : CL_SUCCESS;
     if (*result != CL_SUCCESS) {
         return (recording *)&kernels; /* rubbish, which must not be used */
     }
@@ -214,7 +226,7 @@ static cl_int khr_launch(recording *r, cl_command_queue queue, const cl_ulong *p
                          cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local,
                          cl_uint waits, const cl_uint *wait_list, cl_uint *sync_point, command **handle)
 {
-    if (fails("clCommandNDRangeKernelKHR")) {
+    if (fake_opencl_fails("clCommandNDRangeKernelKHR")) {
         return FAILURE;
     }
     if (queue || dimensions != 3 || offset || waits || wait_list || sync_point ||
@@ -230,7 +242,7 @@ static cl_int khr_launch(recording *r, cl_command_queue queue, const cl_ulong *p
 
 static cl_int khr_finalize(recording *r)
 {
-    if (fails("clFinalizeCommandBufferKHR")) {
+    if (fake_opencl_fails("clFinalizeCommandBufferKHR")) {
         return FAILURE;
     }
     r->open = false;
@@ -243,12 +255,12 @@ static cl_int khr_enqueue(cl_uint queues, cl_command_queue *queue, recording *r,
     if (queues != 1 || waits || wait_list || event) {
         return CL_INVALID_VALUE;
     }
-    return fails("clEnqueueCommandBufferKHR") ? FAILURE : run(queue[0], r);
+    return fake_opencl_fails("clEnqueueCommandBufferKHR") ? FAILURE : run(queue[0], r);
 }
 
 static cl_int khr_update(recording *r, cl_uint count, const cl_uint *types, const void **configs)
 {
-    if (fails("clUpdateMutableCommandsKHR")) {
+    if (fake_opencl_fails("clUpdateMutableCommandsKHR")) {
         return FAILURE;
     }
     for (cl_uint i = 0; i < count; i++) {
@@ -281,7 +293,7 @@ static cl_command_queue create_queue(cl_context context, cl_device_id device, cl
         record_queue = plain == record_queue ? NULL : record_queue; /* the driver gave the handle again */
         return plain;
     }
-    if (properties != CL_QUEUE_RECORDABLE_QCOM || fails("clCreateCommandQueue")) {
+    if (properties != CL_QUEUE_RECORDABLE_QCOM || fake_opencl_fails("clCreateCommandQueue")) {
         *result = CL_INVALID_VALUE;
         return NULL;
     }
@@ -307,7 +319,7 @@ static cl_int qcom_end(recording *r)
 {
     now = NULL;
     r->open = false;
-    return fails("clEndRecordingQCOM") ? FAILURE : CL_SUCCESS;
+    return fake_opencl_fails("clEndRecordingQCOM") ? FAILURE : CL_SUCCESS;
 }
 
 /* Nothing is remembered from one call to the next. */
@@ -318,7 +330,7 @@ static cl_int qcom_enqueue(cl_command_queue queue, recording *r, size_t args,
                            const cl_workgroup_qcom *local_list, cl_uint waits, const cl_event *wait_list,
                            cl_event *event)
 {
-    if (fails("clEnqueueRecordingQCOM")) {
+    if (fake_opencl_fails("clEnqueueRecordingQCOM")) {
         return FAILURE;
     }
     if (queue == record_queue || offsets || offset_list || waits || wait_list || event) {
@@ -351,10 +363,11 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimension
               const size_t *, const size_t *, cl_uint, const cl_event *, cl_event *)
     fake_opencl *state = fake_opencl_state();
     if (record_queue && queue == record_queue) {
-        return fails("clEnqueueNDRangeKernel") || !now || waits || event
+        return fake_opencl_fails("clEnqueueNDRangeKernel") || !now || waits || event
                    ? FAILURE
                    : add_command(now, kernel, global, local);
     }
+    check_unmapped(kernel);
     const int failure = state->fail_launch;
     state->fail_launch = 0;
     spin(state->plain_ns);

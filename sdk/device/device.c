@@ -282,13 +282,6 @@ mts_status mts_device_wait(mts_device *device, mts_error *error)
                                    : status;
 }
 
-void mts_device_drain(mts_device *device)
-{
-    if (device->ops->drain) {
-        device->ops->drain(device);
-    }
-}
-
 static mts_status check_event(mts_device *device, uint32_t index, mts_error *error)
 {
     const mts_status status = mts_front_check(device, error);

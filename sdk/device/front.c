@@ -3,6 +3,13 @@
  */
 #include "device/front.h"
 
+void mts_device_drain(mts_device *device)
+{
+    if (device->ops->drain) {
+        device->ops->drain(device);
+    }
+}
+
 void mts_front_see_loss(mts_device *device)
 {
     if (device->lost && !device->drained) {

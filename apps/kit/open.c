@@ -12,6 +12,17 @@
 
 #include "priority.h"
 
+/* By their names; -1: there is none of that name. */
+static int queue_find(const char *name)
+{
+    static const char *const names[] = {"default", "background", "smooth", "fast"};
+    int mode = name ? MTS_QUEUE_FAST : MTS_QUEUE_DEFAULT;
+    while (name && mode >= 0 && strcmp(name, names[mode]) != 0) {
+        mode--;
+    }
+    return mode;
+}
+
 /* Directory for kernel binaries, made if need be; false: do without. */
 static bool cache_folder(char *path, size_t size)
 {
@@ -104,6 +115,12 @@ int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *op
     /* PoCL's workers often wake up on one core, which doubles times at random; pinned
        ones stay apart */
     (void)setenv("POCL_AFFINITY", "1", 0);
+    const int queue = queue_find(options->queue);
+    if (queue < 0) {
+        return cli_usage_error(name, "no queue mode '%s'; there are: default, background, smooth, fast",
+                               options->queue);
+    }
+    runtime.queue = (mts_queue_mode)queue;
     const int resolved = device_resolve(name, options->device, &device, &runtime.device);
     if (resolved >= 0) {
         return resolved;

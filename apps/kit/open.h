@@ -40,6 +40,7 @@ typedef struct cli_open_options {
     bool gemm;                                 /* let --tune try a library's matrix products */
     uint32_t flush_launches, frames_in_flight; /* as in mts.h; 0: its defaults */
     uint32_t threads;                          /* likewise */
+    const char *queue;                         /* name of an mts_queue_mode; NULL: the driver's */
     mts_when_full when_full;
     void *context; /* handed to done, which takes the place of the progress bar */
     void (*done)(void *context, mts_ticket ticket, mts_status status);
@@ -47,6 +48,11 @@ typedef struct cli_open_options {
 
 /* Rows of an option table for the device and the session, and for what else
    cli_open_options holds. */
+#define CLI_OPEN_QUEUE(o)                                                                                    \
+    {                                                                                                        \
+        "queue", 0, CLI_KIND_TEXT, &(o).queue, "MODE",                                                       \
+            "hints for a phone's GPU: background, smooth or fast (default: none)", 0, 0                      \
+    }
 #define CLI_OPEN_SESSION(o)                                                                                   \
     {"device", 0, CLI_KIND_TEXT, &(o).device, "N|ID", "device, see 'mts devices' (default: auto)", 0, 0},     \
         {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "compact (default), sequential, netfuse or dense", \
@@ -62,8 +68,14 @@ typedef struct cli_open_options {
          1,                                                                                                   \
          MTS_THREADS_MOST},                                                                                   \
         {"check", 0, CLI_KIND_FLAG, &(o).check, "", "watch the use of the device (slow)", 0, 0},              \
-        {"tune", 0,  CLI_KIND_COUNT, &(o).tuning_ms, "MS", "measure kernels for this long (default: do not)", \
-         1,      1e9},                                                                                        \
+        CLI_OPEN_QUEUE(o), {"tune",                                                                           \
+                            0,                                                                                \
+                            CLI_KIND_COUNT,                                                                   \
+                            &(o).tuning_ms,                                                                   \
+                            "MS",                                                                             \
+                            "measure kernels for this long (default: do not)",                                \
+                            1,                                                                                \
+                            1e9},                                                                             \
     {                                                                                                         \
         "no-cache", 0, CLI_KIND_FLAG, &(o).no_cache, "", "build kernels anew, keep none on disk", 0, 0        \
     }

@@ -372,6 +372,7 @@ int cli_command_bench(int argc, char **argv)
          "measure kernels for this long, for every strategy (default: do not)", 1, 1e9},
         {"priority", 0, CLI_KIND_TEXT, &args.open.priorities, "A=2,B=1",
          "tasks with higher numbers run first (default: 0)", 0, 0},
+        CLI_OPEN_QUEUE(args.open),
         {"no-cache", 0, CLI_KIND_FLAG, &args.open.no_cache, "", "build kernels anew, keep none on disk", 0,
          0},
         {"no-probe", 0, CLI_KIND_FLAG, &args.no_probe, "", "do not measure the device's peak and bandwidth",

@@ -84,3 +84,23 @@ mts_status mts_cl_buffer_fill(mts_device *base, mts_buffer *buffer, size_t offse
                                                          offset, size, 0, NULL, NULL);
     return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueFillBuffer", error);
 }
+
+/* The memory was allocated to be mapped (CL_MEM_ALLOC_HOST_PTR), so that mapping is no copy. */
+mts_status mts_cl_buffer_map(mts_device *base, mts_buffer *buffer, size_t offset, size_t size,
+                             bool overwrites, void **out, mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    cl_int result = CL_SUCCESS;
+    *out = device->cl.clEnqueueMapBuffer(device->queue, handle_of(buffer), CL_FALSE,
+                                         overwrites ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ, offset,
+                                         size, 0, NULL, NULL, &result);
+    return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueMapBuffer", error);
+}
+
+mts_status mts_cl_buffer_unmap(mts_device *base, mts_buffer *buffer, void *mapped, mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    const cl_int result =
+        device->cl.clEnqueueUnmapMemObject(device->queue, handle_of(buffer), mapped, 0, NULL, NULL);
+    return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueUnmapMemObject", error);
+}

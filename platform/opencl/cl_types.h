@@ -83,12 +83,82 @@ typedef struct cl_dot_products {
 #define CL_COMMAND_BUFFER_FLAGS 0x1293u
 #define CL_COMMAND_BUFFER_SIMULTANEOUS_USE ((cl_bitfield)1 << 0)
 
+/* of cl_khr_command_buffer_mutable_dispatch, as it is from version 0.9.3 on */
+#define CL_COMMAND_BUFFER_MUTABLE ((cl_bitfield)1 << 1)
+#define CL_DEVICE_MUTABLE_DISPATCH_CAPABILITIES 0x12b0u
+#define CL_MUTABLE_DISPATCH_UPDATABLE_FIELDS ((cl_ulong)0x12b1)
+#define CL_MUTABLE_DISPATCH_GLOBAL_SIZE ((cl_bitfield)1 << 1)
+#define CL_MUTABLE_DISPATCH_LOCAL_SIZE ((cl_bitfield)1 << 2)
+#define CL_MUTABLE_DISPATCH_ARGUMENTS ((cl_bitfield)1 << 3)
+#define CL_STRUCTURE_TYPE_MUTABLE_DISPATCH_CONFIG 0u
+typedef struct mts_cl_opaque_command *cl_mutable_command;
+typedef struct cl_mutable_dispatch_arg {
+    cl_uint index;
+    size_t size;
+    const void *value;
+} cl_mutable_dispatch_arg;
+typedef struct cl_mutable_dispatch_config {
+    cl_mutable_command command;
+    cl_uint args, svm_args, exec_infos;
+    cl_uint dimensions;
+    const cl_mutable_dispatch_arg *arg_list, *svm_list;
+    const void *exec_list;
+    const size_t *offset, *global, *local;
+} cl_mutable_dispatch_config;
+
+/* of OpenCL 3.0: extensions with their versions */
+#define CL_DEVICE_EXTENSIONS_WITH_VERSION 0x1060u
+#define CL_VERSION_OF(major, minor, patch)                                                                   \
+    ((cl_uint)(major) << 22 | (cl_uint)(minor) << 12 | (cl_uint)(patch))
+typedef struct cl_name_version {
+    cl_uint version;
+    char name[64];
+} cl_name_version;
+
+/* of cl_qcom_recordable_queues */
+#define CL_DEVICE_RECORDABLE_QUEUE_MAX_SIZE 0x41deu
+#define CL_QUEUE_RECORDABLE_QCOM ((cl_bitfield)1 << 30)
+typedef struct cl_array_arg_qcom {
+    cl_uint dispatch, index;
+    size_t size;
+    const void *value;
+} cl_array_arg_qcom;
+typedef struct cl_offset_qcom {
+    cl_uint dispatch;
+    size_t offsets[3];
+} cl_offset_qcom;
+typedef struct cl_workgroup_qcom {
+    cl_uint dispatch;
+    const size_t *size;
+} cl_workgroup_qcom;
+
 #define CL_CONTEXT_PLATFORM ((intptr_t)0x1084)
+#define CL_QUEUE_PROPERTIES ((cl_ulong)0x1093)
 #define CL_QUEUE_PROFILING_ENABLE ((cl_bitfield)1 << 1)
+
+/* of cl_qcom_perf_hint and cl_qcom_priority_hint: properties of contexts */
+#define CL_CONTEXT_PERF_HINT_QCOM ((intptr_t)0x40c2)
+#define CL_PERF_HINT_HIGH_QCOM ((intptr_t)0x40c3)
+#define CL_PERF_HINT_LOW_QCOM ((intptr_t)0x40c5)
+#define CL_CONTEXT_PRIORITY_HINT_QCOM ((intptr_t)0x40c9)
+#define CL_PRIORITY_HINT_HIGH_QCOM ((intptr_t)0x40ca)
+#define CL_PRIORITY_HINT_LOW_QCOM ((intptr_t)0x40cc)
+
+/* of cl_khr_priority_hints and cl_khr_throttle_hints: properties of queues */
+#define CL_QUEUE_PRIORITY_KHR ((cl_ulong)0x1096)
+#define CL_QUEUE_PRIORITY_HIGH_KHR ((cl_ulong)1 << 0)
+#define CL_QUEUE_PRIORITY_LOW_KHR ((cl_ulong)1 << 2)
+#define CL_QUEUE_THROTTLE_KHR ((cl_ulong)0x1097)
+#define CL_QUEUE_THROTTLE_HIGH_KHR ((cl_ulong)1 << 0)
+#define CL_QUEUE_THROTTLE_LOW_KHR ((cl_ulong)1 << 2)
+
 #define CL_MEM_READ_WRITE ((cl_bitfield)1 << 0)
 #define CL_MEM_READ_ONLY ((cl_bitfield)1 << 2)
 #define CL_MEM_USE_HOST_PTR ((cl_bitfield)1 << 3)
 #define CL_MEM_ALLOC_HOST_PTR ((cl_bitfield)1 << 4)
+
+#define CL_MAP_READ ((cl_bitfield)1 << 0)
+#define CL_MAP_WRITE_INVALIDATE_REGION ((cl_bitfield)1 << 2)
 
 /* of cl_arm_import_memory */
 #define CL_IMPORT_TYPE_ARM ((intptr_t)0x40b2)

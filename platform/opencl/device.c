@@ -19,6 +19,8 @@
 /* mts_device_info.launch_ns: usual times, which differ by a few times between drivers. */
 #define GPU_LAUNCH_NS 8000
 #define CPU_LAUNCH_NS 8000
+/* MTS_QUEUE_SMOOTH: Adreno's number (quirks.c). */
+#define SMOOTH_LAUNCHES 4
 
 typedef struct found_device {
     cl_platform_id platform;
@@ -229,6 +231,7 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     info->is_gpu = is_gpu(cl, id);
     info->packed_lanes = MTS_CHANNEL_PACK;
     info->unified_memory = get_number(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(cl_bool)) != 0;
+    info->maps = info->unified_memory && cl->clEnqueueMapBuffer && cl->clEnqueueUnmapMemObject;
     info->imports = find_imports(cl, found, info);
     info->compute_units = (uint32_t)get_number(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(cl_uint));
     const uint64_t width = get_number(cl, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
@@ -314,6 +317,9 @@ static void device_destroy(mts_device *base)
     if (device->profile_queue) {
         (void)device->cl.clReleaseCommandQueue(device->profile_queue);
     }
+    if (device->record_queue) {
+        (void)device->cl.clReleaseCommandQueue(device->record_queue);
+    }
     if (device->queue) {
         (void)device->cl.clReleaseCommandQueue(device->queue);
     }
@@ -345,24 +351,17 @@ static const mts_device_ops ops = {
     .event_query = mts_cl_event_query,
     .command_list_profile = mts_cl_command_list_profile,
     .drain = device_drain,
+    .command_list_calibrate = mts_cl_command_list_calibrate,
+    .buffer_map = mts_cl_buffer_map,
+    .buffer_unmap = mts_cl_buffer_unmap,
 };
 
-static mts_status make_queue(mts_cl_device *device, const found_device *found, mts_error *error)
+/* Launches after which the queue is flushed: a GPU draws the screen in between. */
+static uint32_t flush_interval(const mts_device_options *options, const mts_cl_device *device)
 {
-    const intptr_t properties[] = {CL_CONTEXT_PLATFORM, (intptr_t)found->platform, 0};
-    cl_int result = CL_SUCCESS;
-    device->context = device->cl.clCreateContext(properties, 1, &found->id, NULL, NULL, &result);
-    mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateContext", error);
-    if (status != MTS_STATUS_OK) {
-        device->context = NULL;
-        return status;
-    }
-    device->queue = device->cl.clCreateCommandQueue(device->context, device->id, 0, &result);
-    status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateCommandQueue", error);
-    if (status != MTS_STATUS_OK) {
-        device->queue = NULL;
-    }
-    return status;
+    const uint32_t known = options->flush_launches ? options->flush_launches : device->quirks->flush_every;
+    const bool smooth = options->queue == MTS_QUEUE_SMOOTH && device->base.info.is_gpu;
+    return known ? known : smooth ? SMOOTH_LAUNCHES : 0;
 }
 
 static bool wants_gemm(const mts_device_options *options, const mts_cl_quirks *quirks)
@@ -370,11 +369,14 @@ static bool wants_gemm(const mts_device_options *options, const mts_cl_quirks *q
     return options->gemm == MTS_USE_ON || (options->gemm == MTS_USE_AUTO && !quirks->no_gemm);
 }
 
-/* A command list with a flush between its launches cannot be one call. */
-static bool wants_replay(const mts_device_options *options, const mts_cl_device *device)
+/* Where neither the caller nor the table of quirks knows, a measurement says whether it pays. */
+static void find_replay(const mts_device_options *options, cl_platform_id platform, mts_cl_device *device)
 {
-    return options->replay == MTS_USE_ON ||
-           (options->replay == MTS_USE_AUTO && !device->quirks->no_replay && device->flush_every == 0);
+    const bool known = options->replay == MTS_USE_ON;
+    if (known || (options->replay == MTS_USE_AUTO && !device->quirks->no_replay)) {
+        device->replay.asked =
+            mts_cl_replay_find(&device->cl, platform, device->id, &device->replay) && !known;
+    }
 }
 
 static mts_status backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
@@ -400,14 +402,11 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
         describe_driver(&device->cl, &found, driver);
         device->atomics = find_atomics(&device->cl, device->id);
         device->driver_hash = mts_hash(driver, strlen(driver), 0);
-        device->flush_every = options->flush_launches ? options->flush_launches : device->quirks->flush_every;
-        if (wants_replay(options, device)) {
-            (void)mts_cl_replay_find(&device->cl, found.platform, device->id, device->base.allocator,
-                                     &device->replay);
-        }
+        device->flush_every = flush_interval(options, device);
+        find_replay(options, found.platform, device);
         device->base.info.gemm =
             wants_gemm(options, device->quirks) && mts_cl_gemm_open(&device->cl, &device->gemm);
-        status = make_queue(device, &found, error);
+        status = mts_cl_queue_open(device, found.platform, options->queue, error);
     }
     if (status == MTS_STATUS_OK) {
         device->counts = options->programs;

@@ -12,8 +12,6 @@
 #include "platform/opencl/opencl.h"
 #include "platform/os/descriptor.h"
 
-#define EXTENSIONS_MOST 16384 /* several times what drivers say */
-
 static void find_functions(const mts_cl_library *cl, cl_platform_id platform, mts_cl_import *out)
 {
 #define FIND(member, name)                                                                                   \
@@ -30,11 +28,9 @@ static void find_functions(const mts_cl_library *cl, cl_platform_id platform, mt
 void mts_cl_import_find(const mts_cl_library *cl, cl_platform_id platform, cl_device_id id,
                         mts_cl_import *out)
 {
-    char has[EXTENSIONS_MOST] = "";
+    char has[MTS_CL_EXTENSIONS_MOST];
     memset(out, 0, sizeof *out);
-    if (cl->clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, sizeof has - 1, has, NULL) != CL_SUCCESS) {
-        return;
-    }
+    mts_cl_extensions(cl, id, has);
     find_functions(cl, platform, out);
     const bool khr = out->acquire && out->release && cl->clCreateBufferWithProperties &&
                      mts_cl_has_word(has, "cl_khr_external_memory");

@@ -91,6 +91,7 @@ mts_status mts_cl_library_open_any(mts_cl_library *library, const char *const *n
         const char *missing = load_symbols(library, &from);
         if (!missing) {
             library->handle = handle;
+            library->load = from.load;
             library->is_loader = strcmp(*names, loader_name) == 0;
             return MTS_STATUS_OK;
         }
@@ -112,6 +113,15 @@ void mts_cl_library_close(mts_cl_library *library)
     memset(library, 0, sizeof *library);
 }
 
+void mts_cl_extensions(const mts_cl_library *library, cl_device_id id, char out[MTS_CL_EXTENSIONS_MOST])
+{
+    memset(out, 0, MTS_CL_EXTENSIONS_MOST);
+    if (library->clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, MTS_CL_EXTENSIONS_MOST - 1, out, NULL) !=
+        CL_SUCCESS) {
+        out[0] = '\0';
+    }
+}
+
 bool mts_cl_has_word(const char *list, const char *word)
 {
     const size_t length = strlen(word);
@@ -130,4 +140,10 @@ mts_cl_function mts_cl_library_extension(const mts_cl_library *library, cl_platf
     return library->clGetExtensionFunctionAddressForPlatform
                ? to_function(library->clGetExtensionFunctionAddressForPlatform(platform, name))
                : NULL;
+}
+
+mts_cl_function mts_cl_library_function(const mts_cl_library *library, const char *name)
+{
+    const resolver from = {library->handle, library->load};
+    return to_function(resolve(&from, name));
 }

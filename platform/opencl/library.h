@@ -17,7 +17,8 @@
 #define MTS_CL_OPTIONAL(result, name, parameters) result(*name) parameters;
 typedef struct mts_cl_library {
     mts_os_library *handle;
-    bool is_loader; /* the system's ICD loader, not a driver by itself */
+    bool is_loader;                  /* the system's ICD loader, not a driver by itself */
+    void *(*load)(const char *name); /* hands out its functions; NULL: they are looked up in it */
 #include "platform/opencl/symbols.def"
 } mts_cl_library;
 #undef MTS_CL_REQUIRED
@@ -30,6 +31,9 @@ mts_status mts_cl_library_open(mts_cl_library *library, mts_error *error);
 mts_status mts_cl_library_open_any(mts_cl_library *library, const char *const *names, mts_error *error);
 void mts_cl_library_close(mts_cl_library *library);
 
+/* A device's extensions, several times as many as drivers have; "" if it does not say. */
+#define MTS_CL_EXTENSIONS_MOST 16384
+void mts_cl_extensions(const mts_cl_library *library, cl_device_id id, char out[MTS_CL_EXTENSIONS_MOST]);
 /* Whether a word stands in a list of them, as a driver's extensions are; a longer word is
    another one. */
 bool mts_cl_has_word(const char *list, const char *word);
@@ -38,5 +42,7 @@ typedef void (*mts_cl_function)(void);
    name. */
 mts_cl_function mts_cl_library_extension(const mts_cl_library *library, cl_platform_id platform,
                                          const char *name);
+/* A function that the library exports; NULL: it has none of that name. */
+mts_cl_function mts_cl_library_function(const mts_cl_library *library, const char *name);
 
 #endif

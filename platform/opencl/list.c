@@ -5,60 +5,13 @@
 
 #include <string.h>
 
-static mts_status set_argument(mts_cl_device *device, cl_kernel kernel, cl_uint index, size_t size,
-                               const void *value, mts_error *error)
-{
-    const cl_int result = device->cl.clSetKernelArg(kernel, index, size, value);
-    return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clSetKernelArg", error);
-}
-
-static mts_status set_arguments(mts_cl_device *device, const mts_cl_launch *made, mts_error *error)
-{
-    const cl_mem *const buffers[] = {&made->act, &made->pool, &made->params};
-    for (cl_uint i = 0; i < 3; i++) {
-        const mts_status status = set_argument(device, made->handle, i, sizeof(cl_mem), buffers[i], error);
-        if (status != MTS_STATUS_OK) {
-            return status;
-        }
-    }
-    mts_status status = set_argument(device, made->handle, 3, sizeof made->first, &made->first, error);
-    for (cl_uint i = 0; made->sources[0] && i < MTS_LAUNCH_SOURCES; i++) {
-        MTS_TRY(status, set_argument(device, made->handle, 4 + i, sizeof(cl_mem), &made->sources[i], error));
-    }
-    return status;
-}
-
-static cl_mem take_buffer(const mts_buffer *base, uint64_t *serial)
-{
-    const mts_cl_buffer *buffer = (const mts_cl_buffer *)base;
-    *serial = buffer->serial;
-    return buffer->handle;
-}
-
-/* All of a launch but its kernel object and label. */
-static void fill_launch(mts_cl_launch *made, const mts_launch *launch)
-{
-    made->gemm = launch->gemm;
-    made->act = take_buffer(launch->act, &made->serials[0]);
-    made->pool = take_buffer(launch->pool, &made->serials[1]);
-    made->params = take_buffer(launch->params, &made->serials[2]);
-    for (int i = 0; i < MTS_LAUNCH_SOURCES && launch->sources[0]; i++) {
-        made->sources[i] = take_buffer(launch->sources[i], &made->serials[3 + i]);
-    }
-    made->first = launch->first;
-    for (int i = 0; i < 3; i++) {
-        made->global[i] = launch->global[i];
-        made->local[i] = launch->local[i];
-    }
-}
-
 /* Counts the launch as made as soon as there is something to release. */
 static mts_status add_launch(mts_cl_device *device, mts_cl_command_list *list, const mts_launch *launch,
                              mts_error *error)
 {
     mts_cl_launch *made = &list->launches[list->made];
     cl_int result = CL_SUCCESS;
-    fill_launch(made, launch);
+    mts_cl_launch_fill(made, launch);
     made->label = launch->label ? launch->label : "unnamed";
     if (launch->gemm.m > 0) {
         list->has_gemm = true;
@@ -73,7 +26,7 @@ static mts_status add_launch(mts_cl_device *device, mts_cl_command_list *list, c
     }
     list->made++;
     made->label = launch->label ? launch->label : program->source->name;
-    return set_arguments(device, made, error);
+    return mts_cl_launch_set_arguments(device, made, error);
 }
 
 /* Most launches of a command list stay as they are. */
@@ -133,41 +86,27 @@ mts_status mts_cl_command_list_update(mts_device *base, mts_command_list *base_l
 {
     mts_cl_device *device = (mts_cl_device *)base;
     mts_cl_command_list *list = (mts_cl_command_list *)base_list;
-    const bool recorded = list->recording;
     bool changed = false;
     collect_foreign(list, launches, count);
     for (size_t i = 0; i < count; i++) {
         mts_cl_launch *made = &list->launches[i];
         const mts_cl_launch before = *made;
-        fill_launch(made, &launches[i]);
+        mts_cl_launch_fill(made, &launches[i]);
         made->label = launches[i].label ? launches[i].label : made->label;
-        if (!made->handle || takes_same(&before, made)) {
+        list->changed[i] = made->handle && !takes_same(&before, made);
+        if (!list->changed[i]) {
             continue;
         }
-        const mts_status status = set_arguments(device, made, error);
+        const mts_status status = mts_cl_launch_set_arguments(device, made, error);
         if (status != MTS_STATUS_OK) {
             return status;
         }
         changed = true;
     }
-    if (recorded && changed) {
-        mts_cl_replay_release(device, list); /* it holds the arguments that the launches had */
-        mts_cl_replay_record(device, list);
+    if (changed) {
+        mts_cl_replay_change(device, list, list->changed);
     }
     return MTS_STATUS_OK;
-}
-
-static mts_status enqueue(mts_cl_device *device, cl_command_queue queue, const mts_cl_launch *launch,
-                          cl_event *event, mts_error *error)
-{
-    const bool product = !launch->handle;
-    const cl_int result =
-        product ? mts_cl_gemm_enqueue(&device->gemm, &launch->gemm, launch->act, launch->pool, queue, event)
-                : device->cl.clEnqueueNDRangeKernel(queue, launch->handle, 3, NULL, launch->global,
-                                                    launch->local, 0, NULL, event);
-    const mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE,
-                                           product ? "CLBlastSgemm" : "clEnqueueNDRangeKernel", error);
-    return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "launch '%s'", launch->label);
 }
 
 mts_status mts_cl_command_list_create(mts_device *base, const mts_launch *launches, size_t count,
@@ -180,11 +119,12 @@ mts_status mts_cl_command_list_create(mts_device *base, const mts_launch *launch
         return mts_fail_memory(error);
     }
     list->launches = mts_alloc_zero(base->allocator, count, sizeof *list->launches);
+    list->changed = mts_alloc_zero(base->allocator, count, sizeof *list->changed);
     if (device->import.dmabuf == MTS_CL_IMPORT_KHR) {
         list->foreign =
             mts_alloc_zero(base->allocator, count * (1 + MTS_LAUNCH_SOURCES), sizeof *list->foreign);
     }
-    if (!list->launches || (device->import.dmabuf == MTS_CL_IMPORT_KHR && !list->foreign)) {
+    if (!list->launches || !list->changed || (device->import.dmabuf == MTS_CL_IMPORT_KHR && !list->foreign)) {
         status = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
                           "not enough memory for a command list of %zu launches", count);
     }
@@ -212,23 +152,9 @@ void mts_cl_command_list_destroy(mts_device *base, mts_command_list *base_list)
         }
     }
     mts_alloc_free(base->allocator, list->foreign);
+    mts_alloc_free(base->allocator, list->changed);
     mts_alloc_free(base->allocator, list->launches);
     mts_alloc_free(base->allocator, list);
-}
-
-static mts_status enqueue_all(mts_cl_device *device, const mts_cl_command_list *list, mts_error *error)
-{
-    const uint32_t every = device->flush_every;
-    for (size_t i = 0; i < list->made; i++) {
-        const mts_status status = enqueue(device, device->queue, &list->launches[i], NULL, error);
-        if (status != MTS_STATUS_OK) {
-            return status;
-        }
-        if (every && (i + 1) % every == 0) {
-            (void)device->cl.clFlush(device->queue); /* a failure shows at the end */
-        }
-    }
-    return MTS_STATUS_OK;
 }
 
 mts_status mts_cl_command_list_submit(mts_device *base, mts_command_list *base_list, mts_error *error)
@@ -240,9 +166,7 @@ mts_status mts_cl_command_list_submit(mts_device *base, mts_command_list *base_l
     if (status != MTS_STATUS_OK) {
         return status;
     }
-    if (!mts_cl_replay_submit(device, list)) {
-        status = enqueue_all(device, list, error);
-    }
+    status = mts_cl_list_enqueue(device, list, mts_cl_replay_submit(device, list), error);
     const mts_status released =
         release(device, list, device->queue, status == MTS_STATUS_OK ? error : &ignored);
     MTS_TRY(status, released);
@@ -285,7 +209,7 @@ static mts_status run_profiled(mts_cl_device *device, const mts_cl_command_list 
     MTS_TRY(status, acquire(device, list, device->profile_queue, error));
     const bool acquired = status == MTS_STATUS_OK;
     for (size_t i = 0; i < list->made && status == MTS_STATUS_OK; i++) {
-        status = enqueue(device, device->profile_queue, &list->launches[i], &events[i], error);
+        status = mts_cl_launch_enqueue(device, device->profile_queue, &list->launches[i], &events[i], error);
     }
     if (acquired) {
         const mts_status released =
@@ -325,13 +249,9 @@ mts_status mts_cl_command_list_profile(mts_device *base, mts_command_list *base_
         return mts_fail(error, MTS_STATUS_UNSUPPORTED, "the OpenCL library has no profiling functions");
     }
     if (!device->profile_queue) {
-        cl_int result = CL_SUCCESS;
-        device->profile_queue =
-            device->cl.clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &result);
         const mts_status status =
-            mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateCommandQueue", error);
+            mts_cl_queue_create(device, CL_QUEUE_PROFILING_ENABLE, &device->profile_queue, error);
         if (status != MTS_STATUS_OK) {
-            device->profile_queue = NULL;
             return status;
         }
     }

@@ -40,13 +40,15 @@ typedef struct mts_cl_device {
     cl_context context;
     cl_command_queue queue;
     cl_command_queue profile_queue; /* NULL until the first profile */
+    cl_ulong queue_hints[4];        /* properties of queues, by twos; 0: the end */
     const mts_cl_quirks *quirks;
     const char *dot;  /* options of kernels of codes; NULL: it multiplies no bytes */
     mts_cl_gemm gemm; /* all NULL: no matrix products */
     mts_cl_import import;
-    mts_cl_replay replay; /* all NULL: command lists are not recorded */
-    uint64_t replays;     /* recordings that were enqueued so far */
-    uint64_t finished;    /* of those, the first so many have run */
+    mts_cl_replay replay;          /* all NULL: command lists are not recorded */
+    uint64_t replays;              /* recordings that were enqueued so far */
+    uint64_t finished;             /* of those, the first so many have run */
+    cl_command_queue record_queue; /* of cl_qcom_recordable_queues; NULL: nothing was recorded so */
     mts_cl_event events[MTS_DEVICE_EVENTS];
     uint32_t flush_every; /* launches after which the queue is flushed; 0: at a command list's end only */
     uint64_t buffers;     /* that were made so far */
@@ -91,9 +93,12 @@ typedef struct mts_cl_command_list {
     mts_cl_launch *launches;
     cl_mem *foreign; /* that have to be acquired; NULL where the device has none such */
     cl_uint foreign_count;
-    mts_cl_recording recording; /* NULL: the launches are enqueued one by one */
-    uint64_t replayed;          /* the device's `replays` when the recording was enqueued last */
+    mts_cl_recorded recorded; /* parts NULL: the launches are enqueued one by one */
+    bool *changed;            /* per launch, during an update */
 } mts_cl_command_list;
+
+/* Arguments of a kernel at most: act, pool, params, first and sources. */
+#define MTS_CL_ARGUMENTS (4 + MTS_LAUNCH_SOURCES)
 
 /* ---- error.c ---- */
 
@@ -110,6 +115,16 @@ const char *mts_cl_error_name(cl_int result);
  * so. device may be NULL. */
 mts_status mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, const char *call,
                         mts_error *error);
+
+/* ---- queue.c ---- */
+
+/* Makes the context and the queue, with the hints of `mode` that the driver knows. */
+mts_status mts_cl_queue_open(mts_cl_device *device, cl_platform_id platform, mts_queue_mode mode,
+                             mts_error *error);
+/* A further queue of the device, with the same hints and these properties; *out is NULL if
+   it fails. */
+mts_status mts_cl_queue_create(mts_cl_device *device, cl_bitfield properties, cl_command_queue *out,
+                               mts_error *error);
 
 /* ---- event.c ---- */
 mts_status mts_cl_event_record(mts_device *device, uint32_t index, mts_error *error);
@@ -132,6 +147,9 @@ mts_status mts_cl_buffer_read(mts_device *device, mts_buffer *buffer, size_t off
                               mts_error *error);
 mts_status mts_cl_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
                               uint32_t word, mts_error *error);
+mts_status mts_cl_buffer_map(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                             bool overwrites, void **out, mts_error *error);
+mts_status mts_cl_buffer_unmap(mts_device *device, mts_buffer *buffer, void *mapped, mts_error *error);
 mts_status mts_cl_command_list_create(mts_device *device, const mts_launch *launches, size_t count,
                                       mts_command_list **out, mts_error *error);
 void mts_cl_command_list_destroy(mts_device *device, mts_command_list *list);
@@ -147,14 +165,45 @@ mts_status mts_cl_command_list_profile(mts_device *device, mts_command_list *lis
 mts_status mts_cl_import_buffer(mts_cl_device *device, const mts_memory *memory, mts_cl_buffer *buffer,
                                 mts_error *error);
 
-/* ---- replay.c ---- */
+/* ---- launch.c ---- */
 
-/* Records a command list whose launches are ready. If that fails the list has no
- * recording; submitting it enqueues the launches. */
+/* All of a launch but its kernel object and label. */
+void mts_cl_launch_fill(mts_cl_launch *made, const mts_launch *launch);
+/* Where argument `index` of a launch lies, and its bytes; NULL: it has no such argument. */
+const void *mts_cl_launch_argument(const mts_cl_launch *launch, cl_uint index, size_t *size);
+mts_status mts_cl_launch_set_arguments(mts_cl_device *device, const mts_cl_launch *made, mts_error *error);
+mts_status mts_cl_launch_enqueue(mts_cl_device *device, cl_command_queue queue, const mts_cl_launch *launch,
+                                 cl_event *event, mts_error *error);
+/* Enqueues a list's launches one by one, from number `from` on, and flushes in between. */
+mts_status mts_cl_list_enqueue(mts_cl_device *device, const mts_cl_command_list *list, size_t from,
+                               mts_error *error);
+
+/* ---- replay.c, replay_khr.c, replay_qcom.c ---- */
+
+/* Records a command list whose launches are ready, if the device's lists are. If that fails the
+ * list has no recording; submitting it enqueues the launches. */
 void mts_cl_replay_record(mts_cl_device *device, mts_cl_command_list *list);
-/* False: nothing was enqueued, the launches have to be. */
-bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_command_list *list);
+/* How many launches were enqueued, from the first; the others have to be. */
+size_t mts_cl_replay_submit(mts_cl_device *device, mts_cl_command_list *list);
+/* The launches with changed[i] have new arguments or sizes. */
+void mts_cl_replay_change(mts_cl_device *device, mts_cl_command_list *list, const bool *changed);
 void mts_cl_replay_release(mts_cl_device *device, mts_cl_command_list *list);
+mts_status mts_cl_command_list_calibrate(mts_device *device, mts_command_list *list, mts_error *error);
+
+/* Record launches [first, first + count) of a list as one recording, which may be there after a
+ * failure, too. *call is what failed. */
+cl_int mts_cl_khr_record(mts_cl_device *device, const mts_cl_command_list *list, mts_cl_recorded *recorded,
+                         size_t first, size_t count, mts_cl_recording *out, const char **call);
+cl_int mts_cl_qcom_record(mts_cl_device *device, const mts_cl_command_list *list, size_t first, size_t count,
+                          mts_cl_recording *out, const char **call);
+/* Gives a launch of a mutable recording its new arguments and sizes. */
+cl_int mts_cl_khr_change(mts_cl_device *device, const mts_cl_command_list *list,
+                         const mts_cl_recorded *recorded, size_t index);
+/* The launches with changed[i] come with theirs from now on; false: no memory. */
+bool mts_cl_qcom_change(mts_cl_device *device, const mts_cl_command_list *list, mts_cl_recorded *recorded,
+                        const bool *changed);
+cl_int mts_cl_qcom_enqueue(mts_cl_device *device, const mts_cl_recorded *recorded, size_t part);
+void mts_cl_overrides_release(mts_cl_device *device, mts_cl_overrides *overrides);
 
 /* ---- program.c ---- */
 mts_status mts_cl_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,

@@ -86,6 +86,11 @@ static mts_status check_launches(mts_wrap *wrap, const mts_wrap_call *call, mts_
                                                     launch->params};
         memcpy(&used[4], launch->sources, sizeof launch->sources);
         for (size_t k = 0; k < sizeof used / sizeof used[0]; k++) {
+            const mts_wrap_object *object = used[k];
+            if (k > 0 && object && object->base.buffer.mapped && call->kind == MTS_WRAP_KIND_LIST_SUBMIT) {
+                report(wrap, "launch '%s' uses buffer #%u, which is mapped",
+                       launch->label ? launch->label : "unnamed", object->id);
+            }
             const mts_status status = used[k] ? check_alive(wrap, used[k], user, error) : MTS_STATUS_OK;
             if (status != MTS_STATUS_OK) {
                 return status;
@@ -172,7 +177,14 @@ static mts_status check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_er
     case MTS_WRAP_KIND_BUFFER_WRITE:
     case MTS_WRAP_KIND_BUFFER_WRITE_ASYNC:
     case MTS_WRAP_KIND_BUFFER_FILL:
+    case MTS_WRAP_KIND_BUFFER_UNMAP:
         status = check_alive(wrap, call->object, user, error);
+        break;
+    case MTS_WRAP_KIND_BUFFER_MAP:
+        status = check_alive(wrap, call->object, user, error);
+        if (status == MTS_STATUS_OK && !call->overwrites) {
+            check_read(wrap, call);
+        }
         break;
     case MTS_WRAP_KIND_BUFFER_READ:
     case MTS_WRAP_KIND_BUFFER_FETCH:
@@ -194,6 +206,7 @@ static mts_status check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_er
     case MTS_WRAP_KIND_LIST_SUBMIT:
     case MTS_WRAP_KIND_LIST_PROFILE:
     case MTS_WRAP_KIND_LIST_TRACE:
+    case MTS_WRAP_KIND_LIST_CALIBRATE:
         status = check_alive(wrap, call->object, user, error);
         MTS_TRY(status, check_launches(wrap, call, error));
         if (status == MTS_STATUS_OK) {
@@ -254,7 +267,8 @@ static void check_after(mts_wrap *wrap, const mts_wrap_call *call, mts_status st
         const size_t words = (call->size / 4 + 32) / 32;
         object->extra = mts_alloc_zero(wrap->base.allocator, 1, sizeof(written) + words * sizeof(uint32_t));
     } else if (call->kind == MTS_WRAP_KIND_BUFFER_WRITE || call->kind == MTS_WRAP_KIND_BUFFER_WRITE_ASYNC ||
-               call->kind == MTS_WRAP_KIND_BUFFER_FILL) {
+               call->kind == MTS_WRAP_KIND_BUFFER_FILL ||
+               (call->kind == MTS_WRAP_KIND_BUFFER_MAP && call->overwrites)) {
         mark(object->extra, call->offset, call->size);
     } else if (call->kind == MTS_WRAP_KIND_BUFFER_DESTROY) {
         mts_alloc_free(wrap->base.allocator, object->extra); /* the large part of what is kept */

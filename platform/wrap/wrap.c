@@ -217,6 +217,40 @@ static mts_status wrap_buffer_fill(mts_device *device, mts_buffer *buffer, size_
     return end(wrap, &call, mts_buffer_fill(object->inner.buffer, offset, size, word, error));
 }
 
+static mts_status wrap_buffer_map(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                                  bool overwrites, void **out, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_object *object = (mts_wrap_object *)buffer;
+    const mts_wrap_call call = {.kind = MTS_WRAP_KIND_BUFFER_MAP,
+                                .object = object,
+                                .offset = offset,
+                                .size = size,
+                                .overwrites = overwrites};
+    mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    status = mts_buffer_map(object->inner.buffer, offset, size, overwrites, error);
+    *out = object->inner.buffer->mapped;
+    return end(wrap, &call, status);
+}
+
+/* The front holds it for unmapped after a call that was refused, so the inner device has to, too. */
+static mts_status wrap_buffer_unmap(mts_device *device, mts_buffer *buffer, void *mapped, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_object *object = (mts_wrap_object *)buffer;
+    const mts_wrap_call call = {.kind = MTS_WRAP_KIND_BUFFER_UNMAP, .object = object};
+    const mts_status status = begin(wrap, &call, error);
+    (void)mapped;
+    if (status != MTS_STATUS_OK) {
+        (void)mts_buffer_unmap(object->inner.buffer, NULL);
+        return status;
+    }
+    return end(wrap, &call, mts_buffer_unmap(object->inner.buffer, error));
+}
+
 static mts_status kernel_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_kernel_desc *desc,
                                  mts_error *error)
 {
@@ -485,6 +519,18 @@ static mts_status wrap_command_list_trace(mts_device *device, mts_command_list *
     return end(wrap, &call, mts_command_list_trace(object->inner.list, chunks, capacity, count, error));
 }
 
+static mts_status wrap_command_list_calibrate(mts_device *device, mts_command_list *list, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_object *object = (mts_wrap_object *)list;
+    const mts_wrap_call call = list_call(MTS_WRAP_KIND_LIST_CALIBRATE, object);
+    const mts_status status = begin(wrap, &call, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    return end(wrap, &call, mts_command_list_calibrate(object->inner.list, error));
+}
+
 static const mts_device_ops ops = {
     .abi = MTS_DEVICE_ABI,
     .destroy = wrap_destroy,
@@ -508,6 +554,9 @@ static const mts_device_ops ops = {
     .command_list_profile = wrap_command_list_profile,
     .command_list_trace = wrap_command_list_trace,
     .drain = wrap_drain,
+    .command_list_calibrate = wrap_command_list_calibrate,
+    .buffer_map = wrap_buffer_map,
+    .buffer_unmap = wrap_buffer_unmap,
 };
 
 mts_status mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *context, bool keep_dead,
@@ -533,22 +582,4 @@ mts_status mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *
     *inner = NULL;
     *out = &wrap->base;
     return MTS_STATUS_OK;
-}
-
-const char *mts_wrap_kind_name(mts_wrap_kind kind)
-{
-    static const char *const names[MTS_WRAP_KIND_COUNT] = {
-        "device_destroy",       "buffer_create",        "buffer_destroy",      "buffer_write",
-        "buffer_read",          "buffer_fill",          "kernel_create",       "kernel_destroy",
-        "command_list_create",  "command_list_destroy", "command_list_submit", "wait",
-        "command_list_profile", "command_list_update",  "buffer_send",         "buffer_read_async",
-        "event_record",         "event_query",          "host_create",         "host_destroy",
-        "command_list_trace"};
-    return (unsigned)kind < MTS_WRAP_KIND_COUNT ? names[kind] : "unknown";
-}
-
-const char *mts_wrap_type_name(mts_wrap_type type)
-{
-    static const char *const names[] = {"buffer", "kernel", "command list", "host memory"};
-    return (unsigned)type < sizeof names / sizeof names[0] ? names[type] : "object";
 }

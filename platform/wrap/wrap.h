@@ -34,7 +34,10 @@ typedef enum mts_wrap_kind {
     MTS_WRAP_KIND_HOST_CREATE = 18,
     MTS_WRAP_KIND_HOST_DESTROY = 19,
     MTS_WRAP_KIND_LIST_TRACE = 20,
-    MTS_WRAP_KIND_COUNT = 21
+    MTS_WRAP_KIND_LIST_CALIBRATE = 21,
+    MTS_WRAP_KIND_BUFFER_MAP = 22,
+    MTS_WRAP_KIND_BUFFER_UNMAP = 23,
+    MTS_WRAP_KIND_COUNT = 24
 } mts_wrap_kind;
 
 typedef enum mts_wrap_type {
@@ -74,8 +77,9 @@ typedef struct mts_wrap_call {
     size_t offset, size;
     const void *data; /* of a transfer: the caller's */
     uint32_t event;
-    bool passed;   /* of event_query: what the inner device answered; only after */
-    bool imported; /* of a create: the buffer is the caller's memory */
+    bool passed;     /* of event_query: what the inner device answered; only after */
+    bool imported;   /* of a create: the buffer is the caller's memory */
+    bool overwrites; /* of a map */
     const mts_kernel_desc *desc;
     const mts_launch *launches;
     size_t count; /* of launches */

@@ -43,6 +43,10 @@ static mts_status options_check(const mts_runtime_options *options, mts_error *e
     if ((uint32_t)options->gemm > MTS_USE_ON) {
         return mts_fail(error, bad, "runtime options: gemm is an mts_use, not %d", (int)options->gemm);
     }
+    if ((uint32_t)options->queue > MTS_QUEUE_FAST) {
+        return mts_fail(error, bad, "runtime options: queue is an mts_queue_mode, not %d",
+                        (int)options->queue);
+    }
     const mts_status status = mts_check_flag("runtime options", "check", options->check, error);
     if (status != MTS_STATUS_OK) {
         return status;
@@ -135,6 +139,7 @@ static mts_status first_device_open(mts_runtime *runtime, const mts_runtime_opti
         .external_context = options->cuda_context,
         .external_queue = options->cuda_stream,
         .threads = options->threads,
+        .queue = options->queue,
     };
     runtime->cache =
         (mts_cache){.directory = runtime->cache_dir, .allocator = &runtime->allocator, .log = &runtime->log};

@@ -9,103 +9,8 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "device/front.h"
 #include "device/kernel.h"
-
-#define HOST_ALIGN 64u
-
-/* Drains a lost device before a caller learns of the loss and frees memory that the queue
-   still uses. */
-static void see_loss(mts_device *device)
-{
-    if (device->lost && !device->drained) {
-        device->drained = true;
-        mts_device_drain(device);
-    }
-}
-
-static mts_status check_device(mts_device *device, mts_error *error)
-{
-    if (!device || !device->ops) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "device is NULL");
-    }
-    if (device->ops->abi != MTS_DEVICE_ABI) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "device '%s' has interface version %u, and this library needs %u", device->info.name,
-                        device->ops->abi, MTS_DEVICE_ABI);
-    }
-    see_loss(device);
-    if (device->lost) {
-        return mts_fail(error, MTS_STATUS_DEVICE_LOST, "device '%s' was lost; destroy it and open it again",
-                        device->info.name);
-    }
-    return MTS_STATUS_OK;
-}
-
-/* A backend that notices the loss within a call may return any code. */
-static mts_status after(mts_device *device, mts_status status, mts_error *error)
-{
-    see_loss(device);
-    if (status != MTS_STATUS_OK && device->lost && status != MTS_STATUS_DEVICE_LOST) {
-        status = MTS_STATUS_DEVICE_LOST;
-        if (error) {
-            error->code = status;
-        }
-    }
-    return status;
-}
-
-/* Begins `call`, which makes an object of the device. */
-static mts_status check_create(mts_device *device, bool has_out, const char *call, mts_error *error)
-{
-    return has_out ? check_device(device, error)
-                   : mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s: out is NULL", call);
-}
-
-static mts_status check_made(const mts_device *device, bool made, mts_error *error)
-{
-    return made ? MTS_STATUS_OK
-                : mts_fail(error, MTS_STATUS_INTERNAL, "backend '%s' reported success without an object",
-                           device->info.backend);
-}
-
-/* What an entry of the backend says. `error` is that of the function around. */
-#define CALL(device, entry, ...) after(device, (device)->ops->entry(device, __VA_ARGS__, error), error)
-
-/* Destroys an object of a device and clears the caller's handle. */
-#define DESTROY(handle, entry)                                                                               \
-    do {                                                                                                     \
-        if ((handle) && *(handle)) {                                                                         \
-            mts_device *device = (*(handle))->device;                                                        \
-            device->ops->entry(device, *(handle));                                                           \
-            *(handle) = NULL;                                                                                \
-            see_loss(device);                                                                                \
-        }                                                                                                    \
-    } while (0)
-
-static mts_status check_range(const mts_buffer *buffer, size_t offset, const void *data, size_t size,
-                              mts_error *error)
-{
-    size_t end = 0;
-    if (!buffer) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "buffer is NULL");
-    }
-    if (!data && size) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "data is NULL");
-    }
-    const mts_status status = check_device(buffer->device, error);
-    if (status != MTS_STATUS_OK) {
-        return status;
-    }
-    if (buffer->imported) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "an imported buffer is neither read nor written through the device");
-    }
-    if (!mts_size_add(offset, size, &end) || end > buffer->size) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "%zu bytes at offset %zu exceed the buffer of %zu bytes", size, offset, buffer->size);
-    }
-    return MTS_STATUS_OK;
-}
 
 static const char *launch_label(const mts_launch *launch)
 {
@@ -212,111 +117,15 @@ void mts_device_destroy(mts_device **device)
     if (device && *device) {
         mts_device *gone = *device;
         *device = NULL;
-        see_loss(gone);
+        mts_front_see_loss(gone);
         gone->ops->destroy(gone);
     }
-}
-
-static mts_status make_buffer(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
-                              mts_error *error)
-{
-    mts_status status = check_create(device, out, "mts_buffer_create", error);
-    if (out) {
-        *out = NULL;
-    }
-    if (status == MTS_STATUS_OK && size == 0) {
-        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "a buffer needs at least one byte");
-    }
-    if (status == MTS_STATUS_OK && size > device->info.buffer_bytes) {
-        status = mts_fail(error, MTS_STATUS_LIMIT, "a buffer of %zu bytes exceeds the %llu of device '%s'",
-                          size, (unsigned long long)device->info.buffer_bytes, device->info.name);
-    }
-    mts_buffer *buffer = NULL;
-    MTS_TRY(status, CALL(device, buffer_create, memory, size, &buffer));
-    MTS_TRY(status, check_made(device, buffer, error));
-    if (status == MTS_STATUS_OK) {
-        buffer->device = device;
-        buffer->size = size;
-        buffer->imported = memory;
-        *out = buffer;
-    }
-    return status;
-}
-
-mts_status mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error)
-{
-    return make_buffer(device, NULL, size, out, error);
-}
-
-mts_status mts_buffer_import(mts_device *device, const mts_memory *memory, mts_buffer **out, mts_error *error)
-{
-    static const char *const names[MTS_MEMORY_KINDS] = {"host memory", "dma-bufs", "hardware buffers"};
-    if (out) {
-        *out = NULL;
-    }
-    if (!memory || (unsigned)memory->kind >= MTS_MEMORY_KINDS ||
-        (memory->kind == MTS_MEMORY_DMABUF ? memory->fd < 0 : !memory->host)) {
-        return mts_fail(
-            error, MTS_STATUS_INVALID_ARGUMENT,
-            "the memory to import is NULL, of an unknown kind or without an address or descriptor");
-    }
-    if (device && !(device->info.imports & MTS_MEMORY_BIT(memory->kind))) {
-        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' cannot import %s", device->info.name,
-                        names[memory->kind]);
-    }
-    return make_buffer(device, memory, memory->size, out, error);
-}
-
-void mts_buffer_destroy(mts_buffer **buffer)
-{
-    DESTROY(buffer, buffer_destroy);
-}
-
-/* An empty transfer does not reach the backend. The names are those of the functions
-   around. */
-#define TRANSFER(entry, ...)                                                                                 \
-    (status == MTS_STATUS_OK && size > 0 ? CALL(buffer->device, entry, buffer, offset, __VA_ARGS__) : status)
-
-mts_status mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size,
-                            mts_error *error)
-{
-    const mts_status status = check_range(buffer, offset, data, size, error);
-    return TRANSFER(buffer_write, data, size, false);
-}
-
-mts_status mts_buffer_write_async(mts_buffer *buffer, size_t offset, const void *data, size_t size,
-                                  mts_error *error)
-{
-    const mts_status status = check_range(buffer, offset, data, size, error);
-    return TRANSFER(buffer_write, data, size, true);
-}
-
-mts_status mts_buffer_read_async(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error)
-{
-    const mts_status status = check_range(buffer, offset, data, size, error);
-    return TRANSFER(buffer_read_async, data, size);
-}
-
-mts_status mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error)
-{
-    const mts_status status = check_range(buffer, offset, data, size, error);
-    return TRANSFER(buffer_read, data, size);
-}
-
-mts_status mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error)
-{
-    mts_status status = check_range(buffer, offset, &word, size, error);
-    if (status == MTS_STATUS_OK && (offset % sizeof word != 0 || size % sizeof word != 0)) {
-        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                          "filling %zu bytes at offset %zu: both have to be multiples of 4", size, offset);
-    }
-    return TRANSFER(buffer_fill, size, word);
 }
 
 mts_status mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
                              mts_error *error)
 {
-    mts_status status = check_create(device, out, "mts_kernel_create", error);
+    mts_status status = mts_front_check_create(device, out, "mts_kernel_create", error);
     if (out) {
         *out = NULL;
     }
@@ -334,8 +143,8 @@ mts_status mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mt
     }
     const mts_kernel_desc whole = {desc->name, desc->defines ? desc->defines : "", desc->resident_items};
     mts_kernel *kernel = NULL;
-    status = CALL(device, kernel_create, &whole, &kernel);
-    MTS_TRY(status, check_made(device, kernel, error));
+    status = MTS_FRONT_CALL(device, kernel_create, &whole, &kernel);
+    MTS_TRY(status, mts_front_check_made(device, kernel, error));
     if (status == MTS_STATUS_OK) {
         kernel->device = device;
         kernel->sources = strcmp(desc->name, MTS_KERNEL_MIXED) == 0;
@@ -346,7 +155,7 @@ mts_status mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mt
 
 void mts_kernel_destroy(mts_kernel **kernel)
 {
-    DESTROY(kernel, kernel_destroy);
+    MTS_FRONT_DESTROY(kernel, kernel_destroy);
 }
 
 static mts_status check_launches(const mts_device *device, const mts_launch *launches, size_t count,
@@ -364,7 +173,7 @@ mts_status mts_command_list_create(mts_device *device, const mts_launch *launche
 {
     size_t bytes = 0;
     mts_command_list *list = NULL;
-    mts_status status = check_create(device, out, "mts_command_list_create", error);
+    mts_status status = mts_front_check_create(device, out, "mts_command_list_create", error);
     if (out) {
         *out = NULL;
     }
@@ -373,8 +182,8 @@ mts_status mts_command_list_create(mts_device *device, const mts_launch *launche
                           "a list of %zu launches, but launches is NULL or the count too large", count);
     }
     MTS_TRY(status, check_launches(device, launches, count, error));
-    MTS_TRY(status, CALL(device, command_list_create, launches, count, &list));
-    MTS_TRY(status, check_made(device, list, error));
+    MTS_TRY(status, MTS_FRONT_CALL(device, command_list_create, launches, count, &list));
+    MTS_TRY(status, mts_front_check_made(device, list, error));
     if (status == MTS_STATUS_OK) {
         list->device = device;
         list->count = count;
@@ -385,7 +194,7 @@ mts_status mts_command_list_create(mts_device *device, const mts_launch *launche
 
 void mts_command_list_destroy(mts_command_list **list)
 {
-    DESTROY(list, command_list_destroy);
+    MTS_FRONT_DESTROY(list, command_list_destroy);
 }
 
 /* `array`: `count` elements that go with the launches of a list; called `what`. */
@@ -395,7 +204,7 @@ static mts_status check_list(const mts_command_list *list, const void *array, si
     if (!list || (!array && count)) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "command list or %s is NULL", what);
     }
-    const mts_status status = check_device(list->device, error);
+    const mts_status status = mts_front_check(list->device, error);
     return status == MTS_STATUS_OK && count != list->count
                ? mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%zu %s for a command list of %zu launches",
                           count, what, list->count)
@@ -417,7 +226,7 @@ mts_status mts_command_list_update(mts_command_list *list, const mts_launch *lau
     MTS_TRY(status, check_launches(list->device, launches, count, error));
     MTS_TRY(status,
             check_entry(list->device, list->device->ops->command_list_update, "update command lists", error));
-    MTS_TRY(status, CALL(list->device, command_list_update, list, launches, count));
+    MTS_TRY(status, MTS_FRONT_CALL(list->device, command_list_update, list, launches, count));
     return status;
 }
 
@@ -426,8 +235,8 @@ mts_status mts_command_list_submit(mts_command_list *list, mts_error *error)
     if (!list) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "command list is NULL");
     }
-    const mts_status status = check_device(list->device, error);
-    return status == MTS_STATUS_OK ? CALL(list->device, command_list_submit, list) : status;
+    const mts_status status = mts_front_check(list->device, error);
+    return status == MTS_STATUS_OK ? MTS_FRONT_CALL(list->device, command_list_submit, list) : status;
 }
 
 mts_status mts_command_list_profile(mts_command_list *list, mts_launch_time *times, size_t count,
@@ -436,7 +245,7 @@ mts_status mts_command_list_profile(mts_command_list *list, mts_launch_time *tim
     mts_status status = check_list(list, times, count, "times", error);
     MTS_TRY(status,
             check_entry(list->device, list->device->ops->command_list_profile, "measure launches", error));
-    MTS_TRY(status, CALL(list->device, command_list_profile, list, times, count));
+    MTS_TRY(status, MTS_FRONT_CALL(list->device, command_list_profile, list, times, count));
     return status;
 }
 
@@ -448,29 +257,34 @@ mts_status mts_command_list_trace(mts_command_list *list, mts_chunk_time *chunks
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_command_list_trace: %s is NULL",
                         list ? "chunks" : "the list");
     }
-    mts_status status = check_device(list->device, error);
+    mts_status status = mts_front_check(list->device, error);
     MTS_TRY(status, check_entry(list->device, list->device->ops->command_list_trace, "tell its threads apart",
                                 error));
-    MTS_TRY(status, CALL(list->device, command_list_trace, list, chunks, capacity, count));
+    MTS_TRY(status, MTS_FRONT_CALL(list->device, command_list_trace, list, chunks, capacity, count));
     return status;
+}
+
+mts_status mts_command_list_calibrate(mts_command_list *list, mts_error *error)
+{
+    if (!list) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "command list is NULL");
+    }
+    const mts_status status = mts_front_check(list->device, error);
+    return status == MTS_STATUS_OK && list->device->ops->command_list_calibrate
+               ? MTS_FRONT_CALL(list->device, command_list_calibrate, list)
+               : status;
 }
 
 mts_status mts_device_wait(mts_device *device, mts_error *error)
 {
-    const mts_status status = check_device(device, error);
-    return status == MTS_STATUS_OK ? after(device, device->ops->wait(device, error), error) : status;
-}
-
-void mts_device_drain(mts_device *device)
-{
-    if (device->ops->drain) {
-        device->ops->drain(device);
-    }
+    const mts_status status = mts_front_check(device, error);
+    return status == MTS_STATUS_OK ? mts_front_after(device, device->ops->wait(device, error), error)
+                                   : status;
 }
 
 static mts_status check_event(mts_device *device, uint32_t index, mts_error *error)
 {
-    const mts_status status = check_device(device, error);
+    const mts_status status = mts_front_check(device, error);
     return status == MTS_STATUS_OK && index >= MTS_DEVICE_EVENTS
                ? mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "there is no event %u; a device has 0..%u",
                           index, MTS_DEVICE_EVENTS - 1)
@@ -480,14 +294,14 @@ static mts_status check_event(mts_device *device, uint32_t index, mts_error *err
 mts_status mts_device_event_record(mts_device *device, uint32_t index, mts_error *error)
 {
     const mts_status status = check_event(device, index, error);
-    return status == MTS_STATUS_OK ? CALL(device, event_record, index) : status;
+    return status == MTS_STATUS_OK ? MTS_FRONT_CALL(device, event_record, index) : status;
 }
 
 static mts_status query_event(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error)
 {
     bool answer = false;
     mts_status status = check_event(device, index, error);
-    MTS_TRY(status, CALL(device, event_query, index, wait, &answer));
+    MTS_TRY(status, MTS_FRONT_CALL(device, event_query, index, wait, &answer));
     *passed = status == MTS_STATUS_OK && answer;
     return status;
 }
@@ -504,55 +318,4 @@ mts_status mts_device_event_wait(mts_device *device, uint32_t index, mts_error *
 {
     bool passed = false;
     return query_event(device, index, true, &passed, error);
-}
-
-/* What the allocator gave stands before the aligned memory. */
-static mts_status allocate_host(const mts_device *device, size_t size, void **out, mts_error *error)
-{
-    size_t whole = 0;
-    char *start = NULL;
-    if (mts_size_add(size, HOST_ALIGN + sizeof start, &whole)) {
-        start = device->allocator->alloc(device->allocator->context, whole);
-    }
-    if (!start) {
-        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no host memory for %zu bytes", size);
-    }
-    const size_t beyond = ((uintptr_t)start + sizeof start) % HOST_ALIGN;
-    char *memory = start + sizeof start + (HOST_ALIGN - beyond) % HOST_ALIGN;
-    memcpy(memory - sizeof start, &start, sizeof start);
-    *out = memory;
-    return MTS_STATUS_OK;
-}
-
-mts_status mts_host_create(mts_device *device, size_t size, void **out, mts_error *error)
-{
-    void *memory = NULL;
-    mts_status status = check_create(device, out, "mts_host_create", error);
-    if (status == MTS_STATUS_OK && size == 0) {
-        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "host memory needs at least one byte");
-    }
-    MTS_TRY(status, device->ops->host_create ? CALL(device, host_create, size, &memory)
-                                             : allocate_host(device, size, &memory, error));
-    MTS_TRY(status, check_made(device, memory, error));
-    if (out) {
-        *out = status == MTS_STATUS_OK ? memory : NULL;
-    }
-    return status;
-}
-
-void mts_host_destroy(mts_device *device, void **memory)
-{
-    if (!device || !memory || !*memory) {
-        return;
-    }
-    char *gone = *memory;
-    *memory = NULL;
-    see_loss(device);
-    if (device->ops->host_create) {
-        device->ops->host_destroy(device, gone);
-    } else {
-        void *start = NULL;
-        memcpy(&start, gone - sizeof start, sizeof start);
-        mts_alloc_free(device->allocator, start);
-    }
 }

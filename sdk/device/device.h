@@ -26,7 +26,7 @@
 #include "base/log.h"
 #include "base/status.h"
 
-#define MTS_DEVICE_ABI 7u
+#define MTS_DEVICE_ABI 8u
 /* Events of a device, see mts_device_event_record. */
 #define MTS_DEVICE_EVENTS 8u
 #define MTS_DEVICE_NAME 128
@@ -63,6 +63,8 @@ typedef struct mts_device_info {
     char driver[MTS_DEVICE_NAME];
     bool is_gpu;
     bool unified_memory;
+    /* The process reads and writes buffers in place (mts_buffer_map): no copy is made. */
+    bool maps;
     /* Launches may be matrix products. */
     bool gemm;
     /* A kernel is complete when it is created: its first launch takes no longer than the
@@ -251,6 +253,17 @@ typedef struct mts_device_ops {
        parts that threads computed, in no order; *count: of all. NULL: unsupported. */
     mts_status (*command_list_trace)(mts_device *device, mts_command_list *list, mts_chunk_time *chunks,
                                      size_t capacity, size_t *count, mts_error *error);
+    /* Where a list can be submitted in several ways, runs it a few times in each, waits, and
+       keeps the fastest for it and for the device's later lists. Once a device has decided it
+       does nothing. NULL: there is nothing to decide. */
+    mts_status (*command_list_calibrate)(mts_device *device, mts_command_list *list, mts_error *error);
+    /* Enqueues handing a range of a buffer to the process, to be read, or to be overwritten. *out is
+       where its bytes are once everything enqueued so far has finished. It does not wait. NULL if
+       info.maps is not set. */
+    mts_status (*buffer_map)(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                             bool overwrites, void **out, mts_error *error);
+    /* Enqueues handing it back. */
+    mts_status (*buffer_unmap)(mts_device *device, mts_buffer *buffer, void *mapped, mts_error *error);
 } mts_device_ops;
 
 /* Timeline values that failed, kept for the callers that wait for them (timeline.c). */
@@ -295,6 +308,8 @@ struct mts_buffer {
     void *host;
     /* External memory: launches read it, nothing writes it. */
     bool imported;
+    /* Where the range that is mapped lies; NULL: none is. */
+    void *mapped;
 };
 struct mts_kernel {
     mts_device *device;
@@ -344,6 +359,8 @@ typedef struct mts_device_options {
     void *external_context, *external_queue;
     /* Threads of a backend that has some of its own; 0: it chooses. */
     uint32_t threads;
+    /* Hints for the driver, for a backend whose drivers take some. */
+    mts_queue_mode queue;
 } mts_device_options;
 
 /* A backend is compiled in by option and found in the generated registry. */
@@ -397,6 +414,15 @@ mts_status mts_buffer_read_async(mts_buffer *buffer, size_t offset, void *data, 
 /* Waits for all earlier commands, then copies. */
 mts_status mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error);
 mts_status mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error);
+/*
+ * Hands a range of a buffer to the process, which reads it at buffer->mapped, or overwrites it: its
+ * content is undefined then. It may do so once an event that was recorded after this call has
+ * passed, or after a wait, until mts_buffer_unmap. In between no launch uses the buffer, and no
+ * transfer the range. UNSUPPORTED: not info.maps. INVALID_ARGUMENT: it is imported, or mapped.
+ */
+mts_status mts_buffer_map(mts_buffer *buffer, size_t offset, size_t size, bool overwrites, mts_error *error);
+/* Hands it back to the device, for what is enqueued from now on. OK if nothing is mapped. */
+mts_status mts_buffer_unmap(mts_buffer *buffer, mts_error *error);
 mts_status mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
                              mts_error *error);
 void mts_kernel_destroy(mts_kernel **kernel);
@@ -417,6 +443,8 @@ mts_status mts_command_list_profile(mts_command_list *list, mts_launch_time *tim
 /* As mts_device_ops.command_list_trace. UNSUPPORTED: the device has no threads to tell of. */
 mts_status mts_command_list_trace(mts_command_list *list, mts_chunk_time *chunks, size_t capacity,
                                   size_t *count, mts_error *error);
+/* As mts_device_ops.command_list_calibrate; OK where there is nothing to decide. */
+mts_status mts_command_list_calibrate(mts_command_list *list, mts_error *error);
 mts_status mts_device_wait(mts_device *device, mts_error *error);
 /* For decorators, see mts_device_ops.drain. The front drains a device that is lost. */
 void mts_device_drain(mts_device *device);

@@ -105,6 +105,9 @@ static mts_status run_once(const mts_builder *b)
         status = mts_command_list_submit(e->launches.list, b->error);
         MTS_TRY(status, mts_device_wait(e->device, b->error));
     }
+    if (status == MTS_STATUS_OK && e->launches.list) {
+        status = mts_command_list_calibrate(e->launches.list, b->error);
+    }
     if (stand_in) {
         e->launches.generation = MTS_GENERATION_NONE;
         mts_buffer_destroy(&stand_in);

@@ -22,7 +22,10 @@ static bool allocate_kept(const mts_engine *engine, mts_filters *s, uint32_t end
         l->origins = mts_alloc_zero(a, launches, sizeof *l->origins);
         l->stage_first = mts_alloc_zero(a, (size_t)groups + 1, sizeof *l->stage_first);
         kept->lists = mts_alloc_zero(a, groups, sizeof *kept->lists);
-        if (!kept->active || !l->launches || !l->origins || !l->stage_first || !kept->lists) {
+        kept->list_first = mts_alloc_zero(a, (size_t)groups + 1, sizeof *kept->list_first);
+        kept->list_origins = mts_alloc_zero(a, launches, sizeof *kept->list_origins);
+        if (!kept->list_first || !kept->list_origins || !kept->active || !l->launches || !l->origins ||
+            !l->stage_first || !kept->lists) {
             return false;
         }
     }
@@ -112,6 +115,8 @@ static void release_kept(const mts_engine *engine, mts_filtered *kept)
     mts_alloc_free(a, kept->launches.origins);
     mts_alloc_free(a, kept->launches.stage_first);
     mts_alloc_free(a, kept->lists);
+    mts_alloc_free(a, kept->list_first);
+    mts_alloc_free(a, kept->list_origins);
     *kept = (mts_filtered){0};
 }
 
@@ -181,25 +186,53 @@ static mts_status prepare(mts_engine *engine, mts_error *error)
     return status;
 }
 
+/* Whether the lists are of the same launches: then their kernels and accesses are, too. */
+static bool has_same_launches(const mts_filtered *filtered, uint32_t groups)
+{
+    const mts_filtered_launches *l = &filtered->launches;
+    const uint32_t count = l->stage_first[groups];
+    return memcmp(filtered->list_first, l->stage_first, (groups + 1) * sizeof *l->stage_first) == 0 &&
+           memcmp(filtered->list_origins, l->origins, count * sizeof *l->origins) == 0;
+}
+
+/* Gives a list its launches, which it may have been made of; else makes it anew. */
+static mts_status make_list(const mts_engine *engine, const mts_launch *launches, uint32_t count,
+                            mts_command_list **list, mts_error *error)
+{
+    if (*list) {
+        const mts_status status = mts_command_list_update(*list, launches, count, error);
+        if (status == MTS_STATUS_OK) {
+            return status;
+        }
+        mts_command_list_destroy(list); /* a list whose update failed is unusable */
+        if (status != MTS_STATUS_UNSUPPORTED) {
+            return status;
+        }
+    }
+    return count > 0 ? mts_command_list_create(engine->device, launches, count, list, error) : MTS_STATUS_OK;
+}
+
 static mts_status make_lists(const mts_engine *engine, mts_filtered *filtered, mts_error *error)
 {
     const mts_filtered_launches *l = &filtered->launches;
+    const uint32_t groups = engine->tasks.group_count;
     const size_t chunk = (size_t)(filtered - engine->filters.kept) / MTS_FILTERS_CHUNK;
     mts_buffer *params = engine->filters.params[chunk];
     mts_status status = MTS_STATUS_OK;
-    drop_lists(engine, filtered);
-    for (uint32_t g = 0; status == MTS_STATUS_OK && g < engine->tasks.group_count; g++) {
+    if (!has_same_launches(filtered, groups)) {
+        drop_lists(engine, filtered);
+    }
+    for (uint32_t g = 0; status == MTS_STATUS_OK && g < groups; g++) {
         const uint32_t first = l->stage_first[g];
         const uint32_t count = l->stage_first[g + 1] - first;
         for (uint32_t i = first; i < first + count; i++) {
             l->launches[i].params = params;
             mts_launches_bind(&engine->launches, &engine->inputs.slots, l->origins[i], NULL, &l->launches[i]);
         }
-        if (count > 0) {
-            status = mts_command_list_create(engine->device, l->launches + first, count, &filtered->lists[g],
-                                             error);
-        }
+        status = make_list(engine, l->launches + first, count, &filtered->lists[g], error);
     }
+    memcpy(filtered->list_first, l->stage_first, (groups + 1) * sizeof *l->stage_first);
+    memcpy(filtered->list_origins, l->origins, l->stage_first[groups] * sizeof *l->origins);
     filtered->generation = engine->inputs.slots.generation;
     return status;
 }
@@ -264,7 +297,8 @@ mts_status mts_filters_get(mts_engine *engine, const uint32_t *active, bool spli
         s->full = add_chunk(engine, NULL) != MTS_STATUS_OK || s->full;
         filtered = find(s, active, mask_bytes, split, &found);
     }
-    if (!found && is_in_use(s, filtered, running)) {
+    const bool stale = !found || filtered->generation != engine->inputs.slots.generation;
+    if (stale && is_in_use(s, filtered, running)) {
         status = mts_device_wait(engine->device, error);
         if (status != MTS_STATUS_OK) {
             return status;

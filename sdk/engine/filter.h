@@ -4,7 +4,7 @@
  * The lists of the last active-task masks are kept. Device and host memory for them comes
  * in chunks of a few masks, the first one with the first mask. For a new mask lists are
  * recorded, in the place of those that were not used for longest where no more can be
- * kept. Split lists are one for each task group, in order, so that the clock can be
+ * kept. Where these are of the same launches, with other entries, they are updated. Split lists are one for each task group, in order, so that the clock can be
  * looked at between them.
  */
 #ifndef MTS_ENGINE_FILTER_H
@@ -32,6 +32,8 @@ typedef struct mts_filtered {
     mts_filtered_launches launches;
     /* Per stage; NULL: nothing to do. */
     mts_command_list **lists;
+    /* stage_first and origins of `launches` as the lists were made of them. */
+    uint32_t *list_first, *list_origins;
 } mts_filtered;
 
 typedef struct mts_filters {

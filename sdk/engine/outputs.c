@@ -55,7 +55,7 @@ mts_status mts_readback_create(mts_readback *readback, mts_device *device, const
 {
     const size_t size = mts_precision_size(outputs->precision);
     mts_status status = MTS_STATUS_OK;
-    if (outputs->count > 0) {
+    if (outputs->count > 0 && !outputs->in_place) {
         status = mts_host_create(device, outputs->count * size, &readback->outputs, error);
     }
     if (outputs->input_count > 0) {
@@ -119,8 +119,12 @@ mts_status mts_outputs_read_async(const mts_outputs *outputs, const mts_engine_t
                                   const uint32_t *active, const mts_readback *to, mts_error *error)
 {
     const uint32_t count = mts_tasks_count_active(tasks, active);
+    const size_t size = mts_precision_size(outputs->precision);
     mts_status status = MTS_STATUS_OK;
-    if (count < tasks->count) {
+    if (outputs->in_place && count > 0) {
+        status =
+            mts_buffer_map(outputs->act, (size_t)outputs->offset * size, outputs->count * size, false, error);
+    } else if (count < tasks->count) {
         status = read_active(outputs, tasks, active, to->outputs, error);
     } else {
         status = read_async(outputs, outputs->offset, outputs->offset + outputs->count, to->outputs,
@@ -130,6 +134,11 @@ mts_status mts_outputs_read_async(const mts_outputs *outputs, const mts_engine_t
         MTS_TRY(status, read_async(outputs, 0, outputs->input_count, to->inputs, 0, error));
     }
     return status;
+}
+
+mts_status mts_outputs_hand_back(const mts_outputs *outputs, mts_error *error)
+{
+    return outputs->in_place ? mts_buffer_unmap(outputs->act, error) : MTS_STATUS_OK;
 }
 
 /* ---- consumed ---- */
@@ -158,6 +167,7 @@ static const float *floats_of(const mts_outputs *outputs, const mts_output_port 
 void mts_outputs_take(mts_outputs *outputs, const mts_engine_tasks *tasks, const uint32_t *active,
                       const mts_readback *from)
 {
+    const void *region = outputs->in_place ? outputs->act->mapped : from->outputs;
     /* Without an active task the inputs were not read back. */
     if (outputs->input_count > 0 && mts_tasks_count_active(tasks, active) > 0) {
         to_floats(outputs->precision, from->inputs, 0, outputs->input_floats, outputs->input_count);
@@ -167,7 +177,7 @@ void mts_outputs_take(mts_outputs *outputs, const mts_engine_tasks *tasks, const
             const mts_output_port *port = &tasks->items[t].outputs[o];
             if (is_read_back(outputs, port)) {
                 const size_t at = (size_t)(port->offset - outputs->offset);
-                to_floats(outputs->precision, from->outputs, at, outputs->floats + at, port->count);
+                to_floats(outputs->precision, region, at, outputs->floats + at, port->count);
             }
             if (port->host) {
                 from_floats(port->dtype, floats_of(outputs, port), port->host, port->count);

@@ -21,6 +21,10 @@ typedef struct mts_outputs {
     float *input_floats;
     /* A run was consumed that did not fail. */
     bool valid;
+    /* They are read where the device wrote them (mts_device_info.maps): there is one submission, so
+       that no other run writes them meanwhile. Then the region of outputs is mapped behind a run,
+       until the run is consumed. */
+    bool in_place;
 } mts_outputs;
 
 /* Host memory that a submission reads both regions back to, as elements of the arena. */
@@ -34,6 +38,8 @@ void mts_readback_destroy(mts_readback *readback, mts_device *device);
 /* Enqueues the copies of the active tasks' outputs. */
 mts_status mts_outputs_read_async(const mts_outputs *outputs, const mts_engine_tasks *tasks,
                                   const uint32_t *active, const mts_readback *to, mts_error *error);
+/* Before the next launches: the device has the region of outputs again. */
+mts_status mts_outputs_hand_back(const mts_outputs *outputs, mts_error *error);
 /* After they have arrived: makes them the outputs that the caller reads; inactive tasks
    keep theirs. */
 void mts_outputs_take(mts_outputs *outputs, const mts_engine_tasks *tasks, const uint32_t *active,

@@ -274,6 +274,8 @@ mts_status mts_build_ports(mts_builder *b)
     e->outputs.offset = b->plan->input_floats;
     MTS_TRY(status, keep_common(b));
     e->outputs.count = (size_t)b->plan->output_floats;
+    e->outputs.in_place = e->device->info.maps && e->submissions.slots + e->submissions.spare == 1 &&
+                          e->outputs.input_count == 0 && e->outputs.count > 0;
     e->outputs.floats = mts_alloc_zero(e->allocator, e->outputs.count, sizeof *e->outputs.floats);
     e->inputs.conversion =
         mts_alloc_zero(e->allocator, e->inputs.conversion_count, sizeof *e->inputs.conversion);

@@ -69,6 +69,7 @@ static void free_slot(mts_engine *engine, uint32_t index)
     if (s->state == MTS_SUBMISSION_WAITING && s->pinned_early) {
         (void)mts_device_wait(engine->device, NULL); /* the device may be reading what was pinned */
     }
+    (void)mts_outputs_hand_back(&engine->outputs, NULL); /* a failure fails the next run */
     memmove(&all->queue[index], &all->queue[index + 1], (last - index) * sizeof *all->queue);
     all->queue[last] = s;
     all->used--;
@@ -196,7 +197,8 @@ static mts_status drain_on_error(const mts_engine *engine, mts_status status)
 static mts_status enqueue(mts_engine *engine, mts_submission *s, bool persistent, bool *launched,
                           mts_error *error)
 {
-    mts_status status = submit_launches(engine, s, persistent, error);
+    mts_status status = mts_outputs_hand_back(&engine->outputs, error);
+    MTS_TRY(status, submit_launches(engine, s, persistent, error));
     *launched = status == MTS_STATUS_OK;
     MTS_TRY(status, seal(engine, s, error));
     return drain_on_error(engine, status);

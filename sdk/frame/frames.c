@@ -60,7 +60,7 @@ uint32_t mts_frames_list(const mts_frames *frames, uint32_t input)
 
 uint64_t mts_frames_bytes(const mts_frames *frames)
 {
-    return frames->buffer ? frames->buffer->size : 0;
+    return (frames->buffer ? frames->buffer->size : 0) + frames->own_bytes;
 }
 
 mts_status mts_frames_make_kernel(mts_frames *frames, mts_error *error)

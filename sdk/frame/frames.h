@@ -47,6 +47,8 @@ typedef struct mts_frames {
     mts_frames_desc desc;
     mts_kernel *kernel;
     mts_buffer *buffer, *params;
+    /* Of the buffers that submissions have of their own (stage.h). */
+    uint64_t own_bytes;
     /* One per input, then one for all inputs. */
     mts_frame_list *lists;
     mts_frame_image *images;
@@ -73,7 +75,7 @@ mts_status mts_frames_make_kernel(mts_frames *frames, mts_error *error);
 mts_status mts_frames_grow(mts_frames *frames, size_t bytes, mts_error *error);
 /* The launch of a list that reads a frame from `pool`. */
 mts_launch mts_frames_launch(const mts_frames *frames, const mts_frame_list *list, mts_buffer *pool);
-/* Bytes of the frame buffer. */
+/* Device memory that frames take. */
 uint64_t mts_frames_bytes(const mts_frames *frames);
 
 #endif

@@ -67,6 +67,8 @@ void mts_staged_frame_release(mts_staged_frame *staged, const mts_frames *frames
     mts_host_destroy(frames->desc.device, &params);
     staged->params = NULL;
     mts_host_destroy(frames->desc.device, (void **)&staged->staging);
+    mts_command_list_destroy(&staged->own_list);
+    mts_buffer_destroy(&staged->own);
 }
 
 /* ---- memory that is pinned ---- */
@@ -215,6 +217,33 @@ static mts_status reserve(const mts_frames *frames, mts_staged_frame *staged, bo
     return MTS_STATUS_OK;
 }
 
+/* The buffer of its own, at least this large and mapped. It waits for the device only where that
+   is not so yet: the first time, for larger frames, and after a failure. */
+static mts_status reserve_own(mts_frames *frames, mts_staged_frame *staged, size_t bytes, mts_error *error)
+{
+    mts_device *device = frames->desc.device;
+    mts_status status = MTS_STATUS_OK;
+    staged->in_own = true;
+    if (staged->own && staged->own->size < bytes) { /* its last run has ended */
+        frames->own_bytes -= staged->own->size;
+        mts_command_list_destroy(&staged->own_list);
+        mts_buffer_destroy(&staged->own);
+    }
+    if (!staged->own) {
+        status = mts_buffer_create(device, bytes, &staged->own, error);
+        frames->own_bytes += status == MTS_STATUS_OK ? bytes : 0;
+    }
+    if (status == MTS_STATUS_OK && !staged->own->mapped) {
+        status = mts_buffer_map(staged->own, 0, staged->own->size, true, error);
+        MTS_TRY(status, mts_device_wait(device, error));
+    }
+    if (status == MTS_STATUS_OK && !staged->own_list) {
+        const mts_launch launch = mts_frames_launch(frames, &frames->lists[staged->list], staged->own);
+        status = mts_command_list_create(device, &launch, 1, &staged->own_list, error);
+    }
+    return status;
+}
+
 static mts_status place(mts_frames *frames, mts_staged_frame *staged, const mts_frame_view *view,
                         placement *where, bool keep, mts_error *error)
 {
@@ -226,6 +255,9 @@ static mts_status place(mts_frames *frames, mts_staged_frame *staged, const mts_
         where->at[k] = (uint32_t)where->bytes;
         where->bytes += mts_frame_plane_bytes(&view->planes, view->stride, k);
         where->bytes = (where->bytes + PLANE_ALIGN - 1) / PLANE_ALIGN * PLANE_ALIGN;
+    }
+    if (frames->desc.device->info.maps && staged->alone) {
+        return reserve_own(frames, staged, where->bytes, error);
     }
     status = mts_frames_grow(frames, where->bytes, error);
     MTS_TRY(status, reserve(frames, staged, keep, error));
@@ -286,6 +318,16 @@ static void find_rows(const mts_frames *frames, mts_staged_frame *staged, const 
     }
 }
 
+/* Copies what was noted to where the device reads it. */
+static void write_rows(mts_staged_frame *staged)
+{
+    for (uint32_t i = 0; i < staged->copy_count; i++) {
+        const mts_copy_region *copy = &staged->copies[i];
+        memcpy((unsigned char *)staged->own->mapped + copy->to, copy->from, copy->size);
+    }
+    staged->copy_count = 0;
+}
+
 /* Copies what was noted to the staging memory: the caller's is gone when it is
    enqueued. */
 static void keep_rows(mts_staged_frame *staged)
@@ -305,14 +347,22 @@ static void gather(mts_frames *frames, mts_staged_frame *staged, bool now, const
     const mts_frame_list *list = &frames->lists[staged->list];
     const mts_frame_batch batch = {
         .params = staged->params, .packs = frames->packs, .first = list->first, .count = list->count};
-    const size_t most = frames->buffer->size / 2; /* with more packed rows, all rows are copied */
+    const mts_buffer *to = staged->in_own ? staged->own : frames->buffer;
+    const size_t most = to->size / 2; /* with more packed rows, all rows are copied */
     const size_t packed = mts_frame_pack_bytes(&batch, &view->planes, most);
     if (packed > 0) {
-        mts_frame_pack_rows(&batch, view, staged->staging);
+        mts_frame_pack_rows(&batch, view, staged->in_own ? staged->own->mapped : staged->staging);
+        if (staged->in_own) {
+            return;
+        }
         staged->copies[staged->copy_count++] = (mts_copy_region){.from = staged->staging, .size = packed};
         return;
     }
     find_rows(frames, staged, view, where);
+    if (staged->in_own) {
+        write_rows(staged);
+        return;
+    }
     staged->brief = now && view->frame.zero_copy == 0;
     if (!staged->brief && view->frame.zero_copy == 0) {
         keep_rows(staged);
@@ -328,7 +378,7 @@ mts_status mts_frame_stage(mts_frames *frames, mts_staged_frame *staged, const m
     bool now = way->now;
     staged->list = mts_frames_list(frames, way->input);
     staged->alone = way->alone;
-    staged->zero_copy = staged->brief = false;
+    staged->zero_copy = staged->brief = staged->in_own = false;
     staged->copy_count = 0;
     mts_status status = check_regions(frames, &frames->lists[staged->list], view, error);
     MTS_TRY(status, mts_frames_make_kernel(frames, error));
@@ -360,7 +410,26 @@ static mts_status enqueue(mts_buffer *buffer, const mts_copy_region *copy, bool 
                         : mts_buffer_write(buffer, copy->to, copy->from, copy->size, error);
 }
 
-mts_status mts_frame_submit(mts_frames *frames, const mts_staged_frame *staged, mts_error *error)
+/* The list that reads the frame where it was copied to, made when it is first needed. */
+static mts_status copied_list(mts_frames *frames, mts_frame_list *list, mts_error *error)
+{
+    if (list->list) {
+        return MTS_STATUS_OK;
+    }
+    const mts_launch launch = mts_frames_launch(frames, list, frames->buffer);
+    return mts_command_list_create(frames->desc.device, &launch, 1, &list->list, error);
+}
+
+/* The buffer is mapped again behind the launch, for the next frame of the submission. */
+static mts_status submit_own(mts_staged_frame *staged, mts_error *error)
+{
+    mts_status status = mts_buffer_unmap(staged->own, error);
+    MTS_TRY(status, mts_command_list_submit(staged->own_list, error));
+    MTS_TRY(status, mts_buffer_map(staged->own, 0, staged->own->size, true, error));
+    return status;
+}
+
+mts_status mts_frame_submit(mts_frames *frames, mts_staged_frame *staged, mts_error *error)
 {
     mts_frame_list *list = &frames->lists[staged->list];
     const mts_copy_region params = {.from = &staged->params[list->first],
@@ -371,9 +440,12 @@ mts_status mts_frame_submit(mts_frames *frames, const mts_staged_frame *staged, 
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < staged->copy_count; i++) {
         status = enqueue(frames->buffer, &staged->copies[i], staged->alone && !staged->brief, error);
     }
-    if (status == MTS_STATUS_OK && !staged->zero_copy && !list->list) {
-        const mts_launch launch = mts_frames_launch(frames, list, frames->buffer);
-        status = mts_command_list_create(frames->desc.device, &launch, 1, &list->list, error);
+    if (staged->in_own) {
+        MTS_TRY(status, submit_own(staged, error));
+        return status;
+    }
+    if (!staged->zero_copy) {
+        MTS_TRY(status, copied_list(frames, list, error));
     }
     MTS_TRY(status,
             mts_command_list_submit(staged->zero_copy ? staged->pins[staged->list].list : list->list, error));

@@ -32,7 +32,7 @@ typedef struct mts_staged_frame {
     uint32_t list;
     /* The device reads the caller's memory in place. */
     bool zero_copy;
-    /* The only frame of its run: `params` and `staging` do not change until the run has
+    /* The only frame of its run: `params`, `staging` and `own` do not change until the run has
        ended. */
     bool alone;
     /* The copy regions are the caller's again when the call returns. */
@@ -46,6 +46,12 @@ typedef struct mts_staged_frame {
     size_t staging_bytes;
     /* One per list. */
     mts_frame_pin *pins;
+    /* Where the process writes buffers in place (mts_device_info.maps): a buffer of its own takes
+       the bytes of a frame that is the only one of its run, once, and `own_list` reads it. Mapped
+       while nothing that was submitted uses it. */
+    mts_buffer *own;
+    mts_command_list *own_list;
+    bool in_own;
 } mts_staged_frame;
 
 /* How a frame comes. */
@@ -67,7 +73,7 @@ void mts_staged_frame_release(mts_staged_frame *staged, const mts_frames *frames
 mts_status mts_frame_stage(mts_frames *frames, mts_staged_frame *staged, const mts_frame_way *way,
                            const mts_frame_view *view, mts_error *error);
 /* Enqueues the launch that fills the inputs, after the copies that it needs. */
-mts_status mts_frame_submit(mts_frames *frames, const mts_staged_frame *staged, mts_error *error);
+mts_status mts_frame_submit(mts_frames *frames, mts_staged_frame *staged, mts_error *error);
 /* Releases the memory that was pinned; no list that reads it is running. */
 void mts_frame_unpin(mts_staged_frame *staged, const mts_frames *frames);
 /* The same for the frame that was staged last. */

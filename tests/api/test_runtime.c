@@ -240,6 +240,10 @@ static void options_that_contradict_themselves_are_refused(void **state)
     assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(fixture.error, "replay"));
     options = api_options(&fixture, "reference");
+    options.queue = (mts_queue_mode)4;
+    assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(fixture.error, "queue"));
+    options = api_options(&fixture, "reference");
     options.threads = MTS_THREADS_MOST + 1;
     assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(fixture.error, "threads is 257"));

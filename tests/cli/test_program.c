@@ -104,6 +104,7 @@ static const mistake mistakes[] = {
     {"bench x.mtsb --frames both", "both"},
     {"bench x.mtsb --runs 0", "range"},
     {"bench x.mtsb --replay --no-replay", "not both"},
+    {"bench x.mtsb --queue quick", "no queue mode 'quick'"},
     {"profile", "BUNDLE"},
     {"profile x.mtsb --strategy quick", "quick"},
     {"profile x.mtsb --precision double", "no precision 'double'"},

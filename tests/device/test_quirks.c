@@ -50,7 +50,7 @@ static void a_driver_with_that_quirk_is_flushed_every_few_launches(void **state)
     mts_buffer *buffer = opencl_fixture_buffer();
     mts_launch launches[10];
     mts_command_list *list = NULL;
-    opencl_fixture_cl->replay.create = NULL; /* a recorded list is one call */
+    opencl_fixture_cl->replay.khr.create = NULL; /* a recorded list is one call */
     memset(launches, 0, sizeof launches);
     for (int i = 0; i < 10; i++) {
         launches[i].kernel = kernel;
@@ -87,7 +87,24 @@ static void the_callers_flush_interval_comes_before_the_drivers(void **state)
     device_fixture_open(&opencl_fixture_world, &mts_backend_opencl, 0);
     opencl_fixture_cl = (mts_cl_device *)opencl_fixture_world.device;
     assert_int_equal(opencl_fixture_cl->flush_every, 7);
-    assert_null(opencl_fixture_cl->replay.create); /* what is flushed on its way is not one call */
+}
+
+/* A GPU without a row of its own gets Adreno's number. */
+static void a_smooth_queue_of_a_gpu_is_flushed_every_few_launches(void **state)
+{
+    (void)state;
+    opencl_fixture_need();
+    const bool gpu = opencl_fixture_cl->base.info.is_gpu;
+    mts_device_destroy(&opencl_fixture_world.device);
+    opencl_fixture_world.options.queue = MTS_QUEUE_SMOOTH;
+    device_fixture_open(&opencl_fixture_world, &mts_backend_opencl, 0);
+    opencl_fixture_cl = (mts_cl_device *)opencl_fixture_world.device;
+    assert_int_equal(opencl_fixture_cl->flush_every, gpu ? 4 : 0);
+    mts_device_destroy(&opencl_fixture_world.device);
+    opencl_fixture_world.options.flush_launches = 3;
+    device_fixture_open(&opencl_fixture_world, &mts_backend_opencl, 0);
+    opencl_fixture_cl = (mts_cl_device *)opencl_fixture_world.device;
+    assert_int_equal(opencl_fixture_cl->flush_every, 3);
 }
 
 static cl_int (*true_build)(cl_program, cl_uint, const cl_device_id *, const char *,
@@ -191,6 +208,7 @@ int main(void)
         cmocka_unit_test(quirks_are_chosen_by_the_drivers_names),
         OPENCL_TEST(a_driver_with_that_quirk_is_flushed_every_few_launches),
         OPENCL_TEST(the_callers_flush_interval_comes_before_the_drivers),
+        OPENCL_TEST(a_smooth_queue_of_a_gpu_is_flushed_every_few_launches),
         OPENCL_TEST(a_driver_that_keeps_denormals_builds_without_the_option),
         OPENCL_TEST(a_driver_whose_finish_returns_early_is_waited_for_by_a_marker),
         OPENCL_TEST(memory_that_a_driver_would_copy_once_is_not_imported),

@@ -91,7 +91,7 @@ static int close_device(void **state)
 
 static void need_extension(void)
 {
-    if (!opencl || !opencl->replay.create) {
+    if (!opencl || !opencl->replay.khr.create) {
         (void)printf("skipped: no OpenCL device here records lists\n");
         skip();
     }
@@ -122,7 +122,8 @@ static void make_list(uint32_t count)
 
 static mts_cl_recording recording(void)
 {
-    return ((mts_cl_command_list *)list)->recording;
+    const mts_cl_recorded *recorded = &((mts_cl_command_list *)list)->recorded;
+    return recorded->parts ? recorded->parts[0] : NULL;
 }
 
 static void start(void)
@@ -146,7 +147,7 @@ static void assert_result(int runs)
 }
 
 static uint32_t enqueued, released;
-static mts_cl_replay real;
+static mts_cl_khr real;
 
 static cl_int count_enqueue(cl_uint queues, cl_command_queue *queue, mts_cl_recording r, cl_uint waits,
                             const cl_event *wait_list, cl_event *event)
@@ -163,10 +164,10 @@ static cl_int count_release(mts_cl_recording r)
 
 static void count_calls(void)
 {
-    real = opencl->replay;
+    real = opencl->replay.khr;
     enqueued = released = 0;
-    opencl->replay.enqueue = count_enqueue;
-    opencl->replay.release = count_release;
+    opencl->replay.khr.enqueue = count_enqueue;
+    opencl->replay.khr.release = count_release;
 }
 
 static void a_recorded_list_gives_the_bits_of_its_launches(void **state)
@@ -220,7 +221,7 @@ static void a_recording_that_may_still_run_is_not_enqueued_again_where_the_devic
 {
     (void)state;
     need_extension();
-    opencl->replay.simultaneous = false;
+    opencl->replay.khr.simultaneous = false;
     count_calls();
     make_list(LAUNCHES);
     start();
@@ -241,7 +242,7 @@ static void a_recording_behind_which_an_event_was_seen_passed_is_enqueued_again(
     bool passed = false;
     (void)state;
     need_extension();
-    opencl->replay.simultaneous = false;
+    opencl->replay.khr.simultaneous = false;
     count_calls();
     make_list(LAUNCHES);
     start();
@@ -264,7 +265,7 @@ static void a_recording_is_enqueued_many_times_without_a_wait_where_the_device_c
 {
     (void)state;
     need_extension();
-    if (!opencl->replay.simultaneous) {
+    if (!opencl->replay.khr.simultaneous) {
         (void)printf("skipped: no OpenCL device here runs a recording that is enqueued twice\n");
         skip();
     }
@@ -320,7 +321,7 @@ static void nothing_is_recorded_where_it_is_switched_off(void **state)
     if (!opencl) {
         skip();
     }
-    assert_null(opencl->replay.create);
+    assert_null(opencl->replay.khr.create);
     make_list(LAUNCHES);
     assert_null(recording());
     start();
@@ -343,7 +344,8 @@ static mts_cl_recording fail_create(cl_uint queues, const cl_command_queue *queu
 static uint32_t launches_left;
 static cl_int fail_launch(mts_cl_recording r, cl_command_queue queue, const cl_ulong *properties, cl_kernel k,
                           cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local,
-                          cl_uint waits, const cl_uint *wait_list, cl_uint *sync_point, void **handle)
+                          cl_uint waits, const cl_uint *wait_list, cl_uint *sync_point,
+                          cl_mutable_command *handle)
 {
     return launches_left-- == 0 ? CL_OUT_OF_RESOURCES
                                 : real.launch(r, queue, properties, k, dimensions, offset, global, local,
@@ -388,7 +390,7 @@ static void a_list_that_cannot_be_created_is_a_plain_one(void **state)
     (void)state;
     need_extension();
     count_calls();
-    opencl->replay.create = fail_create;
+    opencl->replay.khr.create = fail_create;
     make_list(LAUNCHES);
     assert_plain("clCreateCommandBufferKHR failed with CL_OUT_OF_HOST_MEMORY");
     assert_int_equal(released, 0);
@@ -402,13 +404,13 @@ static void a_list_that_cannot_be_recorded_is_a_plain_one(void **state)
     for (uint32_t left = 0; left < LAUNCHES; left++) {
         count_calls();
         launches_left = left;
-        opencl->replay.launch = fail_launch;
+        opencl->replay.khr.launch = fail_launch;
         make_list(LAUNCHES);
         assert_plain("clCommandNDRangeKernelKHR failed with CL_OUT_OF_RESOURCES");
         assert_int_equal(released, 1);
         mts_command_list_destroy(&list);
         assert_int_equal(released, 1);
-        opencl->replay = real;
+        opencl->replay.khr = real;
     }
 }
 
@@ -417,7 +419,7 @@ static void a_list_that_cannot_be_finished_is_a_plain_one(void **state)
     (void)state;
     need_extension();
     count_calls();
-    opencl->replay.finalize = fail_finalize;
+    opencl->replay.khr.finalize = fail_finalize;
     make_list(LAUNCHES);
     assert_plain("clFinalizeCommandBufferKHR failed with CL_OUT_OF_RESOURCES");
     assert_int_equal(released, 1);
@@ -428,7 +430,7 @@ static void a_list_that_cannot_be_replayed_is_a_plain_one_from_then_on(void **st
     (void)state;
     need_extension();
     count_calls();
-    opencl->replay.enqueue = fail_enqueue;
+    opencl->replay.khr.enqueue = fail_enqueue;
     make_list(LAUNCHES);
     assert_non_null(recording());
     assert_plain("clEnqueueCommandBufferKHR failed with CL_OUT_OF_RESOURCES");
@@ -457,8 +459,7 @@ static void assert_not_found(const mts_cl_library *cl)
     static const mts_cl_replay none;
     mts_cl_replay found;
     memset(&found, 0xff, sizeof found);
-    assert_false(
-        mts_cl_replay_find(cl, platform_of(&opencl->cl), opencl->id, mts_allocator_default(), &found));
+    assert_false(mts_cl_replay_find(cl, platform_of(&opencl->cl), opencl->id, &found));
     assert_memory_equal(&found, &none, sizeof none);
 }
 
@@ -478,7 +479,7 @@ static void a_driver_without_one_of_the_functions_records_nothing(void **state)
     }
     missing_name = "";
     mts_cl_replay found;
-    assert_true(mts_cl_replay_find(&cl, platform_of(&cl), opencl->id, mts_allocator_default(), &found));
+    assert_true(mts_cl_replay_find(&cl, platform_of(&cl), opencl->id, &found));
     cl.clGetExtensionFunctionAddressForPlatform = NULL;
     assert_not_found(&cl);
 }
@@ -527,8 +528,7 @@ static void only_the_extension_itself_on_an_in_order_queue_counts(void **state)
     }
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         extensions = same[i];
-        assert_true(
-            mts_cl_replay_find(&cl, platform_of(&opencl->cl), opencl->id, mts_allocator_default(), &found));
+        assert_true(mts_cl_replay_find(&cl, platform_of(&opencl->cl), opencl->id, &found));
     }
     queue_needs = 1; /* out of order */
     assert_not_found(&cl);

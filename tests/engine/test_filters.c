@@ -177,6 +177,33 @@ static void a_wait_that_fails_leaves_lists_as_they_were(void **state)
     close(&w);
 }
 
+static uint32_t calls_during(filter_world *w, mts_wrap_kind kind, uint32_t set)
+{
+    w->fault = (mts_fault_plan){.kind = kind};
+    assert_int_equal(submit(w, set), MTS_STATUS_OK);
+    take_all(w);
+    return w->fault.calls;
+}
+
+/* All tasks of a family share its launches. */
+static void lists_of_the_same_launches_are_updated(void **state)
+{
+    filter_world w;
+    (void)state;
+    open(&w, 1);
+    (void)calls_during(&w, MTS_WRAP_KIND_COUNT, 0x3);
+    assert_int_equal(calls_during(&w, MTS_WRAP_KIND_LIST_CREATE, 0x5), 0);
+    assert_int_equal(calls_during(&w, MTS_WRAP_KIND_LIST_UPDATE, 0x3), 1);
+    assert_int_equal(w.engine->filters.kept_count, 1);
+    control_check_outputs(&w.control, w.engine, 0x7, "updated lists");
+    w.fault = (mts_fault_plan){.kind = MTS_WRAP_KIND_LIST_UPDATE, .nth = 1, .code = MTS_STATUS_DEVICE};
+    assert_int_equal(submit(&w, 0x5), MTS_STATUS_DEVICE);
+    assert_int_equal(w.fault.failed, 1);
+    assert_int_equal(calls_during(&w, MTS_WRAP_KIND_LIST_CREATE, 0x5), 1); /* such a list is of no use */
+    control_check_outputs(&w.control, w.engine, 0x7, "after a failed update");
+    close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +211,7 @@ int main(void)
         cmocka_unit_test(lists_that_no_run_uses_go_without_a_wait),
         cmocka_unit_test(lists_that_a_run_uses_stay_until_it_has_ended),
         cmocka_unit_test(a_wait_that_fails_leaves_lists_as_they_were),
+        cmocka_unit_test(lists_of_the_same_launches_are_updated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,9 @@ find_library(MTS_OPENCL_LOADER NAMES libOpenCL.so.1 OpenCL)
 if(MTS_OPENCL_LOADER)
   set(fake_opencl_folder ${CMAKE_BINARY_DIR}/fake_opencl)
   find_package(Threads REQUIRED)
-  add_library(mts_fake_opencl SHARED ${CMAKE_CURRENT_LIST_DIR}/fake/opencl.c)
+  add_library(mts_fake_opencl SHARED ${CMAKE_CURRENT_LIST_DIR}/fake/opencl.c
+    ${CMAKE_CURRENT_LIST_DIR}/fake/queue.c ${CMAKE_CURRENT_LIST_DIR}/fake/record.c
+    ${CMAKE_CURRENT_LIST_DIR}/fake/memory.c)
   target_compile_definitions(mts_fake_opencl PRIVATE MTS_FAKE_OPENCL_REAL="${MTS_OPENCL_LOADER}")
   target_include_directories(mts_fake_opencl PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR}
     ${CMAKE_SOURCE_DIR}/sdk/include)
@@ -18,9 +20,13 @@ if(MTS_OPENCL_LOADER)
     LIBRARY_OUTPUT_DIRECTORY ${fake_opencl_folder})
   # Nothing else in these programs may be linked with OpenCL, as oneDNN is: it would get this library. So they take of
   # the tests' support, and of the writer of bundles, the files that they need.
-  target_sources(opencl_import PRIVATE support/device_fixture.c support/fault.c support/second_device.c)
-  target_sources(opencl_frames PRIVATE support/frame_bundle.c $<TARGET_OBJECTS:mts_models>)
-  foreach(name import frames)
+  foreach(name import queue replay)
+    target_sources(opencl_${name} PRIVATE support/device_fixture.c support/fault.c support/second_device.c)
+  endforeach()
+  foreach(name frames memory)
+    target_sources(opencl_${name} PRIVATE support/frame_bundle.c $<TARGET_OBJECTS:mts_models>)
+  endforeach()
+  foreach(name import queue replay memory frames)
     add_dependencies(opencl_${name} mts_fake_opencl mts_fake_window)
     target_include_directories(opencl_${name} PRIVATE $<TARGET_PROPERTY:mts_test_support,INTERFACE_INCLUDE_DIRECTORIES>)
     target_include_directories(opencl_${name} SYSTEM PRIVATE
@@ -47,7 +53,7 @@ if(MTS_OPENCL_LOADER AND MTS_OPENCL_LAYER_HEADERS AND NOT CMAKE_CROSSCOMPILING A
   add_test(NAME opencl/smaller_buffers COMMAND opencl_small_buffers)
   set_tests_properties(opencl/smaller_buffers PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
     ENVIRONMENT "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=alloc=8388608")
-  foreach(program device_conformance engine_edges conformance_kernels_packed engine_packed)
+  foreach(program device_conformance device_quirks engine_edges conformance_kernels_packed engine_packed)
     add_test(NAME opencl/profile_${program} COMMAND ${program})
     set_tests_properties(opencl/profile_${program} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
       ENVIRONMENT "${profile_environment}")

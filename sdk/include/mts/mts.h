@@ -158,6 +158,9 @@ typedef struct mts_runtime_options {
        run on. Give fewer where the system grants less than these, as a container with a quota does,
        or where other work has to go on. */
     uint32_t threads;
+    /* OpenCL: priority and clocks of the device's queue, where the driver takes such hints
+       (cl_qcom_priority_hint, cl_qcom_perf_hint, cl_khr_priority_hints, cl_khr_throttle_hints). */
+    mts_queue_mode queue;
 } mts_runtime_options;
 
 /*

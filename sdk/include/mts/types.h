@@ -80,6 +80,21 @@ typedef enum mts_use {
     MTS_USE_ON = 2
 } mts_use;
 
+/* How a device's queue stands to other work of the same GPU, as the screen's. Hints: a driver that
+   does not know them ignores them, and so do devices that are not OpenCL's. */
+typedef enum mts_queue_mode {
+    /* As the driver chooses (default). */
+    MTS_QUEUE_DEFAULT = 0,
+    /* Other work comes first, and clocks stay low to save power. */
+    MTS_QUEUE_BACKGROUND = 1,
+    /* Other work comes first; clocks are high. A GPU's queue is flushed every 4 launches where
+       neither mts_runtime_options.flush_launches nor what is known of the driver says another
+       number, so that the screen can be drawn between them. */
+    MTS_QUEUE_SMOOTH = 2,
+    /* Before other work, with high clocks. */
+    MTS_QUEUE_FAST = 3
+} mts_queue_mode;
+
 /* Type of the numbers of a tensor. */
 typedef enum mts_type {
     /* IEEE 754, 32 bits. */

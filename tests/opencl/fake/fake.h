@@ -34,9 +34,49 @@ typedef struct fake_opencl {
     uint32_t imports;
     atomic_uint alive; /* a driver may let go of a buffer a little after its last command has run */
     uint32_t acquires, releases;
-    atomic_uint acquired; /* memory objects, now */
-    uint32_t misuses;     /* of rules that a real driver does not check */
+    atomic_uint acquired;              /* memory objects, now */
+    uint32_t misuses;                  /* of rules that a real driver does not check */
+    bool refuses_hints;                /* a driver that does not take what it says to have */
+    intptr_t perf, priority;           /* hints of the last context; 0: none */
+    uint64_t queue_priority, throttle; /* of the last queue that was made with properties */
+
+    uint64_t written, read; /* bytes that were copied to and from buffers */
+    uint32_t maps, unmaps;
+    const char *platform;     /* its name, which the table of quirks is asked for; NULL: the driver's */
+    const char *fails;        /* a function of recordings or of mapping that fails; NULL: none does */
+    uint32_t fails_from;      /* only calls from this one on */
+    bool simultaneous;        /* a recording of cl_khr_command_buffer may be enqueued twice */
+    uint32_t mutable_version; /* of mutable dispatch, major << 22 | minor << 12 | patch */
+    uint32_t record_most;     /* launches of a recording of cl_qcom_recordable_queues */
+    uint32_t plain_ns,
+        record_ns;             /* time that the processor takes for a launch by itself, or of a recording */
+    uint32_t records, replays; /* recordings that were made, and enqueued */
+    uint32_t changes;          /* launches that were changed in place, or came with other arguments */
+    int32_t records_alive;
 } fake_opencl;
+
+/* The library's own state. */
+FAKE_API fake_opencl *fake_opencl_state(void);
+/* The machine's own function; NULL: it has none. */
+void *fake_opencl_real(const char *name);
+/* Declares a pointer to the machine's function of that name. */
+#define FAKE_REAL(type, name, ...)                                                                           \
+    type (*name)(__VA_ARGS__) = NULL;                                                                        \
+    {                                                                                                        \
+        void *const symbol = fake_opencl_real(#name);                                                        \
+        memcpy(&name, &symbol, sizeof symbol);                                                               \
+    }
+typedef void (*fake_function)(void);
+/* Functions of queues and recordings that stand in front of the machine's, NULL: not one of them. */
+fake_function fake_opencl_queue_function(const char *name);
+fake_function fake_opencl_record_function(const char *name);
+fake_function fake_opencl_memory_function(const char *name);
+/* Whether a buffer is mapped. */
+bool fake_opencl_is_mapped(const void *buffer);
+/* Whether this call of that function is to fail. */
+bool fake_opencl_fails(const char *name);
+/* Whether it says an extension. */
+bool fake_opencl_says(const char *extension);
 
 /* What "libnativewindow.so" counts, and whether it refuses to lock. */
 typedef struct fake_window {

@@ -33,7 +33,6 @@ static fake_opencl state;
 static record records[RECORDS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-FAKE_API fake_opencl *fake_opencl_state(void);
 FAKE_API void enableOpenCL(void);
 FAKE_API void *loadOpenCLPointer(const char *name);
 
@@ -42,7 +41,7 @@ fake_opencl *fake_opencl_state(void)
     return &state;
 }
 
-static void *real(const char *name)
+void *fake_opencl_real(const char *name)
 {
     static void *library;
     if (!library) {
@@ -50,13 +49,6 @@ static void *real(const char *name)
     }
     return library ? dlsym(library, name) : NULL;
 }
-
-#define REAL(type, name, ...)                                                                                \
-    type (*name)(__VA_ARGS__) = NULL;                                                                        \
-    {                                                                                                        \
-        void *const symbol = real(#name);                                                                    \
-        memcpy(&name, &symbol, sizeof symbol);                                                               \
-    }
 
 static int take_failure(int *failure)
 {
@@ -107,8 +99,8 @@ static cl_int make_map(int fd, size_t size, record *out)
 /* copied: not the memory itself. */
 static cl_mem make_buffer(cl_context context, int fd, size_t size, bool copied, cl_int *result)
 {
-    REAL(cl_mem, clCreateBuffer, cl_context, cl_bitfield, size_t, void *, cl_int *)
-    REAL(cl_int, clSetMemObjectDestructorCallback, cl_mem, void (*)(cl_mem, void *), void *)
+    FAKE_REAL(cl_mem, clCreateBuffer, cl_context, cl_bitfield, size_t, void *, cl_int *)
+    FAKE_REAL(cl_int, clSetMemObjectDestructorCallback, cl_mem, void (*)(cl_mem, void *), void *)
     record *place = find_record(NULL);
     record made = {.fd = -1, .copied = copied};
     *result = take_failure(&state.fail);
@@ -177,7 +169,7 @@ static cl_mem create_with_properties(cl_context context, const cl_ulong *propert
 
 static cl_mem create(cl_context context, cl_bitfield flags, size_t size, void *host, cl_int *result)
 {
-    REAL(cl_mem, clCreateBuffer, cl_context, cl_bitfield, size_t, void *, cl_int *)
+    FAKE_REAL(cl_mem, clCreateBuffer, cl_context, cl_bitfield, size_t, void *, cl_int *)
     if ((flags & CL_MEM_EXT_HOST_PTR_QCOM) == 0) {
         return clCreateBuffer(context, flags, size, host, result);
     }
@@ -197,8 +189,8 @@ static cl_mem create(cl_context context, cl_bitfield flags, size_t size, void *h
 static cl_int acquire(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_uint waits,
                       const cl_event *wait_list, cl_event *event)
 {
-    REAL(cl_int, clEnqueueWriteBuffer, cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *,
-         cl_uint, const cl_event *, cl_event *)
+    FAKE_REAL(cl_int, clEnqueueWriteBuffer, cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *,
+              cl_uint, const cl_event *, cl_event *)
     const cl_int failure = take_failure(&state.fail);
     if (failure) {
         return failure;
@@ -238,24 +230,76 @@ static cl_int release(cl_command_queue queue, cl_uint count, const cl_mem *memor
     return CL_SUCCESS;
 }
 
-static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
-                     const size_t *global, const size_t *local, cl_uint waits, const cl_event *wait_list,
-                     cl_event *event)
+/* ---- names ---- */
+
+bool fake_opencl_says(const char *extension)
 {
-    REAL(cl_int, clEnqueueNDRangeKernel, cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *,
-         const size_t *, cl_uint, const cl_event *, cl_event *)
-    const cl_int failure = take_failure(&state.fail_launch);
-    return failure ? failure
-                   : clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits,
-                                            wait_list, event);
+    const size_t length = strlen(extension);
+    const char *at = state.extensions ? strstr(state.extensions, extension) : NULL;
+    while (at && at[length] != ' ' && at[length] != '\0') {
+        at = strstr(at + length, extension);
+    }
+    return at;
 }
 
-/* ---- names ---- */
+static cl_int platform_info(cl_platform_id platform, cl_uint what, size_t size, void *value, size_t *size_out)
+{
+    FAKE_REAL(cl_int, clGetPlatformInfo, cl_platform_id, cl_uint, size_t, void *, size_t *)
+    if (what != CL_PLATFORM_NAME || !state.platform) {
+        return clGetPlatformInfo(platform, what, size, value, size_out);
+    }
+    if (size_out) {
+        *size_out = strlen(state.platform) + 1;
+    }
+    if (value) {
+        (void)snprintf(value, size, "%s", state.platform);
+    }
+    return CL_SUCCESS;
+}
+
+/* What the extensions for recordings are asked for. */
+static bool record_info(cl_uint what, void *value, size_t *size_out)
+{
+    cl_bitfield answer = 0;
+    cl_name_version version = {.version = state.mutable_version,
+                               .name = "cl_khr_command_buffer_mutable_dispatch"};
+    size_t bytes = sizeof answer;
+    const void *from = &answer;
+    switch (what) {
+    case CL_DEVICE_COMMAND_BUFFER_CAPABILITIES:
+        answer = state.simultaneous ? CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE : 0;
+        break;
+    case CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES:
+        break;
+    case CL_DEVICE_MUTABLE_DISPATCH_CAPABILITIES:
+        answer =
+            CL_MUTABLE_DISPATCH_GLOBAL_SIZE | CL_MUTABLE_DISPATCH_LOCAL_SIZE | CL_MUTABLE_DISPATCH_ARGUMENTS;
+        break;
+    case CL_DEVICE_EXTENSIONS_WITH_VERSION:
+        from = &version;
+        bytes = sizeof version;
+        break;
+    case CL_DEVICE_RECORDABLE_QUEUE_MAX_SIZE:
+        from = &state.record_most;
+        bytes = sizeof state.record_most;
+        break;
+    default:
+        return false;
+    }
+    memcpy(value, from, bytes);
+    if (size_out) {
+        *size_out = bytes;
+    }
+    return true;
+}
 
 static cl_int device_info(cl_device_id id, cl_uint what, size_t size, void *value, size_t *size_out)
 {
     static char text[TEXT_MOST];
-    REAL(cl_int, clGetDeviceInfo, cl_device_id, cl_uint, size_t, void *, size_t *)
+    FAKE_REAL(cl_int, clGetDeviceInfo, cl_device_id, cl_uint, size_t, void *, size_t *)
+    if (state.extensions && record_info(what, value, size_out)) {
+        return CL_SUCCESS;
+    }
     if (what != CL_DEVICE_EXTENSIONS) {
         return clGetDeviceInfo(id, what, size, value, size_out);
     }
@@ -263,6 +307,11 @@ static cl_int device_info(cl_device_id id, cl_uint what, size_t size, void *valu
     const cl_int result = clGetDeviceInfo(id, what, sizeof text / 2, text, NULL);
     if (result != CL_SUCCESS) {
         return result;
+    }
+    /* A driver that poses as another one has recordings only as that one says. */
+    char *const recordings = state.platform ? strstr(text, "cl_khr_command_buffer") : NULL;
+    if (recordings) {
+        recordings[0] = 'x';
     }
     const size_t length = strlen(text);
     (void)snprintf(text + length, sizeof text - length, " %s", state.extensions ? state.extensions : "");
@@ -283,7 +332,7 @@ static void *own(const char *name);
 
 static void *extension_address(cl_platform_id platform, const char *name)
 {
-    REAL(void *, clGetExtensionFunctionAddressForPlatform, cl_platform_id, const char *)
+    FAKE_REAL(void *, clGetExtensionFunctionAddressForPlatform, cl_platform_id, const char *)
     void *const ours = own(name);
     const bool missing = state.missing && strcmp(state.missing, name) == 0;
     return missing ? NULL : ours ? ours : clGetExtensionFunctionAddressForPlatform(platform, name);
@@ -291,19 +340,18 @@ static void *extension_address(cl_platform_id platform, const char *name)
 
 static void *own(const char *name)
 {
-    typedef void (*function)(void);
     static const struct {
         const char *name;
-        function address;
+        fake_function address;
     } table[] = {
-        {"clGetDeviceInfo", (function)device_info},
-        {"clGetExtensionFunctionAddressForPlatform", (function)extension_address},
-        {"clCreateBuffer", (function)create},
-        {"clCreateBufferWithProperties", (function)create_with_properties},
-        {"clEnqueueNDRangeKernel", (function)launch},
-        {"clImportMemoryARM", (function)import_arm},
-        {"clEnqueueAcquireExternalMemObjectsKHR", (function)acquire},
-        {"clEnqueueReleaseExternalMemObjectsKHR", (function)release},
+        {"clGetDeviceInfo", (fake_function)device_info},
+        {"clGetPlatformInfo", (fake_function)platform_info},
+        {"clGetExtensionFunctionAddressForPlatform", (fake_function)extension_address},
+        {"clCreateBuffer", (fake_function)create},
+        {"clCreateBufferWithProperties", (fake_function)create_with_properties},
+        {"clImportMemoryARM", (fake_function)import_arm},
+        {"clEnqueueAcquireExternalMemObjectsKHR", (fake_function)acquire},
+        {"clEnqueueReleaseExternalMemObjectsKHR", (fake_function)release},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (strcmp(table[i].name, name) == 0) {
@@ -312,7 +360,12 @@ static void *own(const char *name)
             return address;
         }
     }
-    return NULL;
+    void *address = NULL;
+    fake_function other = fake_opencl_queue_function(name);
+    other = other ? other : fake_opencl_record_function(name);
+    other = other ? other : fake_opencl_memory_function(name);
+    memcpy(&address, &other, sizeof other);
+    return address;
 }
 
 void enableOpenCL(void)
@@ -323,5 +376,5 @@ void *loadOpenCLPointer(const char *name)
 {
     void *const ours = own(name);
     const bool missing = state.missing && strcmp(state.missing, name) == 0;
-    return missing || !real("clGetPlatformIDs") ? NULL : ours ? ours : real(name);
+    return missing || !fake_opencl_real("clGetPlatformIDs") ? NULL : ours ? ours : fake_opencl_real(name);
 }

@@ -8,9 +8,10 @@
 
 #include "base/hash.h"
 #include "base/size.h"
+#include "platform/os/descriptor.h"
 
 #define FILE_FORMAT 1u
-#define PATH_MOST 4096
+#define NAME_MOST 32 /* 16 digits, a dot, an ending */
 
 /* In the byte order of the machine that wrote it: a cache does not travel, and another
  * order is a mismatch.
@@ -23,11 +24,10 @@ typedef struct header {
     uint64_t checksum; /* of everything after the header */
 } header;
 
-static bool path_of(const mts_os_cache *cache, const void *key, size_t key_size, char path[PATH_MOST])
+static void name_of(const mts_os_cache *cache, const void *key, size_t key_size, char name[NAME_MOST])
 {
     const unsigned long long hash = mts_hash(key, key_size, 0);
-    const int length = snprintf(path, PATH_MOST, "%s/%016llx.%s", cache->directory, hash, cache->ending);
-    return length > 0 && length < PATH_MOST;
+    (void)snprintf(name, NAME_MOST, "%016llx.%s", hash, cache->ending);
 }
 
 /* NULL if the file is what the key asks for, else what is wrong with it. */
@@ -58,26 +58,30 @@ static const char *find_fault(const mts_os_cache *cache, const unsigned char *fi
 
 mts_status mts_os_cache_load(const mts_os_cache *cache, const char *key, mts_os_cache_file *out)
 {
-    char path[PATH_MOST];
+    char name[NAME_MOST];
     void *file = NULL;
     size_t size = 0;
+    int folder;
     mts_error error = {0};
     const size_t key_size = strlen(key);
     *out = (mts_os_cache_file){.file = NULL};
-    if (!path_of(cache, key, key_size, path)) {
-        return MTS_STATUS_NOT_FOUND; /* none can have been written there */
+    name_of(cache, key, key_size, name);
+    mts_status status = mts_os_private_open(cache->directory, &folder, &error);
+    if (status == MTS_STATUS_OK) {
+        status = mts_os_private_read(cache->allocator, folder, name, cache->most, &file, &size, &error);
+        mts_os_descriptor_close(folder);
     }
-    mts_status status = mts_os_file_read(cache->allocator, path, cache->most, &file, &size, &error);
+    const bool distrusted = status == MTS_STATUS_MALFORMED;
     const char *fault = status == MTS_STATUS_OK ? find_fault(cache, file, size, key) : error.text;
     if (status == MTS_STATUS_OK && fault) {
         status = MTS_STATUS_MALFORMED;
     }
-    if (status != MTS_STATUS_OK) {
-        mts_log_write(cache->log, MTS_LOG_DEBUG, "cache: %s %s", path, fault);
+    mts_log_write(cache->log, distrusted ? MTS_LOG_WARNING : MTS_LOG_DEBUG, "cache: %s/%s %s",
+                  cache->directory, name, fault ? fault : "found");
+    if (fault) {
         mts_alloc_free(cache->allocator, file);
         return status;
     }
-    mts_log_write(cache->log, MTS_LOG_DEBUG, "cache: %s found", path);
     const size_t skip = sizeof(header) + key_size;
     *out = (mts_os_cache_file){
         .file = file, .body = (unsigned char *)file + skip, .key_size = key_size, .size = size - skip};
@@ -113,20 +117,23 @@ mts_status mts_os_cache_make(const mts_os_cache *cache, const char *key, size_t 
 
 mts_status mts_os_cache_store(const mts_os_cache *cache, mts_os_cache_file *file)
 {
-    char path[PATH_MOST];
+    char name[NAME_MOST];
     header head;
+    int folder;
     mts_error error = {0};
     const size_t rest_size = file->key_size + file->size;
-    if (!path_of(cache, file->file + sizeof head, file->key_size, path)) {
-        return MTS_STATUS_LIMIT;
-    }
+    name_of(cache, file->file + sizeof head, file->key_size, name);
     memcpy(&head, file->file, sizeof head);
     head.checksum = mts_hash(file->file + sizeof head, rest_size, FILE_FORMAT);
     memcpy(file->file, &head, sizeof head);
     mts_status status = mts_os_directory_make(cache->directory, &error);
-    MTS_TRY(status, mts_os_file_write(path, file->file, sizeof head + rest_size, &error));
-    mts_log_write(cache->log, MTS_LOG_DEBUG, "cache: %s %s", path,
-                  status == MTS_STATUS_OK ? "stored" : error.text);
+    MTS_TRY(status, mts_os_private_open(cache->directory, &folder, &error));
+    if (status == MTS_STATUS_OK) {
+        status = mts_os_private_write(folder, name, file->file, sizeof head + rest_size, &error);
+        mts_os_descriptor_close(folder);
+    }
+    mts_log_write(cache->log, status == MTS_STATUS_MALFORMED ? MTS_LOG_WARNING : MTS_LOG_DEBUG,
+                  "cache: %s/%s %s", cache->directory, name, status == MTS_STATUS_OK ? "stored" : error.text);
     return status;
 }
 

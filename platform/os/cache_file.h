@@ -1,6 +1,7 @@
 /*
  * cache_file.h: files under a key and a checksum, in a directory where anything may have
- * happened to them. On top of os.h, so the same on every system. What lies in a file, and
+ * happened to them. What another user can have put there is not read, and a warning says
+ * so: kernel binaries are code. On top of os.h, so the same on every system. What lies in a file, and
  * counting, is the caller's; nothing removes old files.
  */
 #ifndef MTS_PLATFORM_OS_CACHE_FILE_H
@@ -37,7 +38,8 @@ bool mts_os_cache_rejects(mts_status status);
 /* Room for a body of `size` > 0 bytes under the key, for the caller to fill. LIMIT,
    OUT_OF_MEMORY. */
 mts_status mts_os_cache_make(const mts_os_cache *cache, const char *key, size_t size, mts_os_cache_file *out);
-/* Writes such a file in one step; makes the directory. Errors as of mts_os_file_write. */
+/* Writes such a file in one step; makes the directory. Errors as of mts_os_private_open and
+   mts_os_private_write. */
 mts_status mts_os_cache_store(const mts_os_cache *cache, mts_os_cache_file *file);
 void mts_os_cache_release(const mts_os_cache *cache, mts_os_cache_file *file);
 

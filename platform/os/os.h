@@ -51,13 +51,27 @@ mts_status mts_os_file_read(const mts_allocator *allocator, const char *path, si
 /*
  * Replaces a file in one step: a temporary file next to it is written, synchronised and
  * renamed, so that no reader and no crash sees half of it. On failure the old file is as
- * it was and the temporary one is gone. A link stays and its target is replaced; a
+ * it was and the temporary one is gone; one that a killed process left is removed by the
+ * next who replaces the same file. A link stays and its target is replaced; a
  * directory, device, pipe or socket is refused (IO). The mode is 0666 less the umask.
  */
 mts_status mts_os_file_write(const char *path, const void *data, size_t size, mts_error *error);
+/*
+ * A folder whose files only this process's effective user can have written: it is no link,
+ * belongs to that user, and no other may write to it. MALFORMED: it is not like that, and
+ * `error` says why. *folder is an open descriptor; -1 on failure.
+ */
+mts_status mts_os_private_open(const char *path, int *folder, mts_error *error);
+/* As mts_os_file_read, of a file in such a folder, which is no link and private too
+   (MALFORMED). */
+mts_status mts_os_private_read(const mts_allocator *allocator, int folder, const char *name, size_t most,
+                               void **data, size_t *size, mts_error *error);
+/* As mts_os_file_write, but no link is followed: it is replaced. The mode is 0600 less the
+   umask. */
+mts_status mts_os_private_write(int folder, const char *name, const void *data, size_t size, mts_error *error);
 /* Whether both paths lead to one file that exists. */
 bool mts_os_file_same(const char *path, const char *other);
-/* Makes a directory and its missing parents; one that exists is fine. */
+/* Makes a directory and its missing parents, of mode 0700; one that exists is fine. */
 mts_status mts_os_directory_make(const char *path, mts_error *error);
 
 /* A shared library. It stays in the process after close: drivers do not survive being

@@ -8,6 +8,8 @@
 
 #include "api/api.h"
 #include "tune/ceilings.h"
+#include "platform/os/descriptor.h"
+#include "platform/os/os.h"
 #include "platform/wrap/check.h"
 
 static void *caller_alloc(void *context, size_t size)
@@ -166,6 +168,22 @@ void mts_runtime_options_default_sized(mts_runtime_options *options, size_t size
     mts_sized_default(options, size, &defaults);
 }
 
+/* Copies the path of the cache, unless others may have written to what lies there. */
+static mts_status cache_take(mts_runtime *runtime, const char *directory, mts_error *error)
+{
+    int folder;
+    const mts_status status = mts_os_private_open(directory, &folder, error);
+    if (status == MTS_STATUS_MALFORMED) {
+        mts_log_write(&runtime->log, MTS_LOG_WARNING, "there is no cache: %s", error->text);
+        return MTS_STATUS_OK;
+    }
+    if (status == MTS_STATUS_OK) {
+        mts_os_descriptor_close(folder);
+    }
+    runtime->cache_dir = mts_alloc_string(&runtime->allocator, directory);
+    return runtime->cache_dir ? MTS_STATUS_OK : mts_fail_memory(error);
+}
+
 mts_status mts_runtime_create(const mts_runtime_options *options, mts_runtime **out)
 {
     mts_runtime_options known;
@@ -185,8 +203,7 @@ mts_status mts_runtime_create(const mts_runtime_options *options, mts_runtime **
         status = mts_fail_memory(&error);
     }
     if (status == MTS_STATUS_OK && known.cache_dir) {
-        runtime->cache_dir = mts_alloc_string(&runtime->allocator, known.cache_dir);
-        status = runtime->cache_dir ? MTS_STATUS_OK : mts_fail_memory(&error);
+        status = cache_take(runtime, known.cache_dir, &error);
     }
     MTS_TRY(status, first_device_open(runtime, &known, &error));
     if (status != MTS_STATUS_OK) {

@@ -156,7 +156,7 @@ static mts_status read_inputs(const mtsc_task *task, mts_arena *arena, mts_impor
 /* The task whose import has something to say, and the options with the log for it. */
 typedef struct listener {
     const mtsc_options *options;
-    const char *task;
+    const char *task, *model;
 } listener;
 
 static void pass_note(void *context, const char *note)
@@ -169,13 +169,20 @@ static void pass_note(void *context, const char *note)
     }
 }
 
+static bool pass_progress(void *context, float fraction)
+{
+    const listener *to = context;
+    return mts_options_progress(to->options, fraction, to->model, NULL) == MTS_STATUS_OK;
+}
+
 static mts_status import_graph(const mtsc_task *task, const mtsc_options *to, mts_arena *arena,
                                mts_graph **out, mts_error *error)
 {
-    listener ear = {.options = to, .task = task->name};
+    listener ear = {.options = to, .task = task->name, .model = task->model};
     mts_import_options options = mts_import_options_default();
     mts_graph *imported = NULL;
     options.note = pass_note;
+    options.progress = pass_progress;
     options.note_context = &ear;
     mts_status status = read_inputs(task, arena, &options, error);
     MTS_TRY(status, mts_import_file(task->model, &options, arena, &imported, error));

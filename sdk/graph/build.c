@@ -24,6 +24,7 @@ struct mts_graph_names {
     const char **names;
     size_t capacity;
     uint32_t count;
+    uint32_t next; /* number of the next name that is made */
 };
 
 static bool same_name(const void *entries, uint32_t index, const void *key)
@@ -88,9 +89,10 @@ static const char *unique_name(mts_graph *graph, const char *name)
         return mts_arena_string(graph->arena, name);
     }
     char made[32];
-    uint32_t number = graph->value_count;
+    uint32_t *next = &graph->names->next; /* those before it are taken, or were */
+    *next = *next < graph->value_count ? graph->value_count : *next;
     do {
-        snprintf(made, sizeof made, "value%u", number++);
+        snprintf(made, sizeof made, "value%u", (*next)++);
     } while (find_name(graph, made) != MTS_MAP_NONE);
     return mts_arena_string(graph->arena, made);
 }
@@ -114,18 +116,16 @@ static uint32_t add_value(mts_graph *graph, const char *name, mts_value_kind kin
     return graph->value_count++;
 }
 
-static mts_port *add_port(mts_arena *arena, mts_port **ports, uint32_t *count)
+static mts_port *add_port(mts_arena *arena, mts_port **ports, uint32_t *count, size_t *capacity)
 {
-    /* few ports: the array is copied for each */
-    mts_port *bigger = mts_arena_zero(arena, (size_t)*count + 1, sizeof(*bigger));
-    if (!bigger) {
+    void *array = *ports;
+    *capacity = *capacity < *count ? *count : *capacity; /* that of a copied graph */
+    if (*count >= MTS_GRAPH_PORTS_MAX ||
+        !mts_arena_grow(arena, &array, capacity, (size_t)*count + 1, sizeof **ports)) {
         return NULL;
     }
-    if (*count) {
-        memcpy(bigger, *ports, *count * sizeof(*bigger));
-    }
-    *ports = bigger;
-    return &bigger[(*count)++];
+    *ports = array;
+    return &(*ports)[(*count)++];
 }
 
 mts_graph *mts_graph_create(mts_arena *arena, const char *name)
@@ -145,7 +145,7 @@ uint32_t mts_graph_add_input(mts_graph *graph, const char *name, mts_type dtype,
     if (value == MTS_NONE) {
         return MTS_NONE;
     }
-    mts_port *port = add_port(graph->arena, &graph->inputs, &graph->input_count);
+    mts_port *port = add_port(graph->arena, &graph->inputs, &graph->input_count, &graph->input_capacity);
     if (!port) {
         leave_name(graph, graph->values[--graph->value_count].name);
         return MTS_NONE;
@@ -242,13 +242,17 @@ mts_status mts_graph_add_output(mts_graph *graph, const char *name, uint32_t val
         return mts_fail(error, MTS_STATUS_MALFORMED, "output '%s' has another element count than its value",
                         name);
     }
+    if (graph->output_count >= MTS_GRAPH_PORTS_MAX) {
+        return mts_fail(error, MTS_STATUS_LIMIT, "more than %u outputs", MTS_GRAPH_PORTS_MAX);
+    }
     for (uint32_t i = 0; i < graph->output_count; i++) {
         if (strcmp(graph->outputs[i].name, name) == 0) {
             return mts_fail(error, MTS_STATUS_MALFORMED, "two outputs are named '%s'", name);
         }
     }
     const char *own = mts_arena_string(graph->arena, name);
-    mts_port *port = own ? add_port(graph->arena, &graph->outputs, &graph->output_count) : NULL;
+    mts_port *port =
+        own ? add_port(graph->arena, &graph->outputs, &graph->output_count, &graph->output_capacity) : NULL;
     if (!port) {
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for output '%s'", name);
     }

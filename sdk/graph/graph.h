@@ -210,6 +210,8 @@ typedef struct mts_graph {
     const char *name;
     uint32_t value_count, node_count, input_count, output_count;
     size_t value_capacity, node_capacity;
+    /* Smaller than the count: the array holds no more. */
+    size_t input_capacity, output_capacity;
     mts_graph_names *names; /* of build.c, made when a value is first added; never copied */
     mts_value *values;
     mts_node *nodes;

@@ -10,6 +10,7 @@
 #define MTS_GRAPH_COUNT_MAX ((int64_t)1 << 31) /* elements of a value stay below this */
 #define MTS_GRAPH_WINDOW_MAX 65536u            /* kernel, stride, dilation, padding of a window operator */
 #define MTS_GRAPH_BLOCKS_MAX 4096u             /* blocks of a constant */
+#define MTS_GRAPH_PORTS_MAX 4096u              /* inputs, and outputs, of a graph */
 #define MTS_GRAPH_NODES_MAX 1000000u           /* nodes, and values, of a graph */
 /* Positions that run-time values can name: float32 holds every whole number up to this
    one. */

@@ -172,7 +172,7 @@ static mts_status check_ports(const mts_graph *graph, mts_error *error)
 mts_status mts_graph_verify(const mts_graph *graph, mts_error *error)
 {
     if (graph->value_count > MTS_GRAPH_NODES_MAX || graph->node_count > MTS_GRAPH_NODES_MAX ||
-        graph->input_count > MTS_GRAPH_BLOCKS_MAX || graph->output_count > MTS_GRAPH_BLOCKS_MAX) {
+        graph->input_count > MTS_GRAPH_PORTS_MAX || graph->output_count > MTS_GRAPH_PORTS_MAX) {
         return mts_fail(error, MTS_STATUS_LIMIT, "too many values, nodes, inputs or outputs");
     }
     if (!graph->name || graph->output_count == 0) {

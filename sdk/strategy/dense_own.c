@@ -48,6 +48,7 @@ mts_status mts_dense_own(const mts_graph *graph, mts_arena *arena, const mts_gra
     own->values = values;
     own->names = NULL;
     own->value_capacity = graph->value_count;
+    own->input_capacity = own->output_capacity = 0; /* these arrays are the other graph's */
     for (uint32_t v = 0; v < graph->value_count; v++) {
         if (values[v].block_count > 1 && !join_blocks(&values[v], arena)) {
             return short_of_memory(graph, error);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -35,6 +36,7 @@ typedef struct start {
     mts_cache_stats cache;
     mts_session_stats session;
     char plan[16384];
+    char log[4096];
 } start;
 
 /* A runtime on the device, a session with two tasks, its groups measured and its kernels tuned for a moment.
@@ -67,6 +69,7 @@ static void start_with(const char *device, const mts_runtime_options *how, start
     assert_int_equal(mts_session_stats_get(session, &out->session), MTS_STATUS_OK);
     assert_int_equal(mts_session_explain(session, MTS_REPORT_JSON, out->plan, sizeof out->plan, NULL),
                      MTS_STATUS_OK);
+    (void)snprintf(out->log, sizeof out->log, "%s", fixture.log);
     mts_session_destroy(&session);
     mts_bundle_destroy(&bundle);
     api_close(&fixture);
@@ -129,6 +132,23 @@ static void a_device_opened_in_another_way_is_measured_anew(void **state)
     api_bundle_remove();
 }
 
+/* Kernel binaries are code: nothing that another user may have written is run. */
+static void a_folder_that_others_may_write_is_no_cache_and_the_log_says_so(void **state)
+{
+    start last;
+    (void)state;
+    assert_int_equal(chmod(folder, 0777), 0);
+    start_up("reference", &last);
+    assert_int_equal(last.cache.plans.misses + last.cache.plans.written + last.cache.plans.failed, 0);
+    assert_non_null(strstr(last.log, "there is no cache: "));
+    assert_non_null(strstr(last.log, "chmod go-w"));
+    assert_int_equal(chmod(folder, 0755), 0);
+    start_up("reference", &last);
+    assert_int_equal(last.cache.plans.written, 1);
+    assert_null(strstr(last.log, "there is no cache"));
+    api_bundle_remove();
+}
+
 static void counting_needs_a_runtime_and_a_place_of_the_right_size(void **state)
 {
     api_fixture fixture;
@@ -154,6 +174,8 @@ int main(void)
                                         remove_folder),
         cmocka_unit_test_setup_teardown(a_device_opened_in_another_way_is_measured_anew, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(a_folder_that_others_may_write_is_no_cache_and_the_log_says_so,
+                                        make_folder, remove_folder),
         cmocka_unit_test(counting_needs_a_runtime_and_a_place_of_the_right_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

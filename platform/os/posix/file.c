@@ -7,12 +7,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define PATH_MOST 4096
+#define NAME_MOST 300
 #define LINKS_MOST 40
-#define ATTEMPTS_MOST 100 /* names of temporary files; other threads may hold some */
+#define INTERRUPTIONS_MOST 1000 /* by signals, then it is a failure */
+#define ATTEMPTS_MOST 100 /* names of temporary files; others may be writing some */
 
 static mts_status fail_errno(mts_error *error, const char *path, const char *what)
 {
@@ -24,9 +27,9 @@ static mts_status fail_errno(mts_error *error, const char *path, const char *wha
 static bool read_all(int descriptor, unsigned char *data, size_t size)
 {
     size_t done = 0;
-    while (done < size) {
+    for (int interrupted = 0; done < size;) {
         const ssize_t count = read(descriptor, data + done, size - done);
-        if (count < 0 && errno == EINTR) {
+        if (count < 0 && errno == EINTR && ++interrupted < INTERRUPTIONS_MOST) {
             continue;
         }
         if (count <= 0) {
@@ -41,9 +44,9 @@ static bool read_all(int descriptor, unsigned char *data, size_t size)
 static bool write_all(int descriptor, const unsigned char *data, size_t size)
 {
     size_t done = 0;
-    while (done < size) {
+    for (int interrupted = 0; done < size;) {
         const ssize_t count = write(descriptor, data + done, size - done);
-        if (count < 0 && errno != EINTR) {
+        if (count < 0 && (errno != EINTR || ++interrupted == INTERRUPTIONS_MOST)) {
             return false;
         }
         done += count < 0 ? 0 : (size_t)count;
@@ -96,21 +99,6 @@ mts_status mts_os_file_read(const mts_allocator *allocator, const char *path, si
     return status;
 }
 
-/* So that the rename itself survives a power cut; file systems without it still have the
-   file. */
-static void sync_directory(const char *path)
-{
-    char folder[PATH_MOST];
-    const char *slash = strrchr(path, '/');
-    const int length = slash == path ? 1 : (int)(slash ? slash - path : 0);
-    (void)snprintf(folder, sizeof folder, "%.*s", slash ? length : 1, slash ? path : ".");
-    const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor >= 0) {
-        (void)fsync(descriptor);
-        (void)close(descriptor);
-    }
-}
-
 /*
  * The path that a chain of links ends at, so that the file is replaced and not the link
  * to it; it need not exist. `path` has PATH_MOST bytes. False: errno says why.
@@ -151,43 +139,98 @@ static mts_status check_place(const char *path, const char *given, mts_error *er
     return MTS_STATUS_OK;
 }
 
-/* A new file next to `path` with the mode that the umask leaves; -1: errno says why. */
-static int open_temporary(const char *path, char *temporary, size_t size)
+/*
+ * Removes a temporary file that a killed process left: its writer held a lock, which ended
+ * with it. The name has to be that of the locked file still, as a writer that was done
+ * meanwhile has renamed its own and another may have begun.
+ */
+static void remove_abandoned(int folder, const char *temporary)
+{
+    struct stat locked;
+    struct stat named;
+    const int descriptor = openat(folder, temporary, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) {
+        return;
+    }
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fstat(descriptor, &locked) == 0 &&
+        fstatat(folder, temporary, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_ino == locked.st_ino &&
+        S_ISREG(named.st_mode)) {
+        (void)unlinkat(folder, temporary, 0);
+    }
+    (void)close(descriptor);
+}
+
+/* Whether the new file is the caller's alone: nobody took it for an abandoned one. File
+   systems without locks have none that do so. */
+static bool lock_temporary(int descriptor)
+{
+    struct stat facts;
+    return (flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
+           fstat(descriptor, &facts) == 0 && facts.st_nlink > 0;
+}
+
+/* A new file beside `name`, of `mode` less the umask; -1: errno says why. */
+static int open_temporary(int folder, const char *name, mode_t mode, char *temporary, size_t size)
 {
     for (int attempt = 0; attempt < ATTEMPTS_MOST; attempt++) {
-        const int length = snprintf(temporary, size, "%s.%ld-%d.tmp", path, (long)getpid(), attempt);
+        const int length = snprintf(temporary, size, "%s.%d.tmp", name, attempt);
         if (length < 0 || (size_t)length >= size) {
             errno = ENAMETOOLONG;
             return -1;
         }
-        const int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor >= 0 || errno != EEXIST) {
-            return descriptor;
+        remove_abandoned(folder, temporary);
+        const int descriptor = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (descriptor < 0 && errno != EEXIST) {
+            return -1;
+        }
+        if (descriptor >= 0) {
+            if (lock_temporary(descriptor)) {
+                return descriptor;
+            }
+            (void)close(descriptor);
         }
     }
+    errno = EEXIST;
     return -1;
 }
 
-/* Fills and closes the temporary file and gives it its name. What failed, with errno set,
-   or NULL. */
-static const char *put_file(int descriptor, const char *temporary, const char *path, const void *data,
-                            size_t size)
+/* Fills the temporary file and gives it its name. What failed, with errno set, or NULL. */
+static const char *put_file(int folder, int descriptor, const char *temporary, const char *name,
+                            const void *data, size_t size)
 {
-    const bool written = write_all(descriptor, data, size);
-    const bool kept = written && fsync(descriptor) == 0;
-    const int number = errno;
-    const bool closed = close(descriptor) == 0;
-    if (!kept) {
-        errno = number;
-        return written ? "synchronise" : "write";
+    if (!write_all(descriptor, data, size)) {
+        return "write";
     }
-    return !closed ? "close" : rename(temporary, path) != 0 ? "rename" : NULL;
+    if (fsync(descriptor) != 0) {
+        return "synchronise";
+    }
+    return renameat(folder, temporary, folder, name) != 0 ? "rename" : NULL;
+}
+
+/* Replaces `name` in an open folder in one step, whatever is there, a link too. */
+static mts_status replace_at(int folder, const char *name, const char *path, mode_t mode, const void *data,
+                             size_t size, mts_error *error)
+{
+    char temporary[NAME_MOST];
+    const int descriptor = open_temporary(folder, name, mode, temporary, sizeof temporary);
+    if (descriptor < 0) {
+        return fail_errno(error, path, "create");
+    }
+    const char *failed = put_file(folder, descriptor, temporary, name, data, size);
+    if (failed) {
+        (void)fail_errno(error, path, failed);
+        (void)unlinkat(folder, temporary, 0);
+    }
+    (void)close(descriptor); /* what was synchronised cannot fail here */
+    if (!failed) {
+        (void)fsync(folder); /* so that the rename survives a power cut, where that can be had */
+    }
+    return failed ? MTS_STATUS_IO : MTS_STATUS_OK;
 }
 
 mts_status mts_os_file_write(const char *path, const void *data, size_t size, mts_error *error)
 {
     char place[PATH_MOST];
-    char temporary[PATH_MOST];
     const int length = snprintf(place, sizeof place, "%s", path);
     if (length < 0 || (size_t)length >= sizeof place) {
         return mts_fail(error, MTS_STATUS_IO, "%.64s...: path is too long", path);
@@ -195,28 +238,90 @@ mts_status mts_os_file_write(const char *path, const void *data, size_t size, mt
     if (!follow_links(place)) {
         return fail_errno(error, path, "follow link");
     }
-    const mts_status status = check_place(place, path, error);
+    mts_status status = check_place(place, path, error);
     if (status != MTS_STATUS_OK) {
         return status;
     }
-    const int descriptor = open_temporary(place, temporary, sizeof temporary);
-    if (descriptor < 0) {
-        return fail_errno(error, path, "create");
+    char *slash = strrchr(place, '/');
+    const char *name = slash ? slash + 1 : place;
+    const bool at_root = slash == place;
+    if (slash) {
+        *slash = '\0';
     }
-    const char *failed = put_file(descriptor, temporary, place, data, size);
-    if (failed) {
-        (void)fail_errno(error, path, failed);
-        (void)unlink(temporary);
-        return MTS_STATUS_IO;
+    const int folder = open(at_root ? "/" : slash ? place : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) {
+        return fail_errno(error, path, "open its folder");
     }
-    sync_directory(place);
+    status = replace_at(folder, name, path, 0666, data, size, error);
+    (void)close(folder);
+    return status;
+}
+
+/* MALFORMED unless only the effective user can have put there what is there. */
+static mts_status check_private(int descriptor, const char *path, mts_error *error)
+{
+    struct stat facts;
+    if (fstat(descriptor, &facts) != 0) {
+        return fail_errno(error, path, "stat");
+    }
+    if (facts.st_uid != geteuid()) {
+        return mts_fail(error, MTS_STATUS_MALFORMED, "%s: belongs to user %lu, not to user %lu, who uses it",
+                        path, (unsigned long)facts.st_uid, (unsigned long)geteuid());
+    }
+    if (facts.st_mode & (S_IWGRP | S_IWOTH)) {
+        return mts_fail(error, MTS_STATUS_MALFORMED,
+                        "%s: other users may write to it (mode %03o; chmod go-w)", path,
+                        (unsigned)facts.st_mode & 0777u);
+    }
     return MTS_STATUS_OK;
+}
+
+/* Opens what is no link, and private. */
+static mts_status open_private(int folder, const char *name, const char *path, int flags, int *out,
+                               mts_error *error)
+{
+    *out = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags);
+    if (*out < 0) {
+        return errno == ELOOP || errno == ENOTDIR ? mts_fail(error, MTS_STATUS_MALFORMED, "%s: is a link%s",
+                                                             path, flags & O_DIRECTORY ? " or no folder" : "")
+                                                  : fail_errno(error, path, "open");
+    }
+    const mts_status status = check_private(*out, path, error);
+    if (status != MTS_STATUS_OK) {
+        (void)close(*out);
+        *out = -1;
+    }
+    return status;
+}
+
+mts_status mts_os_private_open(const char *path, int *folder, mts_error *error)
+{
+    return open_private(AT_FDCWD, path, path, O_DIRECTORY, folder, error);
+}
+
+mts_status mts_os_private_read(const mts_allocator *allocator, int folder, const char *name, size_t most,
+                               void **data, size_t *size, mts_error *error)
+{
+    int descriptor;
+    *data = NULL;
+    *size = 0;
+    mts_status status = open_private(folder, name, name, 0, &descriptor, error);
+    if (status == MTS_STATUS_OK) {
+        status = read_open(descriptor, allocator, name, most, data, size, error);
+        (void)close(descriptor);
+    }
+    return status;
+}
+
+mts_status mts_os_private_write(int folder, const char *name, const void *data, size_t size, mts_error *error)
+{
+    return replace_at(folder, name, name, 0600, data, size, error);
 }
 
 static bool make_one(const char *path)
 {
     struct stat facts;
-    if (mkdir(path, S_IRWXU | S_IRWXG | S_IROTH | S_IXOTH) == 0) {
+    if (mkdir(path, S_IRWXU) == 0) {
         return true;
     }
     const int number = errno;

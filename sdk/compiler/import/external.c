@@ -25,7 +25,7 @@ struct mts_external {
     const mts_allocator *allocator;
     mts_arena arena; /* names, files, ranges */
     const char *folder;
-    size_t bytes_left, copies_left;
+    size_t bytes_most, bytes_left, copies_left;
     data_file *files;
     uint32_t file_count;
     size_t file_capacity;
@@ -50,7 +50,7 @@ mts_status mts_external_create(const mts_allocator *allocator, const char *model
         return mts_fail_memory(error);
     }
     external->allocator = allocator;
-    external->bytes_left = external->copies_left = bytes_most;
+    external->bytes_most = external->bytes_left = external->copies_left = bytes_most;
     mts_arena_init(&external->arena, allocator);
     char *folder = (char *)mts_arena_string(&external->arena, model_path);
     if (!folder) {
@@ -80,6 +80,11 @@ void mts_external_destroy(mts_external **external)
     mts_alloc_free(self->allocator, self->ranges);
     mts_arena_release(&self->arena);
     mts_alloc_free(self->allocator, self);
+}
+
+size_t mts_external_bytes(const mts_external *external)
+{
+    return external ? external->bytes_most - external->bytes_left : 0;
 }
 
 bool mts_external_is(const Onnx__TensorProto *tensor)

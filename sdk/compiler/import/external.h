@@ -28,6 +28,8 @@ mts_status mts_external_create(const mts_allocator *allocator, const char *model
 /* Unmaps all files. Accepts NULL and a pointer to NULL. */
 void mts_external_destroy(mts_external **external);
 
+/* Bytes of the files that were mapped so far. external may be NULL. */
+size_t mts_external_bytes(const mts_external *external);
 /* Whether the bytes of a tensor lie in another file. */
 bool mts_external_is(const Onnx__TensorProto *tensor);
 /*

@@ -396,6 +396,14 @@ mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *
         }
     }
     bool lasting = false;
+    if (!mts_import_work(import, mts_shape_count(shape))) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!mts_import_work(import, mts_shape_count(&inputs[i]->shape))) {
+            return NULL;
+        }
+    }
     void *out = mts_import_alloc(import, dtype, shape, &lasting);
     if (!out) {
         return NULL;

@@ -16,6 +16,7 @@ mts_import_options mts_import_options_default(void)
     return (mts_import_options){.file_most = (size_t)2 << 30,
                                 .bytes_most = (size_t)4 << 30,
                                 .computed_most = (size_t)1 << 30,
+                                .work_most = (uint64_t)1 << 26,
                                 .nodes_most = 100000};
 }
 
@@ -143,8 +144,11 @@ static mts_import_value *bind(mts_import *import, const mts_host_tensor *tensor)
 {
     bool lasting = false;
     size_t bytes = 0;
+    if (mts_shape_bytes(&tensor->shape, tensor->dtype, &bytes)) {
+        mts_import_credit(import, bytes);
+    }
     void *data = mts_import_alloc(import, tensor->dtype, &tensor->shape, &lasting);
-    if (!data || !mts_shape_bytes(&tensor->shape, tensor->dtype, &bytes)) {
+    if (!data) {
         return NULL;
     }
     if (bytes) {
@@ -209,6 +213,7 @@ static void define_inputs(mts_import *import)
     for (size_t i = 0; i < graph->n_input; i++) {
         real += !is_initialiser(import, graph->input[i]->name);
     }
+    mts_import_check_ports(import, real, "inputs");
     for (size_t i = 0; i < graph->n_input && mts_import_ok(import); i++) {
         const char *name = graph->input[i]->name;
         mts_import_name *entry = mts_import_find(import, name);
@@ -259,6 +264,7 @@ static void run_import(mts_import *import)
 {
     mts_import_scope scope;
     mts_import_begin(import, &scope, NULL, import->proto->node, import->proto->n_node);
+    mts_import_check_ports(import, import->proto->n_output, "outputs");
     mts_import_name_initialisers(import, import->proto);
     name_inputs(import);
     if (mts_import_ok(import)) {
@@ -281,12 +287,9 @@ static mts_status import_model(const Onnx__ModelProto *model, size_t size, mts_e
                          .proto = model->graph,
                          .external = external,
                          .opset = mts_import_opset(model->opset_import, model->n_opset_import, 1),
-                         .computed_left = options->computed_most,
                          .status = MTS_STATUS_OK,
                          .error = error};
-    /* converting what the file holds, int8 weights to float32 too, and transposing it is
-       no multiplication */
-    import.computed_left += size < SIZE_MAX / 8 ? 8 * size : 0;
+    mts_import_budget(&import, size);
     if (!model->graph) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "there is no graph in the model");
     }

@@ -47,23 +47,27 @@ typedef struct mts_import_options {
     size_t number_count;
     size_t file_most;     /* bytes of a file */
     size_t bytes_most;    /* bytes of memory for the graph and its constants */
-    size_t computed_most; /* bytes of constants computed from others, beyond eight times the file's size */
+    size_t computed_most; /* bytes of constants computed from others, beyond eight times the files' size */
+    uint64_t work_most;   /* elements read and written for that, beyond 32 for each byte of the files */
     uint32_t nodes_most;  /* ONNX nodes */
     /* Called with a sentence where outputs of the model are replaced by others; NULL: not
        called. */
     void (*note)(void *context, const char *text);
-    void *note_context;
+    /* Called with the part of the model that is read, 0..1; false: the import ends with CANCELLED.
+       NULL: not called. */
+    bool (*progress)(void *context, float fraction);
+    void *note_context; /* of both */
 } mts_import_options;
 
-/* No shapes, no bindings, 2 GiB of file, 4 GiB of memory, 1 GiB of computed constants,
-   100000 nodes. */
+/* No shapes, no bindings, 2 GiB of file, 4 GiB of memory, 1 GiB of computed constants, 2^26
+   steps for them, 100000 nodes. */
 mts_import_options mts_import_options_default(void);
 
 /*
  * Imports a model. `options` may be NULL. The graph and its constants live in `arena`,
  * which the caller releases, also after a failure (*graph is then NULL). Errors:
- * NOT_FOUND, IO, MALFORMED, UNSUPPORTED, LIMIT, OUT_OF_MEMORY, INVALID_ARGUMENT (shapes,
- * bindings or numbers that the model does not have or that contradict it); the text
+ * NOT_FOUND, IO, MALFORMED, UNSUPPORTED, LIMIT, OUT_OF_MEMORY, CANCELLED (by progress),
+ * INVALID_ARGUMENT (shapes, bindings or numbers that the model does not have or that contradict it); the text
  * starts with the file's name.
  */
 mts_status mts_import_file(const char *path, const mts_import_options *options, mts_arena *arena,

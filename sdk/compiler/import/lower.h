@@ -57,6 +57,8 @@ typedef struct mts_import_name {
 } mts_import_name;
 
 /* The names of a graph, of a function's body, or of a branch. */
+#define NODES_PER_TICK 64u /* for each call of the progress callback */
+
 typedef struct mts_import_scope {
     /* Where a branch finds the names that it does not define; NULL: nowhere. */
     struct mts_import_scope *outer;
@@ -96,6 +98,10 @@ typedef struct mts_import {
     mts_external *external; /* NULL: the model came from memory */
     int64_t opset;          /* of the standard operators where the pass is */
     size_t computed_left;   /* bytes that computed constants may still take */
+    uint64_t work_left;     /* elements that computing them may still read and write */
+    uint64_t work_unseen;   /* elements since the progress callback was called */
+    size_t external_seen;   /* bytes of external files that the limits allow for */
+    float fraction;         /* of the nodes that are done */
     size_t read_count;      /* nodes and names of functions and branches that were read */
     uint32_t depth;         /* of functions and branches inside each other */
     bool blamed;            /* the message names the node that failed */
@@ -383,11 +389,23 @@ mts_import_name *mts_import_intern(mts_import *import, const char *name);
  * function, or a failure. */
 mts_import_value *mts_import_lookup(mts_import *import, const char *name);
 void mts_import_name_initialisers(mts_import *import, const Onnx__GraphProto *graph);
+/* Names of a graph's outputs; "" where one has none. NULL after a failure. */
+const char *const *mts_import_output_names(mts_import *import, const Onnx__GraphProto *graph);
+
+/* ---- what a file may cost (budget.c) ---- */
+/* Sets the limits of an import of a file. */
+void mts_import_budget(mts_import *import, size_t file_bytes);
+/* Raises them by those of more bytes of files, or of the caller. */
+void mts_import_credit(mts_import *import, size_t bytes);
 /* Counts nodes and names of a function or a branch against the limit of nodes; false
    after a failure. */
 bool mts_import_charge(mts_import *import, size_t count);
-/* Names of a graph's outputs; "" where one has none. NULL after a failure. */
-const char *const *mts_import_output_names(mts_import *import, const Onnx__GraphProto *graph);
+/* Counts elements that computing a constant reads and writes; false after a failure. */
+bool mts_import_work(mts_import *import, uint64_t elements);
+/* LIMIT: a graph cannot have so many inputs or outputs. */
+void mts_import_check_ports(mts_import *import, size_t count, const char *what);
+/* Calls the progress callback, which may cancel the import. */
+void mts_import_tick(mts_import *import, float fraction);
 
 /* ---- order (order.c) ---- */
 /* Numbers of the scope's nodes that these outputs need, each after those that it reads,

@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 
-#define NAMES_PER_NODE 16u /* names in functions and branches, for each node that the limit allows */
+#define TENSORS_PER_NODE 4u /* initialisers, for each node that the limit allows */
 
 static bool same_name(const void *entries, uint32_t index, const void *key)
 {
@@ -80,6 +80,11 @@ mts_import_value *mts_import_lookup(mts_import *import, const char *name)
 
 void mts_import_name_initialisers(mts_import *import, const Onnx__GraphProto *graph)
 {
+    const size_t most = (size_t)TENSORS_PER_NODE * import->options->nodes_most;
+    if (graph->n_initializer > most) {
+        mts_import_fail(import, MTS_STATUS_LIMIT, "%zu initialisers, the limit is %zu", graph->n_initializer,
+                        most);
+    }
     for (size_t i = 0; i < graph->n_initializer && mts_import_ok(import); i++) {
         const Onnx__TensorProto *tensor = graph->initializer[i];
         mts_import_name *entry = mts_import_intern(import, tensor->name ? tensor->name : "");
@@ -105,17 +110,4 @@ const char *const *mts_import_output_names(mts_import *import, const Onnx__Graph
         names[i] = graph->output[i]->name ? graph->output[i]->name : "";
     }
     return names;
-}
-
-bool mts_import_charge(mts_import *import, size_t count)
-{
-    const size_t most = import->options->nodes_most;
-    if (import->read_count > SIZE_MAX - count || import->read_count + count > NAMES_PER_NODE * most) {
-        mts_import_fail(import, MTS_STATUS_LIMIT,
-                        "functions and branches hold more nodes and names than the limit of %zu nodes allows",
-                        most);
-        return false;
-    }
-    import->read_count += count;
-    return true;
 }

@@ -320,6 +320,9 @@ static void lower_nodes(mts_import *import, const uint32_t *order, uint32_t coun
 {
     for (uint32_t i = 0; i < count && mts_import_ok(import); i++) {
         const Onnx__NodeProto *node = import->scope->nodes[order[i]];
+        if (i % NODES_PER_TICK == 0) {
+            mts_import_tick(import, import->depth == 0 ? (float)i / (float)count : import->fraction);
+        }
         import->node = node;
         import->title = node->name;
         if (!leave_out(import)) {

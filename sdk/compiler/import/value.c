@@ -8,6 +8,7 @@
 
 #include "base/half.h"
 
+#define FILLED_PER_STEP 32u  /* bytes that are set in the time of one step of computing */
 #define LASTING_BYTES 65536u /* larger results go where the graph can use them without a copy */
 
 bool mts_import_is_const(const mts_import_value *value)
@@ -138,6 +139,9 @@ void *mts_import_alloc(mts_import *import, mts_type dtype, const mts_shape *shap
                         bytes, import->options->computed_most);
         return NULL;
     }
+    if (!mts_import_work(import, bytes / FILLED_PER_STEP)) {
+        return NULL;
+    }
     import->computed_left -= bytes;
     *lasting = bytes >= LASTING_BYTES;
     void *data = mts_arena_zero(*lasting ? import->arena : &import->scratch, bytes, 1);
@@ -224,6 +228,12 @@ mts_import_value *mts_import_from_proto(mts_import *import, const Onnx__TensorPr
         mts_proto_tensor(proto, import->external, &import->scratch, &tensor, &in_place, import->error);
     if (status != MTS_STATUS_OK) {
         import->status = status;
+        return NULL;
+    }
+    const size_t mapped = mts_external_bytes(import->external);
+    mts_import_credit(import, mapped - import->external_seen);
+    import->external_seen = mapped;
+    if (!in_place && !mts_import_work(import, mts_shape_count(&tensor.shape))) {
         return NULL;
     }
     return mts_import_constant(import, tensor.dtype, &tensor.shape, tensor.data, false);

@@ -60,6 +60,7 @@ mts_graph *mts_graph_clone(const mts_graph *graph, mts_arena *arena)
     clone->names = NULL;
     clone->value_capacity = graph->value_count;
     clone->node_capacity = graph->node_count;
+    clone->input_capacity = clone->output_capacity = 0;
     clone->inputs = copy(arena, graph->inputs, graph->input_count, sizeof(*graph->inputs));
     clone->outputs = copy(arena, graph->outputs, graph->output_count, sizeof(*graph->outputs));
     const bool done =

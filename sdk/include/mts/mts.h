@@ -114,9 +114,11 @@ typedef struct mts_runtime_options {
        "cuda:sm_XY" (a compute capability, as "cuda:sm_62") runs nothing. It writes the kernels of a
        session for that capability to cache_dir, for devices that have no compiler. */
     const char *device;
-    /* Directory of kernel binaries, plans and tunings; the library creates it when needed. NULL
-       (default): no cache. If the directory cannot be written, calls succeed without it. The string
-       is copied. */
+    /* Directory of kernel binaries, plans and tunings; the library creates it when needed, with
+       mode 0700. NULL (default): no cache. If the directory cannot be written, calls succeed without
+       it. Kernel binaries are code: a directory or file that is a link, does not belong to the
+       effective user, or can be written by its group or others, is not used, and a warning in the
+       log says why. The string is copied. */
     const char *cache_dir;
     /* Graph replay: the launches of a run are recorded once and submitted with one driver call. */
     mts_use replay;

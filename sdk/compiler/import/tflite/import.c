@@ -210,6 +210,9 @@ static void lower_operators(mts_tflite *model)
         if (!node->needed) {
             continue;
         }
+        if (i % NODES_PER_TICK == 0) {
+            mts_import_tick(model->import, (float)i / (float)model->operator_count);
+        }
         const mts_tflite_tensor *first =
             &model->tensors[mts_flat_at(&model->flat, &node->outputs, MTS_FLAT_I32, 0)];
         model->node = node;
@@ -255,7 +258,11 @@ static void run_import(mts_tflite *model, mts_arena *arena)
         mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a graph");
         return;
     }
-    define_inputs(model);
+    mts_import_check_ports(import, model->inputs.count, "inputs");
+    mts_import_check_ports(import, model->outputs.count, "outputs");
+    if (mts_import_ok(import)) {
+        define_inputs(model);
+    }
     lower_operators(model);
     if (mts_import_ok(import)) {
         define_outputs(model);
@@ -266,14 +273,9 @@ static void run_import(mts_tflite *model, mts_arena *arena)
 mts_status mts_tflite_import(const void *data, size_t size, const mts_import_options *options,
                              mts_arena *arena, mts_graph **graph, mts_error *error)
 {
-    mts_import import = {.options = options,
-                         .arena = arena,
-                         .computed_left = options->computed_most,
-                         .status = MTS_STATUS_OK,
-                         .error = error};
+    mts_import import = {.options = options, .arena = arena, .status = MTS_STATUS_OK, .error = error};
     mts_tflite model = {.import = &import, .flat = {.data = data, .size = size}, .shapes_hold = true};
-    /* converting and reordering what the file holds is no multiplication */
-    import.computed_left += size < SIZE_MAX / 8 ? 8 * size : 0;
+    mts_import_budget(&import, size);
     mts_arena_init(&import.scratch, arena->allocator);
     run_import(&model, arena);
     mts_arena_release(&import.scratch);

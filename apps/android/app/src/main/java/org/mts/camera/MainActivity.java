@@ -55,7 +55,7 @@ public final class MainActivity extends Activity implements SurfaceHolder.Callba
     @Override
     protected void onCreate(Bundle state) {
         super.onCreate(state);
-        handle = create(getAssets(), BUNDLE, getCacheDir().getPath());
+        handle = create(getAssets(), BUNDLE, getCacheDir().getPath() + "/mts");
         SurfaceView preview = new SurfaceView(this);
         preview.getHolder().setFixedSize(WIDTH, HEIGHT);
         preview.getHolder().addCallback(this);

@@ -4,8 +4,8 @@ The library lets one thread at a time use a runtime with all objects made from i
 destroyed before bundles, and bundles before the runtime. Python gives neither: threads call as they
 like, objects die in any order, in callbacks and on any thread, and arrays that show outputs outlive
 the session. A Gate is a lock for each runtime; a Node is an object of the library with its parent and
-children. An object is destroyed when it is closed, its children are gone, and no array shows its
-memory any more.
+children. An object is destroyed when it was closed or no variable names it, its children are gone,
+and no array shows its memory any more.
 """
 from __future__ import annotations
 
@@ -85,13 +85,14 @@ class Gate:
 class Node:
     """An object of the library. `what` names it in messages."""
 
-    __slots__ = ("gate", "handle", "destroy", "parent", "children", "closed", "leases", "keep", "what")
+    __slots__ = ("gate", "handle", "destroy", "parent", "children", "closed", "unwanted", "leases", "keep", "what")
 
     def __init__(self, gate: Gate, what: str, parent: Optional[Node], destroy: Callable[[Any], None]) -> None:
         self.gate, self.what, self.parent, self.destroy = gate, what, parent, destroy
         self.handle: Any = None
         self.children: set[Node] = set()
-        self.closed = False
+        self.closed = False  # by the caller: nobody may use it
+        self.unwanted = False  # closed, or no variable names it any more
         self.leases = 0
         self.keep: list[Any] = []  # what the library's object points to
 
@@ -121,13 +122,18 @@ class Node:
 
     def shut(self) -> None:
         """Ends the use of the object and of its children, and destroys those that nothing shows."""
-        self.closed = True
+        self.closed = self.unwanted = True
         for child in list(self.children):
             child.shut()
         self.reap()
 
+    def abandon(self) -> None:
+        """No variable names the object any more. What was made from it goes on."""
+        self.unwanted = True
+        self.reap()
+
     def reap(self) -> None:
-        if not self.closed or self.children or self.leases or self.handle is None:
+        if not self.unwanted or self.children or self.leases or self.handle is None:
             return
         slot = ffi.new("void **", self.handle)
         self.handle = None
@@ -180,4 +186,4 @@ class Owner:
     def __del__(self) -> None:
         node = getattr(self, "_node", None)
         if node is not None and not node.closed:
-            node.gate.later(Node.shut, node)
+            node.gate.later(Node.abandon, node)

@@ -138,15 +138,15 @@ def _write_stacked(frame: Any, array: Any, form: int) -> Any:
 def _write_planes(frame: Any, planes: Sequence[Any], form: int) -> Any:
     """A tuple of arrays: Y, and pairs (rows x columns x 2) or U and V (rows x columns)."""
     arrays = [_array(plane) for plane in planes]
-    luma, chroma = arrays[0], arrays[1:]
-    if luma.ndim != 2 or len(chroma) != (1 if form in _PAIRS else 2):
+    luma, chroma = arrays[:1], arrays[1:]
+    if not luma or luma[0].ndim != 2 or len(chroma) != (1 if form in _PAIRS else 2):
         raise invalid(f"{len(arrays)} planes; Y with one plane of pairs (NV12, NV21) or with U and V (I420) are needed")
-    height, width = luma.shape
+    height, width = luma[0].shape
     _check_sides(width, height)
     half = ((height + 1) // 2, (width + 1) // 2) + ((2,) if form in _PAIRS else ())
     if any(plane.shape != half for plane in chroma):
         raise invalid(f"planes of shape {[plane.shape for plane in chroma]}; {half} is needed")
-    kept = [_dense_rows(luma, 1)] + [_dense_rows(plane, len(half) - 1 if len(half) == 2 else 2) for plane in chroma]
+    kept = [_dense_rows(luma[0], 1)] + [_dense_rows(plane, len(half) - 1 if len(half) == 2 else 2) for plane in chroma]
     frame.data, frame.width, frame.height, frame.format = pointer(kept[0]), width, height, form
     frame.stride = kept[0].strides[0]
     for i, plane in enumerate(kept[1:]):

@@ -161,8 +161,8 @@ class Session(Owner):
         out = ffi.new("mts_session **")
         gate.enter()
         try:
-            handle = bundle._node.parent.use() if bundle._node.parent else None
-            status = lib.mts_session_create(handle, bundle._node.use(), options, out)
+            opened = bundle._node.use()
+            status = lib.mts_session_create(bundle._node.parent.use(), opened, options, out)
             if status:
                 gate.fail(status)
             node.opened(out[0])

@@ -9,7 +9,7 @@ and no array shows its memory any more.
 """
 from __future__ import annotations
 
-import threading
+from _thread import RLock  # that of threading, which takes milliseconds to import
 from collections import deque
 from typing import Any, Callable, Optional
 
@@ -22,7 +22,7 @@ class Gate:
     __slots__ = ("lock", "inside", "in_done", "pending", "text", "raised")
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # a plain lock would block its own thread in a callback
+        self.lock = RLock()  # a plain lock would block its own thread in a callback
         self.inside = False
         self.in_done = False  # inside a session's `done`, where some calls are allowed
         self.pending: deque[tuple[Callable[[Any], None], Any]] = deque()

@@ -64,6 +64,8 @@ def encode(value: Path, what: str = "text") -> bytes:
         data = value.encode() if isinstance(value, str) and what == "text" else os.fsencode(value)
     except TypeError:
         raise invalid(f"a {what} has to be a str, not {type(value).__name__}") from None
+    except UnicodeError as error:
+        raise invalid(f"a {what} is no text: {error}") from None
     if b"\0" in data:
         raise invalid(f"a {what} has a zero byte in it")
     return data
@@ -130,8 +132,7 @@ def fill(struct: Any, keep: list[Any], /, **values: Any) -> None:
                 keep.append(ffi.new("char[]", encode(value)))
                 setattr(struct, name, keep[-1])
             elif form.kind == "pointer":
-                items = _strings(value, name) if form.item.kind == "pointer" else [int(item) for item in value] \
-                    if "int" in form.item.cname else [float(item) for item in value]
+                items = _strings(value, name) if form.item.kind == "pointer" else list(value)
                 array = ffi.new("char *[]" if form.item.kind == "pointer" else f"{form.item.cname}[]", items)
                 keep += [items, array]
                 setattr(struct, name, array)

@@ -94,14 +94,14 @@ def summary_struct() -> Any:
 
 
 def _numbers(value: Any, most: int, what: str) -> list[float]:
-    """A number for each channel; one number is that of all."""
+    """Numbers of channels: the last one is that of all further channels, as in a task list."""
     try:
-        numbers = [float(value)] * most if isinstance(value, (int, float)) else [float(item) for item in value]
+        numbers = [float(value)] if isinstance(value, (int, float)) else [float(item) for item in value]
     except (TypeError, ValueError):
         raise invalid(f"{what}: numbers are needed, not {value!r}") from None
-    if len(numbers) > most:
-        raise invalid(f"{what}: {len(numbers)} numbers; {most} are the most")
-    return numbers
+    if not 1 <= len(numbers) <= most:
+        raise invalid(f"{what}: {len(numbers)} numbers; 1 to {most} are needed")
+    return numbers + [numbers[-1]] * (most - len(numbers))
 
 
 def _export(model: tuple[Any, Any], path: str) -> None:
@@ -135,10 +135,9 @@ def _task(name: str, task: Task, folder: str, keep: list[Any]) -> Any:
     fill(struct, keep, color=task.color, fit=task.fit, filter=task.filter, labels=task.labels,
          class_map=task.class_map)
     mean, std = _numbers(task.mean, 4, "mean"), _numbers(task.std, 4, "std")
-    struct.mean[0:len(mean)], struct.std[0:len(std)] = mean, std
-    crop = _numbers(task.crop, 4, "crop")
-    struct.crop[0:len(crop)] = crop
+    struct.mean[0:4], struct.std[0:4] = mean, std
     try:
+        struct.crop[0:4] = [float(part) for part in task.crop]
         struct.fill[0:len(task.fill)] = list(task.fill)
         _lists(struct, task, keep)
     except (TypeError, ValueError, OverflowError, IndexError) as error:

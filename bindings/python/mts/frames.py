@@ -1,8 +1,7 @@
 """Frames: numpy arrays, PIL pictures and planes of cameras as mts_frame, and regions of them."""
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Literal, Optional, Sequence, Union
+from typing import Any, Literal, NamedTuple, Optional, Sequence, Union
 
 from mts._arrays import pointer
 from mts._native import choice, ffi, invalid, lib
@@ -19,8 +18,7 @@ _PAIRS = (lib.MTS_PIXEL_FORMAT_NV12, lib.MTS_PIXEL_FORMAT_NV21)
 _SIDE_MOST = 16384
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(NamedTuple):
     """A part of a frame, and how it becomes an input (mts_region).
 
     Either x, y, width and height in whole pixels, or `middle`, `sides` and `angle`: a rectangle at any
@@ -45,14 +43,14 @@ class Region:
     def _write(self, region: Any) -> None:
         kinds = dict(ffi.typeof("mts_region").fields)
         try:
-            for field in fields(self):
-                value, kind = getattr(self, field.name), kinds[field.name].type
+            for name, value in zip(self._fields, self):
+                kind = kinds[name].type
                 if kind.kind == "enum":
-                    setattr(region, field.name, choice(kind, str(value), field.name))
+                    setattr(region, name, choice(kind, str(value), name))
                 elif kind.kind == "array":
-                    getattr(region, field.name)[0:len(value)] = value
+                    getattr(region, name)[0:len(value)] = value
                 else:
-                    setattr(region, field.name, value)
+                    setattr(region, name, value)
         except (TypeError, OverflowError, IndexError, ValueError) as error:
             raise invalid(f"region: {error}") from None
 

@@ -1,10 +1,8 @@
 """Devices, runtimes and bundles."""
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import dataclass
-from typing import Any, Literal, Optional, Union
+from typing import Any, Literal, NamedTuple, Optional, Union
 
 from mts._callbacks import Callbacks, Log
 from mts._handles import Gate, Node, Owner
@@ -14,8 +12,7 @@ Report = Literal["text", "json", "dot"]
 Use = Literal["auto", "off", "on"]
 
 
-@dataclass(frozen=True)
-class Device:
+class Device(NamedTuple):
     """A device that can be opened (mts_device_desc)."""
 
     id: str  #: what Runtime(device) takes: "cuda:0", "opencl:0", "cpu", "reference"
@@ -28,8 +25,7 @@ class Device:
     reads: int  #: kinds of memory that it reads without a copy, as bits 1 << kind
 
 
-@dataclass(frozen=True)
-class Port:
+class Port(NamedTuple):
     """An input or an output of a task (mts_port_desc)."""
 
     name: str  #: in the model
@@ -37,8 +33,7 @@ class Port:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class TaskInfo:
+class TaskInfo(NamedTuple):
     """A task of a bundle (mts_task_desc)."""
 
     name: str
@@ -83,7 +78,10 @@ def report_of(function: Any, handle: Any, report: Report, gate: Gate) -> Union[s
     if status:
         gate.fail(status)
     result = ffi.string(text).decode("utf-8", "replace")
-    return json.loads(result) if report == "json" else result
+    if report != "json":
+        return result
+    import json  # here: it is not needed by every program
+    return json.loads(result)
 
 
 class Runtime(Owner):

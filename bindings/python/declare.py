@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Writes the C source of an extension module of the package from public headers.
+
+cffi wants declarations without a preprocessor. They are taken from the headers themselves, so that
+they cannot differ from what the libraries are compiled with; the C compiler that builds the module
+then checks every struct, enum and function once more. The step fails where a header holds something
+that it would leave out.
+
+usage: declare.py INCLUDE_FOLDER OUT.c MODULE HEADER... [-- INCLUDED_MODULE HEADER...]
+
+A module behind `--` has its types already: the new module uses them instead of declaring its own.
+"""
+import re
+import sys
+
+import cffi
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+CONTINUED = re.compile(r"\\\n")
+CPLUSPLUS = re.compile(r"^#ifdef __cplusplus\n.*?^#endif\n", re.S | re.M)
+NUMBER = re.compile(r"#define (\w+) +(\S.*)$")
+KNOWN = re.compile(r"#(ifndef|endif|else|if defined\(__GNUC__\)|include|define \w+$|define \w+\(|define MTS_API)")
+
+# Functions that are written in Python: the library calls them through pointers in its option
+# structs. cffi refuses to assign one to a pointer of another type, and a test assigns each.
+CALLBACKS = {
+    "mts/mts.h": """
+        extern "Python" void mts_py_log(void *, mts_log_severity, const char *);
+        extern "Python" int mts_py_progress(void *, float, const char *);
+        extern "Python" void mts_py_done(void *, mts_ticket, mts_status);
+    """,
+    "mts/mtsc.h": """
+        extern "Python" void mtsc_py_log(void *, mts_log_severity, const char *);
+        extern "Python" int mtsc_py_progress(void *, float, const char *);
+    """,
+    "mts/mtsz.h": """
+        extern "Python" int mtsz_py_frame(void *, uint32_t, mts_frame *);
+        extern "Python" int mtsz_py_tensor(void *, uint32_t, const char *, uint32_t, float *, size_t);
+        extern "Python" void mtsz_py_layer(void *, const mtsz_zip_layer *);
+    """,
+}
+
+
+def fail(why):
+    sys.exit(f"declare.py: {why}")
+
+
+def declarations(folder, header):
+    """The declarations of a header for cffi: no comments, no macros but those of numbers."""
+    with open(f"{folder}/{header}", encoding="utf-8") as file:
+        text = file.read()
+    text = CPLUSPLUS.sub("", CONTINUED.sub(" ", COMMENT.sub(" ", text)))
+    lines = []
+    for line in text.splitlines():
+        line = line.rstrip()
+        number = NUMBER.match(line)
+        if line.startswith("#define") and number and number.group(1) != "MTS_API":
+            name, value = number.groups()
+            # cffi checks a number that is given here, and asks the compiler for others
+            lines.append(f"#define {name} {value if value.isdigit() else '...'}")
+        elif line.startswith("#"):
+            if not KNOWN.match(line):
+                fail(f"{header}: unknown directive: {line}")
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def check(ffi, out, texts):
+    """Fails unless everything that the headers declare is part of the module."""
+    with open(out, encoding="utf-8") as file:
+        written = file.read()
+    types = {name for names in ffi.list_types() for name in names}
+    count = 0
+    for header, text in texts.items():
+        for name in re.findall(r"MTS_API\s[^(;]*?(\w+)\(", text):
+            count += 1
+            if f'{{ "{name}", ' not in written:
+                fail(f"{header}: function {name} was left out")
+        for name in re.findall(r"^typedef [^;{]*?(?:\{[^}]*\})?\s(\w+);", text, re.M):
+            if name not in types:
+                fail(f"{header}: type {name} was left out")
+    if count == 0 and any("MTS_API" in text for text in texts.values()):
+        fail("no function was found")
+    return count
+
+
+def builder(texts, included):
+    ffi = cffi.FFI()
+    if included:
+        ffi.include(included)
+    for text in texts.values():
+        ffi.cdef(text.replace("MTS_API ", ""))
+    for header in texts:
+        ffi.cdef(CALLBACKS.get(header, ""))
+    return ffi
+
+
+def main():
+    folder, out, module, *headers = sys.argv[1:]
+    included = None
+    if "--" in headers:
+        at = headers.index("--")
+        headers, (name, *before) = headers[:at], headers[at + 1:]
+        included = builder({header: declarations(folder, header) for header in before}, None)
+        included.set_source(name, "")
+    texts = {header: declarations(folder, header) for header in headers}
+    ffi = builder(texts, included)
+    ffi.set_source(module, "".join(f'#include "{header}"\n' for header in headers))
+    ffi.emit_c_code(out)
+    print(f"{module}: {check(ffi, out, texts)} functions of {' '.join(headers)}")
+
+
+if __name__ == "__main__":
+    main()

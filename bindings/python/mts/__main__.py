@@ -1,0 +1,17 @@
+"""`python -m mts`: the command line program, which is part of the package."""
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Becomes the program `mts` with the arguments of this process."""
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "mts")
+    if not os.path.exists(program):
+        sys.exit("mts: this package was built without the program (MTS_APPS=OFF)")
+    os.execv(program, [program, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

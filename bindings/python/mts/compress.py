@@ -1,0 +1,217 @@
+"""Bundles whose tasks share weights, are pruned or split (libmtsz)."""
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Callable, Literal, Mapping, Optional, Sequence, Union
+
+try:
+    from mts import _mtsz
+except ImportError as error:
+    raise ImportError(f"this package was built without zip, prune and split (MTS_COMPRESS=OFF): {error}") from None
+from mts import _arrays, frames
+from mts._callbacks import Callbacks, Log, Progress
+from mts._native import Path, encode, fill, invalid, read
+from mts.compiler import Options, Summary
+
+ffi = _mtsz.ffi
+lib = _mtsz.lib
+Criterion = Literal["l1", "apoz", "avg", "hybrid"]
+Data = Union[Path, Sequence[Any]]
+_PICTURES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
+
+
+@dataclass(frozen=True)
+class ZipReport:
+    """What zipping did (mtsz_zip_report)."""
+
+    summary: Summary
+    layers: int  #: that can be shared
+    zipped: int  #: that are shared
+    rolled_back: int
+    shared_weights: float  #: fraction of the weights of a task's layers
+    change: float  #: percentage of answers that changed: mean of the tasks
+    change_worst: float
+    zip_seconds: float
+    retrain_seconds: float
+    loss_first: float
+    loss_last: float
+    retrained: int  #: 1: the result of re-training was kept
+
+
+@dataclass(frozen=True)
+class PruneReport:
+    """What pruning did (mtsz_prune_report)."""
+
+    summary: Summary
+    channels: int
+    channels_kept: int
+    mul_adds: int
+    mul_adds_kept: int
+    weights_bytes: int
+    weights_bytes_kept: int
+
+
+@dataclass(frozen=True)
+class SplitReport:
+    """What splitting did (mtsz_split_report)."""
+
+    summary: Summary
+    mul_adds: int  #: of the whole classifier
+    mul_adds_groups: int  #: of all subnets together
+    change: float  #: percentage of images with another answer
+
+
+@dataclass(frozen=True)
+class ZipLayer:
+    """What zipping did to a layer (mtsz_zip_layer)."""
+
+    name: str
+    channels: int
+    shared: int
+    change: float
+    task: str
+    rolled_back: int
+    seconds_left: float
+
+
+class _Images:
+    """Images to calibrate with: what the callbacks of mtsz_data give."""
+
+    def __init__(self, data: Optional[Data]) -> None:
+        if isinstance(data, (str, bytes, os.PathLike)):
+            folder = os.fsdecode(os.fspath(data))
+            data = sorted(os.path.join(folder, name) for name in os.listdir(folder)
+                          if name.lower().endswith(_PICTURES))
+        self.data: Sequence[Any] = () if data is None else data
+        if not hasattr(self.data, "__len__") or not hasattr(self.data, "__getitem__"):
+            raise invalid("data: a folder, or a sequence of pictures, is needed")
+        self.kept: Any = None
+
+    def frame(self, index: int, frame: Any) -> int:
+        """Describes a picture; its pixels live until the next call."""
+        item = self.data[index]
+        if isinstance(item, (str, os.PathLike)):
+            from PIL import Image
+            with Image.open(item) as picture:
+                item = picture.convert("RGB")
+        if isinstance(item, frames.Frame):
+            frame[0] = item._frame[0]
+            self.kept = item
+        else:
+            self.kept = frames.write(frame, item)
+        return 0
+
+    def tensor(self, index: int, task: str, number: int, out: Any, count: int) -> int:
+        """Writes the tensor of a task that takes no frames: data[index][task], or [(task, number)]."""
+        import numpy as np
+        item = self.data[index]
+        if not isinstance(item, Mapping):
+            raise invalid(f"data[{index}]: task {task} takes tensors, so a dict of arrays is needed")
+        array = np.ascontiguousarray(item[(task, number)] if (task, number) in item else item[task], np.float32)
+        if array.size != count:
+            raise invalid(f"data[{index}]: {array.size} numbers for input {number} of task {task}, which has {count}")
+        ffi.memmove(out, _arrays.pointer(array), array.nbytes)
+        return 0
+
+
+def _call(function: Any, kind: str, report: type, bundle: Path, data: Optional[Data], out: Path, progress: Progress,
+          log: Log, what: str, values: dict[str, Any], layer: Optional[Callable[[ZipLayer], Any]] = None) -> Any:
+    """One of the three functions: they differ in their options and reports alone."""
+    options = Options(0.0, progress, log, what)
+    images = _Images(data)
+    struct = ffi.new("mtsz_data *")
+    lib.mtsz_data_default_sized(struct, ffi.sizeof("mtsz_data"))
+    callbacks = Callbacks(options, frame=images.frame, tensor=images.tensor, layer=layer)
+    struct.count, struct.context = len(images.data), callbacks.handle
+    if len(images.data) and isinstance(images.data[0], Mapping):
+        struct.tensor = lib.mtsz_py_tensor
+    elif len(images.data):
+        struct.frame = lib.mtsz_py_frame
+    how = ffi.new(f"mtsz_{kind}_options *")
+    getattr(lib, f"mtsz_{kind}_options_default_sized")(how, ffi.sizeof(f"mtsz_{kind}_options"))
+    keep: list[Any] = []
+    fill(how, keep, **values)
+    if layer is not None:
+        how.context, how.layer = callbacks.handle, lib.mtsz_py_layer
+    result = ffi.new(f"mtsz_{kind}_report *", {"size": ffi.sizeof(f"mtsz_{kind}_report")})
+    result.summary.size = ffi.sizeof("mtsc_summary")
+    options.check(function(encode(bundle, "path"), struct, how, encode(out, "path"), options.struct, result))
+    fields = read(result, ffi.typeof(f"mtsz_{kind}_report"))
+    return report(**{**fields, "summary": Summary(**fields["summary"])})
+
+
+def zip(bundle: Path, data: Data, out: Path, *, share: float = 0.9, tasks: Optional[Sequence[str]] = None,  # noqa: A001
+        form: Literal["filters", "uxyz"] = "filters", assignment: Literal["optimal", "greedy"] = "optimal",
+        round: int = 4, layers: Optional[Sequence[str]] = None, base: Optional[Sequence[str]] = None,  # noqa: A002
+        max_change: float = 100.0, retrain_seconds: float = 0.0, seed: int = 1,
+        layer: Optional[Callable[[ZipLayer], Any]] = None, progress: Progress = None, log: Log = None) -> ZipReport:
+    """Makes tasks of a bundle share weights (docs/ZIP.md).
+
+    :param bundle: path of the bundle to read
+    :param data: images to calibrate with: a folder of pictures, or a sequence of frames (as Session.submit
+        takes them), of paths of pictures, or, for tasks that take no frames, of dicts of arrays by task
+    :param out: path of the bundle to write, another file
+    :param share: part of the channels of each layer that is shared, 0..1
+    :param tasks: names of 2 to 64 tasks; None: all. Others are copied
+    :param round: the number of shared channels is a multiple of this
+    :param layers: only layers whose names begin with one of these; None: all
+    :param base: names of those tasks whose weights keep every bit
+    :param max_change: most percent of changed answers of a task
+    :param retrain_seconds: of training afterwards
+    :param layer: called with a ZipLayer after each layer
+    :param progress: as in mts.compile
+    :raises Error: INVALID_ARGUMENT: the tasks do not align, or the data does not fit; LIMIT; CANCELLED
+    """
+    return _call(lib.mtsz_zip, "zip", ZipReport, bundle, data, out, progress, log, "zipping",
+                 dict(tasks=tasks, share=share, form=form, assignment=assignment, round=round, layers=layers, base=base,
+                      max_change=max_change, retrain_seconds=retrain_seconds, seed=seed), layer)
+
+
+def prune(bundle: Path, data: Optional[Data], out: Path, *, ratio: float = 0.5,
+          tasks: Optional[Sequence[str]] = None, criterion: Criterion = "l1",
+          target: Literal["layer", "global", "flops", "bytes"] = "layer", round: int = 1, refit: bool = True,  # noqa: A002
+          together: bool = False, progress: Progress = None, log: Log = None) -> PruneReport:
+    """Removes channels of tasks, together with the weights that belong to them (docs/PRUNE.md).
+
+    :param data: as in mts.zip; None: for "l1" without refit
+    :param ratio: part of `target` that is removed, 0..0.99
+    :param criterion: what makes a channel important
+    :param refit: layers that read removed channels are fitted to compute nearly what they did
+    :param together: aligned tasks lose the same channels, so that they still share weights
+    """
+    return _call(lib.mtsz_prune, "prune", PruneReport, bundle, data, out, progress, log, "pruning",
+                 dict(tasks=tasks, criterion=criterion, target=target, ratio=ratio, round=round, refit=int(refit),
+                      together=int(together)))
+
+
+def split(bundle: Path, data: Data, out: Path, *, task: str, groups: int = 2, ratio: float = 0.5,
+          criterion: Criterion = "hybrid", retrain_seconds: float = 0.0, seed: int = 1, trunk: float = 0.0,
+          keep: bool = False, progress: Progress = None, log: Log = None) -> SplitReport:
+    """Splits a classifier into subnets, each of which knows one group of the classes (docs/SPLIT.md).
+
+    :param data: as in mts.zip
+    :param task: the classifier
+    :param groups: number of subnets
+    :param ratio: part of the multiply-adds behind the trunk that each subnet loses, 0..0.99
+    :param trunk: the first layers, with up to this part of the multiply-adds, stay common
+    :param keep: the whole classifier stays in the bundle too
+    """
+    return _call(lib.mtsz_split, "split", SplitReport, bundle, data, out, progress, log, "splitting",
+                 dict(task=task, groups=groups, ratio=ratio, criterion=criterion, retrain_seconds=retrain_seconds,
+                      seed=seed, trunk=trunk, keep=int(keep)))
+
+
+@ffi.def_extern(error=1)
+def mtsz_py_frame(context: Any, index: int, frame: Any) -> int:
+    return ffi.from_handle(context).call("frame", 1, index, frame)
+
+
+@ffi.def_extern(error=1)
+def mtsz_py_tensor(context: Any, index: int, task: Any, number: int, out: Any, count: int) -> int:
+    return ffi.from_handle(context).call("tensor", 1, index, ffi.string(task).decode(), number, out, count)
+
+
+@ffi.def_extern()
+def mtsz_py_layer(context: Any, layer: Any) -> None:
+    ffi.from_handle(context).call("layer", None, ZipLayer(**read(layer, ffi.typeof("mtsz_zip_layer"))))

@@ -1,0 +1,169 @@
+"""Compiling, compressing, exporting; types of inputs and outputs; PyTorch where it is installed."""
+import json
+import os
+
+import numpy
+import pytest
+
+import mts
+from conftest import DEMO
+
+MODELS = DEMO + "/models"
+
+
+@pytest.fixture
+def images():
+    random = numpy.random.default_rng(7)
+    return [random.integers(0, 256, (40, 50, 3), dtype=numpy.uint8) for _ in range(12)]
+
+
+def test_a_task_list_and_tasks_given_here_make_equal_bundles(tmp_path, bundle_path):
+    with open(DEMO + "/small.json", encoding="utf-8") as file:
+        listed = json.load(file)["tasks"]
+    tasks = {task["name"]: mts.Task(f"{DEMO}/{task['model']}", labels=task["labels"], class_map=task["class_map"],
+                                    **task["input"]) for task in listed}
+    tasks["animal"] = {"model": tasks["animal"].model, "color": "rgb", "mean": tasks["animal"].mean,
+                       "std": tasks["animal"].std, "labels": ["no animal", "animal"], "class_map": tasks["animal"].class_map}
+    summary = mts.compile(tasks, tmp_path / "a.mtsb")
+    assert summary.tasks == 8 and summary.families == 1 and summary.weights_bytes > 0
+    with open(tmp_path / "a.mtsb", "rb") as first, open(bundle_path, "rb") as second:
+        assert first.read() == second.read()
+
+
+def test_every_field_of_a_task_arrives(tmp_path, runtime):
+    task = mts.Task(MODELS + "/small_pet.onnx", color="bgr", mean=(1, 2, 3), std=(4, 5, 6), fit="letterbox", filter="area",
+                    fill=(7, 8, 9), labels=["x", "y", "zü"], class_map=[2, 0, 1], crop=(0.25, 0, 0.5, 1))
+    mts.compile({"pet": task}, tmp_path / "pet.mtsb")
+    with mts.Bundle(runtime, tmp_path / "pet.mtsb") as bundle:
+        info = bundle.tasks[0]
+    assert info.labels == ("x", "y", "zü") and info.class_map == (2, 0, 1) and info.takes_frames
+    assert (info.fit, info.filter, info.fill, info.crop) == ("letterbox", "area", (7, 8, 9), (0.25, 0.0, 0.5, 1.0))
+
+
+def test_progress_and_log(tmp_path, capsys):
+    told = []
+    mts.compile({"pet": MODELS + "/small_pet.onnx"}, tmp_path / "a.mtsb", progress=lambda part, what: told.append((part, what)))
+    assert told and all(0 <= part <= 1 and isinstance(what, str) for part, what in told)
+    mts.compile({"pet": MODELS + "/small_pet.onnx"}, tmp_path / "a.mtsb", progress=True)
+    assert "compiling" in capsys.readouterr().err
+    said = []
+    with pytest.raises(mts.Error):
+        mts.compile({"pet": MODELS}, tmp_path / "b.mtsb", log=lambda severity, text: said.append(severity))
+    assert "error" in said and not os.path.exists(tmp_path / "b.mtsb")
+
+
+def test_callbacks_cancel_and_raise(tmp_path):
+    with pytest.raises(mts.Error) as caught:
+        mts.compile({"pet": MODELS + "/small_pet.onnx"}, tmp_path / "a.mtsb", progress=lambda part, what: True)
+    assert caught.value.status == mts.Status.CANCELLED
+
+    def broken(part, what):
+        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        mts.compile({"pet": MODELS + "/small_pet.onnx"}, tmp_path / "a.mtsb", progress=broken)
+
+
+@pytest.mark.parametrize("tasks", [
+    {}, {"a": "/nonexistent"}, {"a": 7}, {"a": None}, {"a b": MODELS + "/small_pet.onnx"}, {"": MODELS + "/small_pet.onnx"},
+    {7: MODELS + "/small_pet.onnx"}, {"a": {"modell": "x"}}, {"a": {}}, 7, None, "/nonexistent.json", {"a": (1, 2, 3)},
+    {"a": mts.Task(MODELS + "/small_pet.onnx", color="red")}, {"a": mts.Task(MODELS + "/small_pet.onnx", mean=(1,) * 9)},
+    {"a": mts.Task(MODELS + "/small_pet.onnx", mean="x")}, {"a": mts.Task(MODELS + "/small_pet.onnx", labels="xyz")},
+    {"a": mts.Task(MODELS + "/small_pet.onnx", std=0)}, {"a": mts.Task(MODELS + "/small_pet.onnx", fill=(1, 2, 3, 4, 5))},
+    {"a": mts.Task(MODELS + "/small_pet.onnx", shapes={"image": (1,) * 7})},
+    {"a": mts.Task(MODELS + "/small_pet.onnx", shapes={"nothing": (1,)})},
+    {"a": mts.Task(MODELS + "/small_pet.onnx", class_map=[-1])}, {"a": mts.Task(MODELS + "/small_pet.onnx\0")},
+    {"a": mts.Task(MODELS + "/small_pet.onnx", values={"x": "y"})}, {"a": MODELS},
+])
+def test_what_cannot_be_compiled_is_refused(tmp_path, tasks):
+    with pytest.raises((mts.Error, TypeError, ValueError)):
+        mts.compile(tasks, tmp_path / "a.mtsb")
+    assert not os.path.exists(tmp_path / "a.mtsb")
+
+
+def test_zip_shares_weights(tmp_path, bundle_path, images):
+    layers = []
+    report = mts.zip(bundle_path, images, tmp_path / "z.mtsb", tasks=["object", "animal"], layer=layers.append)
+    assert report.zipped > 0 and len(layers) == report.layers
+    assert report.summary.weights_bytes < report.summary.weights_bytes_unshared
+    assert mts.inspect(tmp_path / "z.mtsb")["weights_bytes"] == report.summary.weights_bytes
+
+
+def test_prune_and_split(tmp_path, bundle_path, images):
+    report = mts.prune(bundle_path, images, tmp_path / "p.mtsb", ratio=0.4, tasks=["object"])
+    assert report.mul_adds_kept < 0.8 * report.mul_adds
+    mts.prune(bundle_path, None, tmp_path / "q.mtsb", refit=False, tasks=["object"])
+    colours = [numpy.full((32, 32, 3), [i % 256, i * 7 % 256, i * 31 % 256], numpy.uint8) for i in range(0, 1024, 8)]
+    report = mts.split(bundle_path, colours, tmp_path / "s.mtsb", task="object")
+    assert report.summary.tasks == 9 and "object.2of2" in [t["name"] for t in mts.inspect(tmp_path / "s.mtsb")["tasks"]]
+
+
+def test_folders_of_pictures_and_frames_calibrate(tmp_path, bundle_path, images):
+    image = pytest.importorskip("PIL.Image")
+    for i, array in enumerate(images):
+        image.fromarray(array).save(tmp_path / f"{i:02d}.png")
+    outs = []
+    for name, data in (("folder", tmp_path), ("arrays", images), ("frames", [mts.Frame(array) for array in images])):
+        mts.prune(bundle_path, data, tmp_path / name, ratio=0.3)
+        with open(tmp_path / name, "rb") as file:
+            outs.append(file.read())
+    assert outs[0] == outs[1] == outs[2]
+
+
+@pytest.mark.parametrize("data", [[numpy.zeros((2, 2), numpy.float32)] * 12, [None] * 12, 7, iter([]), "/nonexistent", [],
+                                  [{"object": numpy.zeros(3)}] * 12])
+def test_data_that_does_not_fit_is_refused(tmp_path, bundle_path, data):
+    with pytest.raises((mts.Error, OSError)):
+        mts.zip(bundle_path, data, tmp_path / "z.mtsb", tasks=["object", "animal"])
+    assert not os.path.exists(tmp_path / "z.mtsb")
+
+
+def test_exported_models_compute_the_same(tmp_path, bundle_path, runtime):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    mts.export(bundle_path, "animal", tmp_path / "animal.onnx")
+    mts.export(bundle_path, None, tmp_path / "all.onnx")
+    image = numpy.random.default_rng(5).normal(size=(1, 3, 32, 32)).astype(numpy.float32)
+    peer = onnxruntime.InferenceSession(str(tmp_path / "animal.onnx"))
+    expected = peer.run(None, {peer.get_inputs()[0].name: image})[0]
+    with mts.Bundle(runtime, bundle_path) as bundle, mts.Session(bundle, tasks=["animal"]) as session:
+        assert numpy.allclose(session.run(inputs={"animal": image})["animal"][0], expected, atol=1e-4)
+    with pytest.raises(mts.Error) as caught:
+        mts.export(bundle_path, "nobody", tmp_path / "x.onnx")
+    assert caught.value.status == mts.Status.NOT_FOUND
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", "float64", "int32", "int64", "uint8", "int8", "uint16", "int16", "bool"])
+def test_tensors_of_every_type_go_in_and_come_out(tmp_path, runtime, name):
+    onnx = pytest.importorskip("onnx")
+    kind = onnx.helper.np_dtype_to_tensor_dtype(numpy.dtype(name))
+    both = [onnx.helper.make_tensor_value_info(port, kind, [2, 3]) for port in ("x", "y")]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["x"], ["y"])], "g", both[:1], both[1:])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8), tmp_path / "m.onnx")
+    try:
+        mts.compile({"t": tmp_path / "m.onnx"}, tmp_path / "m.mtsb")
+    except mts.Error as error:
+        assert error.status == mts.Status.UNSUPPORTED, error
+        pytest.skip(str(error))
+    data = numpy.array([[0, 1, 1], [1, 0, 1]]).astype(name)
+    with mts.Bundle(runtime, tmp_path / "m.mtsb") as bundle, mts.Session(bundle) as session:
+        assert bundle.tasks[0].inputs[0] == mts.Port("x", name, (2, 3))
+        answer = session.run(inputs={"t": data})["t"][0]
+    assert answer.dtype == data.dtype and numpy.array_equal(answer, data)
+
+
+def test_modules_of_pytorch_compile(tmp_path, runtime):
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 2))
+    example = torch.rand(1, 3, 8, 8)
+    mts.compile({"age": (module, example)}, tmp_path / "age.mtsb")
+    with mts.Bundle(runtime, tmp_path / "age.mtsb") as bundle, mts.Session(bundle) as session:
+        answer = session.run(inputs={"age": example.numpy()})["age"][0]
+    assert numpy.allclose(answer, module(example).detach().numpy(), atol=1e-4)
+
+
+def test_without_pytorch_a_module_is_refused_with_a_sentence(tmp_path, monkeypatch):
+    import sys
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(mts.Error, match="PyTorch"):
+        mts.compile({"a": (object(), object())}, tmp_path / "a.mtsb")
+
+

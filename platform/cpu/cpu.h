@@ -5,6 +5,7 @@
 #define MTS_CPU_CPU_H
 
 #include "kernels/item.h"
+#include "platform/cpu/helpers.h"
 #include "platform/cpu/pool.h"
 #include "platform/cpu/schedule.h"
 #include "platform/cpu/sets.h"
@@ -32,6 +33,7 @@ typedef struct mts_cpu_list {
     mts_command_list base;
     mts_launch *launches;
     mts_cpu_schedule schedule;
+    mts_cpu_helpers helpers;
 } mts_cpu_list;
 
 /* kernel.c */

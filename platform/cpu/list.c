@@ -128,6 +128,7 @@ mts_status mts_cpu_list_update(mts_device *device, mts_command_list *list, const
         reserve((mts_cpu_device *)device, error); /* kernels may be newer than the list */
     if (status == MTS_STATUS_OK) {
         copy_launches(((mts_cpu_list *)list)->launches, launches, count);
+        ((mts_cpu_list *)list)->helpers = (mts_cpu_helpers){0};
     }
     return status;
 }
@@ -240,20 +241,22 @@ static void run_chunk(const void *work, const mts_cpu_chunk *chunk, uint32_t thr
 
 const mts_cpu_pool_calls mts_cpu_list_calls = {drop_small_numbers, chunks_of, run_chunk};
 
-static void run_order(const list_work *work, const mts_cpu_order *order)
+static void run_order(const list_work *work, const mts_cpu_order *order, bool alone)
 {
     const uint64_t mode = float_mode();
     drop_small_numbers();
-    mts_cpu_pool_run(work->device->pool, order, work);
+    mts_cpu_pool_run(work->device->pool, order, work, alone);
     set_float_mode(mode);
 }
 
 mts_status mts_cpu_list_submit(mts_device *device, mts_command_list *list, mts_error *error)
 {
-    const mts_cpu_list *l = (const mts_cpu_list *)list;
+    mts_cpu_list *l = (mts_cpu_list *)list;
     const list_work work = {(const mts_cpu_device *)device, l->launches, l->schedule.launch_of, NULL};
+    const uint64_t start = mts_os_clock_ns();
     (void)error;
-    run_order(&work, &l->schedule.order);
+    run_order(&work, &l->schedule.order, mts_cpu_helpers_stay(&l->helpers));
+    mts_cpu_helpers_note(&l->helpers, mts_os_clock_ns() - start);
     return MTS_STATUS_OK;
 }
 
@@ -264,7 +267,7 @@ mts_status mts_cpu_list_trace(mts_device *device, mts_command_list *list, mts_ch
     chunk_log log = {.chunks = chunks, .capacity = capacity, .zero = mts_os_clock_ns()};
     const list_work work = {(const mts_cpu_device *)device, l->launches, l->schedule.launch_of, &log};
     (void)error;
-    run_order(&work, &l->schedule.order);
+    run_order(&work, &l->schedule.order, false);
     *count = atomic_load(&log.count);
     return MTS_STATUS_OK;
 }
@@ -281,7 +284,7 @@ mts_status mts_cpu_list_profile(mts_device *device, mts_command_list *list, mts_
     for (uint32_t i = 0; i < count; i++) {
         const list_work work = {(const mts_cpu_device *)device, l->launches, &i, NULL};
         times[i].start = mts_os_clock_ns() - zero;
-        run_order(&work, &alone);
+        run_order(&work, &alone, false);
         times[i].end = mts_os_clock_ns() - zero;
     }
     return MTS_STATUS_OK;

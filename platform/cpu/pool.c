@@ -261,12 +261,12 @@ static void run_alone(const mts_cpu_pool *pool, const mts_cpu_order *order, cons
     }
 }
 
-void mts_cpu_pool_run(mts_cpu_pool *pool, const mts_cpu_order *order, const void *work)
+void mts_cpu_pool_run(mts_cpu_pool *pool, const mts_cpu_order *order, const void *work, bool alone)
 {
     mts_cpu_board *board = atomic_load(&pool->board);
     uint32_t at = 0;
     mts_cpu_pool_start(pool); /* nothing, except in the child of a fork */
-    if (pool->threads == 1 || pool->started == 0 || order->count == 0) {
+    if (alone || pool->threads == 1 || pool->started == 0 || order->count == 0) {
         run_alone(pool, order, work);
         return;
     }

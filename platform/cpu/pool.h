@@ -42,7 +42,7 @@ void mts_cpu_pool_destroy(mts_cpu_pool *pool);
 /* Makes space for runs of so many launches, between two runs. False: no memory. */
 bool mts_cpu_pool_reserve(mts_cpu_pool *pool, uint32_t launches);
 /* Runs the launches of an order, for which there is space, and returns when all have
-   ended. It allocates nothing. */
-void mts_cpu_pool_run(mts_cpu_pool *pool, const mts_cpu_order *order, const void *work);
+   ended. It allocates nothing. alone: on the caller's thread. */
+void mts_cpu_pool_run(mts_cpu_pool *pool, const mts_cpu_order *order, const void *work, bool alone);
 
 #endif

@@ -177,24 +177,6 @@ static uint32_t count_different(const kernel_pair *pair, const float *a, const f
     return different;
 }
 
-/* Whether the program was compiled for processors that multiply bytes. */
-static bool needs_products(const mts_device_info *info)
-{
-#if defined(__aarch64__)
-    (void)info;
-    return true;
-#else
-    return info->vector_floats == 16;
-#endif
-}
-
-/* A processor with the registers, but not the instruction, cannot run the program. */
-static bool runs(const kernel_pair *pair)
-{
-    const mts_device_info *info = &pair->devices[1]->info;
-    return strcmp(info->backend, "cpu") != 0 || info->byte_products || !needs_products(info);
-}
-
 static bool is_cpu(const kernel_pair *pair)
 {
     return strcmp(pair->devices[1]->info.backend, "cpu") == 0;
@@ -217,7 +199,7 @@ static float *result_of(kernel_pair *pair, int device, const char *kernel, size_
 
 static void compare(kernel_pair *pair, const char *kernel, uint32_t first, const uint32_t *grid)
 {
-    for (size_t i = 0; i < sizeof builds / sizeof builds[0] && runs(pair); i++) {
+    for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
         float *a = result_of(pair, 0, kernel, i, first, grid);
         float *b = result_of(pair, 1, kernel, i, first, grid);
         const uint32_t different = count_different(pair, a, b);
@@ -257,7 +239,8 @@ static void conv_bytes_agrees_for_rows_segments_zero_points_codes_and_floats(voi
 static void sums_of_products_are_exact_on_every_device(void **state)
 {
     kernel_pair *pair = *state;
-    for (uint32_t n = 0; n < CASES && runs(pair); n++) {
+    kernel_pair_needs_both(pair);
+    for (uint32_t n = 0; n < CASES; n++) {
         uint32_t count = 0;
         const uint32_t first = conv_case(pair, n, true, &count);
         const uint32_t grid[3] = {count, 1, 1};
@@ -321,7 +304,7 @@ static void conv_bytes_takes_zero_away_rounds_halves_to_even_and_clamps(void **s
         const mts_tile_params tile = {kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params)), 0};
         const uint32_t first = kernel_pair_words(pair, &tile, MTS_PARAM_WORDS(mts_tile_params));
         const uint32_t one[3] = {1, 1, 1};
-        for (int d = 0; d < 2 && (d == 0 || runs(pair)); d++) {
+        for (int d = 0; d < 2; d++) {
             float *result = kernel_pair_result(pair, pair->devices[d], "conv_bytes__i32_words",
                                                d && !is_cpu(pair) ? "-DVEC=16" : "", first, one, one);
             uint32_t word;

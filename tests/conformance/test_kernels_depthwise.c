@@ -127,6 +127,7 @@ static void depthwise_by_rows_agrees_for_sizes_strides_and_parts(void **state)
 {
     static const char *const builds[] = {"-DVEC=1", "-DVEC=4", "-DVEC=16"};
     kernel_pair *pair = *state;
+    kernel_pair_needs_both(pair);
     /* No GPU runs it, and the emulated one compiles wide vectors for minutes. */
     const size_t build_count = pair->devices[1]->info.is_gpu ? 1 : sizeof builds / sizeof builds[0];
     for (uint32_t n = 0; n < 30; n++) {
@@ -189,6 +190,7 @@ static void depthwise_of_blocks_agrees_for_sizes_strides_and_paddings(void **sta
 {
     static const char *const builds[] = {"-DVEC=4", "-DVEC=16", "-DVEC=1"};
     kernel_pair *pair = *state;
+    kernel_pair_needs_both(pair);
     /* No GPU runs it. */
     const size_t build_count = pair->devices[1]->info.is_gpu ? 1 : sizeof builds / sizeof builds[0];
     for (uint32_t n = 0; n < 30; n++) {

@@ -296,7 +296,7 @@ static void the_sign_of_not_a_number_is_not_a_number(void **state)
     static const float signs[8] = {NAN, -1, 1, 0, 1, -1, 1, -1};
     kernel_pair *pair = *state;
     char define[32];
-    kernel_pair_clear(pair, 1);
+    kernel_pair_start(pair, 1);
     const mts_dest_params in = tensor(pair, 1, 1, 8, values);
     mts_unary_params r = {.src = kernel_pair_view(&in), .fn = MTS_FN_SIGN};
     r.dest = tensor(pair, 1, 1, 8, NULL);
@@ -312,7 +312,7 @@ static void a_tiny_remainder_has_the_sign_of_its_divisor(void **state)
     static const float rests[6] = {1e-30f - 4e-30f, 4e-30f - 1e-30f, 1e-30f, 1.0f, -1.0f, 1e30f};
     kernel_pair *pair = *state;
     char define[32];
-    kernel_pair_clear(pair, 1);
+    kernel_pair_start(pair, 1);
     const mts_dest_params lhs = tensor(pair, 1, 1, 6, dividends), rhs = tensor(pair, 1, 1, 6, divisors);
     mts_binary_params r = {
         .lhs = kernel_pair_view(&lhs), .rhs = kernel_pair_view(&rhs), .kind = MTS_BIN_MOD, .fn = MTS_FN_NONE};

@@ -62,7 +62,7 @@ static void run_chain(mts_cpu_pool *pool, const void *work, uint32_t count)
     next_first[count] = count - 1;
     const mts_cpu_order order = {count, waits, next_first, next};
     assert_true(mts_cpu_pool_reserve(pool, count));
-    mts_cpu_pool_run(pool, &order, work);
+    mts_cpu_pool_run(pool, &order, work, false);
 }
 
 static int is_right(mts_cpu_pool *pool)
@@ -321,8 +321,8 @@ static void launches_of_a_graph_run_behind_those_that_they_wait_for(void **state
             alone = d;
             const mts_cpu_order order = {d.count, d.waits, d.next_first, d.next};
             assert_true(mts_cpu_pool_reserve(pool, d.count));
-            mts_cpu_pool_run(pool, &order, &work);
-            mts_cpu_pool_run(one, &order, &work_alone);
+            mts_cpu_pool_run(pool, &order, &work, false);
+            mts_cpu_pool_run(one, &order, &work_alone, false);
             assert_memory_equal(d.cells, alone.cells, sizeof d.cells);
         }
         mts_cpu_pool_destroy(pool);
@@ -364,7 +364,7 @@ static void fork_once(const void *work, const mts_cpu_chunk *chunk, uint32_t thr
         const pid_t child = fork();
         if (child == 0) {
             (void)alarm(20);
-            mts_cpu_pool_run(*pool, &order, NULL);
+            mts_cpu_pool_run(*pool, &order, NULL, false);
             _exit(0);
         }
         atomic_store(&child_of_a_run, (int)child);

@@ -197,9 +197,9 @@ static void groups_that_begin_too_late_are_left_out(void **state)
     assert_int_equal(engine->tasks.group_count, TASKS);
     control_keep_outputs(&w, engine); /* runs 1 and 2 */
     control_run_round(&w, engine, 0); /* 3 */
-    slowness.sleep_ms = 60;
+    slowness.sleep_ms = 300;
     slowness.submits = 0;
-    mts_engine_deadline(engine, 100); /* groups begin at 0, 60 and 120 ms */
+    mts_engine_deadline(engine, 450); /* groups begin at 0, 300 and 600 ms */
     control_run_round(&w, engine, 1);
     assert_int_equal(slowness.submits, 2);
     control_check_outputs(&w, engine, 0x3, "late");

@@ -116,12 +116,17 @@ void kernel_pair_clear(kernel_pair *pair, uint32_t seed)
     pair->raw_pool = false;
 }
 
-void kernel_pair_start(kernel_pair *pair, uint32_t seed)
+void kernel_pair_needs_both(const kernel_pair *pair)
 {
     if (!pair->devices[1]) {
         print_message("no second device: nothing to compare with the reference\n");
         skip();
     }
+}
+
+void kernel_pair_start(kernel_pair *pair, uint32_t seed)
+{
+    kernel_pair_needs_both(pair);
     kernel_pair_clear(pair, seed);
 }
 

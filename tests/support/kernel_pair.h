@@ -48,7 +48,9 @@ int kernel_pair_setup(void **state);
 int kernel_pair_teardown(void **state);
 /* Starts a case: random buffers, nothing placed. */
 void kernel_pair_clear(kernel_pair *pair, uint32_t seed);
-/* The same, but skips the test if there is no second device. */
+/* Skips the test if there is no second device. */
+void kernel_pair_needs_both(const kernel_pair *pair);
+/* Both. */
 void kernel_pair_start(kernel_pair *pair, uint32_t seed);
 
 /* Uniform in [low, high]. */

@@ -81,11 +81,27 @@ function(drop_words out text)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
+# add_own_headers(OUT TEXT FOLDER): the text with headers of the kernel's own folder in the place of their #include lines,
+# but for those that the dialect in C alone has.
+function(add_own_headers out text folder)
+  string(REGEX REPLACE "#ifdef MTS_DIALECT_C\n#include [^\n]*\n#endif\n" "\n\n\n" text "${text}")
+  string(REGEX MATCHALL "#include \"${folder}/[^\"\n]*\"\n" lines "${text}")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "#include \"([^\"]*)\"\n" "\\1" header "${line}")
+    file(READ ${ROOT}/${header} own)
+    string(REPLACE "${line}" "${own}" text "${text}")
+  endforeach()
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
 # read_text(OUT FILE...): the files' text, one after the other.
 function(read_text out)
   set(all "")
   foreach(part ${ARGN})
     file(READ ${ROOT}/${part} text)
+    if(part MATCHES "^(.*)/[^/]*\\.cl$")
+      add_own_headers(text "${text}" ${CMAKE_MATCH_1})
+    endif()
     # the text is complete without what it includes
     string(REGEX REPLACE "\n#include \"[^\n]*" "\n" text "${text}")
     if(NOT KEEP)

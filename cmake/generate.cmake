@@ -2,19 +2,12 @@
 set(MTS_GENERATED ${CMAKE_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${MTS_GENERATED})
 
-file(GLOB_RECURSE MTS_KERNEL_FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*.cl)
+file(GLOB_RECURSE MTS_KERNEL_FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*.cl ${CMAKE_SOURCE_DIR}/kernels/*.h)
 add_custom_command(
   OUTPUT ${MTS_GENERATED}/kernel_table.c
   COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DOUT=${MTS_GENERATED}/kernel_table.c -DSMALL=${MTS_SMALL} -DCUDA=${MTS_BACKEND_CUDA}
           -P ${CMAKE_SOURCE_DIR}/cmake/embed_kernels.cmake
-  DEPENDS ${MTS_KERNEL_FILES} ${CMAKE_SOURCE_DIR}/kernels/manifest.def ${CMAKE_SOURCE_DIR}/kernels/prelude.h
-          ${CMAKE_SOURCE_DIR}/kernels/prelude_cuda.h ${CMAKE_SOURCE_DIR}/kernels/prelude_opencl.h
-          ${CMAKE_SOURCE_DIR}/kernels/prelude_operators.h
-          ${CMAKE_SOURCE_DIR}/kernels/dest.h ${CMAKE_SOURCE_DIR}/kernels/border.h ${CMAKE_SOURCE_DIR}/kernels/codes.h ${CMAKE_SOURCE_DIR}/kernels/member.h ${CMAKE_SOURCE_DIR}/kernels/member_persist.h
-          ${CMAKE_SOURCE_DIR}/kernels/abi/params.h ${CMAKE_SOURCE_DIR}/kernels/abi/conv.h ${CMAKE_SOURCE_DIR}/kernels/abi/bytes.h ${CMAKE_SOURCE_DIR}/kernels/abi/kinds.h
-          ${CMAKE_SOURCE_DIR}/kernels/abi/functions.h ${CMAKE_SOURCE_DIR}/kernels/abi/mixed.h
-          ${CMAKE_SOURCE_DIR}/kernels/abi/persist.h ${CMAKE_SOURCE_DIR}/kernels/counters.h
-          ${CMAKE_SOURCE_DIR}/cmake/embed_kernels.cmake
+  DEPENDS ${MTS_KERNEL_FILES} ${CMAKE_SOURCE_DIR}/kernels/manifest.def ${CMAKE_SOURCE_DIR}/cmake/embed_kernels.cmake
   VERBATIM)
 
 # In order of preference. A GPU comes before all others (sdk/api/devices.c), so that OpenCL's place is that of its CPU devices.

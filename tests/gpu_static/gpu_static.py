@@ -75,7 +75,13 @@ def kernel_rows(of_cpus=False):
 
 
 def read_text(path):
-    return re.sub(r'\n#include "[^\n]*', "\n", (ROOT / path).read_text())
+    """A file's text as the build embeds it: headers of a kernel's own folder are in it, others stand before it."""
+    text = (ROOT / path).read_text()
+    if path.endswith(".cl"):
+        text = re.sub(r"#ifdef MTS_DIALECT_C\n#include [^\n]*\n#endif\n", "\n\n\n", text)
+        own = re.compile(r'#include "(%s/[^"\n]*)"\n' % path.rpartition("/")[0])
+        text = own.sub(lambda line: (ROOT / line.group(1)).read_text(), text)
+    return re.sub(r'\n#include "[^\n]*', "\n", text)
 
 
 def head_files():

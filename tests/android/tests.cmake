@@ -39,6 +39,13 @@ if(NOT CMAKE_CROSSCOMPILING)
       COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/files.py ${CMAKE_SOURCE_DIR} ${CMAKE_COMMAND}
               $<TARGET_FILE:mts> ${PROJECT_VERSION})
     set_tests_properties(android/files_are_as_documented PROPERTIES TIMEOUT 120)
+    # The figures of a phone (toolchains/phone) on what poses as adb.
+    if(TARGET sample_phone)
+      add_test(NAME android/phone_figures
+        COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/phone.py ${CMAKE_SOURCE_DIR} $<TARGET_FILE:mts_program>
+                $<TARGET_FILE:sample_phone> ${CMAKE_BINARY_DIR}/phone)
+      set_tests_properties(android/phone_figures PROPERTIES TIMEOUT 300)
+    endif()
   endif()
   set_tests_properties(android/app_compiles_for_android PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
 endif()

@@ -13,6 +13,12 @@
 
 #define HOST_ALIGN 64u
 
+/* Stands before host memory that the front allocated. */
+struct mts_host_head {
+    void *start; /* what the allocator gave */
+    mts_host_head *next;
+};
+
 /* Drains a lost device before a caller learns of the loss and frees memory that the queue
    still uses. */
 static void see_loss(mts_device *device)
@@ -213,7 +219,14 @@ void mts_device_destroy(mts_device **device)
         mts_device *gone = *device;
         *device = NULL;
         see_loss(gone);
+        const mts_allocator *allocator = gone->allocator;
+        mts_host_head *parked = gone->parked;
         gone->ops->destroy(gone);
+        while (parked) {
+            void *start = parked->start;
+            parked = parked->next;
+            mts_alloc_free(allocator, start);
+        }
     }
 }
 
@@ -455,10 +468,24 @@ mts_status mts_command_list_trace(mts_command_list *list, mts_chunk_time *chunks
     return status;
 }
 
+/* After a failure: a device that cannot be waited for may still use host memory, and is
+   lost. */
+static void settle(mts_device *device)
+{
+    device->lost = device->lost || device->ops->wait(device, NULL) != MTS_STATUS_OK;
+}
+
 mts_status mts_device_wait(mts_device *device, mts_error *error)
 {
-    const mts_status status = check_device(device, error);
-    return status == MTS_STATUS_OK ? after(device, device->ops->wait(device, error), error) : status;
+    mts_status status = check_device(device, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    status = device->ops->wait(device, error);
+    if (status != MTS_STATUS_OK) {
+        settle(device);
+    }
+    return after(device, status, error);
 }
 
 void mts_device_drain(mts_device *device)
@@ -487,7 +514,13 @@ static mts_status query_event(mts_device *device, uint32_t index, bool wait, boo
 {
     bool answer = false;
     mts_status status = check_event(device, index, error);
-    MTS_TRY(status, CALL(device, event_query, index, wait, &answer));
+    if (status == MTS_STATUS_OK) {
+        status = device->ops->event_query(device, index, wait, &answer, error);
+        if (status != MTS_STATUS_OK) {
+            settle(device);
+        }
+        status = after(device, status, error);
+    }
     *passed = status == MTS_STATUS_OK && answer;
     return status;
 }
@@ -506,20 +539,20 @@ mts_status mts_device_event_wait(mts_device *device, uint32_t index, mts_error *
     return query_event(device, index, true, &passed, error);
 }
 
-/* What the allocator gave stands before the aligned memory. */
 static mts_status allocate_host(const mts_device *device, size_t size, void **out, mts_error *error)
 {
     size_t whole = 0;
     char *start = NULL;
-    if (mts_size_add(size, HOST_ALIGN + sizeof start, &whole)) {
+    const size_t head = sizeof(mts_host_head);
+    if (mts_size_add(size, HOST_ALIGN + head, &whole)) {
         start = device->allocator->alloc(device->allocator->context, whole);
     }
     if (!start) {
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no host memory for %zu bytes", size);
     }
-    const size_t beyond = ((uintptr_t)start + sizeof start) % HOST_ALIGN;
-    char *memory = start + sizeof start + (HOST_ALIGN - beyond) % HOST_ALIGN;
-    memcpy(memory - sizeof start, &start, sizeof start);
+    const size_t beyond = ((uintptr_t)start + head) % HOST_ALIGN;
+    char *memory = start + head + (HOST_ALIGN - beyond) % HOST_ALIGN;
+    ((mts_host_head *)(void *)memory)[-1].start = start;
     *out = memory;
     return MTS_STATUS_OK;
 }
@@ -550,9 +583,13 @@ void mts_host_destroy(mts_device *device, void **memory)
     see_loss(device);
     if (device->ops->host_create) {
         device->ops->host_destroy(device, gone);
+        return;
+    }
+    mts_host_head *head = (mts_host_head *)(void *)gone - 1;
+    if (device->lost) { /* its queue may still write there */
+        head->next = device->parked;
+        device->parked = head;
     } else {
-        void *start = NULL;
-        memcpy(&start, gone - sizeof start, sizeof start);
-        mts_alloc_free(device->allocator, start);
+        mts_alloc_free(device->allocator, head->start);
     }
 }

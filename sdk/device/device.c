@@ -118,7 +118,10 @@ void mts_device_destroy(mts_device **device)
         mts_device *gone = *device;
         *device = NULL;
         mts_front_see_loss(gone);
+        const mts_allocator *allocator = gone->allocator;
+        mts_host_head *parked = gone->parked;
         gone->ops->destroy(gone);
+        mts_front_free_parked(allocator, parked);
     }
 }
 
@@ -275,11 +278,24 @@ mts_status mts_command_list_calibrate(mts_command_list *list, mts_error *error)
                : status;
 }
 
+/* After a failure: a device that cannot be waited for may still use host memory, and is
+   lost. */
+static void settle(mts_device *device)
+{
+    device->lost = device->lost || device->ops->wait(device, NULL) != MTS_STATUS_OK;
+}
+
 mts_status mts_device_wait(mts_device *device, mts_error *error)
 {
-    const mts_status status = mts_front_check(device, error);
-    return status == MTS_STATUS_OK ? mts_front_after(device, device->ops->wait(device, error), error)
-                                   : status;
+    mts_status status = mts_front_check(device, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    status = device->ops->wait(device, error);
+    if (status != MTS_STATUS_OK) {
+        settle(device);
+    }
+    return mts_front_after(device, status, error);
 }
 
 static mts_status check_event(mts_device *device, uint32_t index, mts_error *error)
@@ -301,7 +317,13 @@ static mts_status query_event(mts_device *device, uint32_t index, bool wait, boo
 {
     bool answer = false;
     mts_status status = check_event(device, index, error);
-    MTS_TRY(status, MTS_FRONT_CALL(device, event_query, index, wait, &answer));
+    if (status == MTS_STATUS_OK) {
+        status = device->ops->event_query(device, index, wait, &answer, error);
+        if (status != MTS_STATUS_OK) {
+            settle(device);
+        }
+        status = mts_front_after(device, status, error);
+    }
     *passed = status == MTS_STATUS_OK && answer;
     return status;
 }

@@ -274,6 +274,8 @@ typedef struct mts_timeline_failure {
     mts_error error;
 } mts_timeline_failure;
 
+typedef struct mts_host_head mts_host_head; /* of memory.c */
+
 /* First member of every backend's device struct. */
 struct mts_device {
     const mts_device_ops *ops;
@@ -283,10 +285,13 @@ struct mts_device {
     /* Number among the devices that the backend finds. The context of the caller may have
        decided it. */
     uint32_t index;
-    /* Set by a backend, read by the front. */
+    /* Set by a backend, and by the front where two waits in a row fail. */
     bool lost;
-    /* Set by the front: the device is lost, and no command is in progress any more. */
+    /* Set by the front: the device is lost, and was drained as far as it lets itself be. */
     bool drained;
+    /* Host memory that was destroyed after the loss. It lives as long as the device, whose
+       queue may still use it. */
+    mts_host_head *parked;
     /* Set by a backend, which never clears it: the last OUT_OF_MEMORY was that of the
        device, not of the host. */
     bool full;

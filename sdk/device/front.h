@@ -16,6 +16,8 @@ mts_status mts_front_after(mts_device *device, mts_status status, mts_error *err
 /* Begins `call`, which makes an object of the device. */
 mts_status mts_front_check_create(mts_device *device, bool has_out, const char *call, mts_error *error);
 mts_status mts_front_check_made(const mts_device *device, bool made, mts_error *error);
+/* Frees host memory that outlived the loss of a device, behind the device. */
+void mts_front_free_parked(const mts_allocator *allocator, mts_host_head *parked);
 
 /* What an entry of the backend says. `error` is that of the function around. */
 #define MTS_FRONT_CALL(device, entry, ...)                                                                   \

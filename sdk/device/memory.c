@@ -8,6 +8,12 @@
 
 #define HOST_ALIGN 64u
 
+/* Stands before host memory that the front allocated. */
+struct mts_host_head {
+    void *start; /* what the allocator gave */
+    mts_host_head *next;
+};
+
 static mts_status check_range(const mts_buffer *buffer, size_t offset, const void *data, size_t size,
                               mts_error *error)
 {
@@ -169,20 +175,20 @@ mts_status mts_buffer_unmap(mts_buffer *buffer, mts_error *error)
     return status;
 }
 
-/* What the allocator gave stands before the aligned memory. */
 static mts_status allocate_host(const mts_device *device, size_t size, void **out, mts_error *error)
 {
     size_t whole = 0;
     char *start = NULL;
-    if (mts_size_add(size, HOST_ALIGN + sizeof start, &whole)) {
+    const size_t head = sizeof(mts_host_head);
+    if (mts_size_add(size, HOST_ALIGN + head, &whole)) {
         start = device->allocator->alloc(device->allocator->context, whole);
     }
     if (!start) {
         return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no host memory for %zu bytes", size);
     }
-    const size_t beyond = ((uintptr_t)start + sizeof start) % HOST_ALIGN;
-    char *memory = start + sizeof start + (HOST_ALIGN - beyond) % HOST_ALIGN;
-    memcpy(memory - sizeof start, &start, sizeof start);
+    const size_t beyond = ((uintptr_t)start + head) % HOST_ALIGN;
+    char *memory = start + head + (HOST_ALIGN - beyond) % HOST_ALIGN;
+    ((mts_host_head *)(void *)memory)[-1].start = start;
     *out = memory;
     return MTS_STATUS_OK;
 }
@@ -213,9 +219,22 @@ void mts_host_destroy(mts_device *device, void **memory)
     mts_front_see_loss(device);
     if (device->ops->host_create) {
         device->ops->host_destroy(device, gone);
+        return;
+    }
+    mts_host_head *head = (mts_host_head *)(void *)gone - 1;
+    if (device->lost) { /* its queue may still write there */
+        head->next = device->parked;
+        device->parked = head;
     } else {
-        void *start = NULL;
-        memcpy(&start, gone - sizeof start, sizeof start);
-        mts_alloc_free(device->allocator, start);
+        mts_alloc_free(device->allocator, head->start);
+    }
+}
+
+void mts_front_free_parked(const mts_allocator *allocator, mts_host_head *parked)
+{
+    while (parked) {
+        void *start = parked->start;
+        parked = parked->next;
+        mts_alloc_free(allocator, start);
     }
 }

@@ -139,7 +139,7 @@ class Session(Owner):
              frames_in_flight=frames_in_flight, when_full=when_full, persistent=int(persistent),
              packed_channels=int(packed_channels))
         self._frames: dict[int, Any] = {}  # arrays of zero-copy frames in flight, by ticket
-        self._arrays: dict[tuple[bytes, int], Any] = {}  # arrays of zero-copy inputs
+        self._arrays: dict[tuple[str, int], Any] = {}  # arrays of zero-copy inputs
         self._zero_copy = int(zero_copy_frames), bool(zero_copy_inputs)
         frames_kept = self._frames  # not self: the callback must not keep the session
 
@@ -196,14 +196,15 @@ class Session(Owner):
         try:
             handle = self._node.use()
             tensor = ffi.new("mts_tensor *")
-            dense = _arrays.tensor_of(array, tensor)
             name = self._name(task)
-            key = (bytes(ffi.string(name)) if not isinstance(name, bytes) else name, self._index(index))
-            status = lib.mts_session_input(handle, name, key[1], tensor)
+            ports = self._tasks[task].inputs if isinstance(task, str) and task in self._tasks else ()
+            index = self._index(index)
+            dense = _arrays.tensor_of(array, tensor, ports[index].shape if index < len(ports) else None)
+            status = lib.mts_session_input(handle, name, index, tensor)
             if status:
                 gate.fail(status)
             if self._zero_copy[1]:
-                self._arrays[key] = dense
+                self._arrays[task, index] = dense
         finally:
             gate.leave()
 

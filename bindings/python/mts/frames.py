@@ -43,6 +43,7 @@ class Region(NamedTuple):
     def _write(self, region: Any) -> None:
         kinds = dict(ffi.typeof("mts_region").fields)
         try:
+            value: Any
             for name, value in zip(self._fields, self):
                 kind = kinds[name].type
                 if kind.kind == "enum":

@@ -167,7 +167,8 @@ class Session(Owner):
             gate.leave()
         self._tasks = {name: names[name] for name in chosen}
         self._names = {name: ffi.new("char[]", name.encode()) for name in chosen}
-        self._frame = ffi.new("mts_frame *", {"size": ffi.sizeof("mts_frame")})
+        self._frame = ffi.new("mts_frame *", {"size": ffi.sizeof("mts_frame")})  # of arrays
+        self._described = ffi.new("mts_frame *")  # of objects that describe themselves
         self._ticket = ffi.new("mts_ticket *")
         self._tensor = ffi.new("mts_tensor *")
 
@@ -217,10 +218,13 @@ class Session(Owner):
     def _write(self, frame: FrameLike) -> tuple[Any, Any]:
         """A mts_frame, and what has to live while its pixels are read. Inside the gate."""
         if isinstance(frame, Frame):
-            frame._frame.zero_copy = self._zero_copy[0]
-            return frame._frame, frame
-        self._frame.zero_copy = self._zero_copy[0]
-        return self._frame, frames.write(self._frame, frame)
+            described, kept = self._described, frame
+            described[0] = frame._frame[0]  # another session may use it at the same time
+        else:
+            described = self._frame
+            kept = frames.write(described, frame)
+        described.zero_copy = self._zero_copy[0]
+        return described, kept
 
     def input_frame(self, task: str, frame: FrameLike) -> None:
         """Sets input 0 of one task to a frame, in a session with separate_inputs or of one task.

@@ -6,10 +6,12 @@ they cannot differ from what the libraries are compiled with; the C compiler tha
 then checks every struct, enum and function once more. The step fails where a header holds something
 that it would leave out.
 
-usage: declare.py INCLUDE_FOLDER OUT.c MODULE HEADER... [-- INCLUDED_MODULE HEADER...]
+usage: declare.py INCLUDE_FOLDER OUT.c MODULE LIST.h [-- INCLUDED_MODULE LIST.h...]
 
-A module behind `--` has its types already: the new module uses them instead of declaring its own.
+LIST.h includes the headers; those that these include are declared too. The module behind `--` declares
+what its lists include: the new module uses its types instead of declaring its own.
 """
+import os
 import re
 import sys
 
@@ -18,6 +20,7 @@ import cffi
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 CONTINUED = re.compile(r"\\\n")
 CPLUSPLUS = re.compile(r"^#ifdef __cplusplus\n.*?^#endif\n", re.S | re.M)
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 NUMBER = re.compile(r"#define (\w+) +(\S.*)$")
 KNOWN = re.compile(r"#(ifndef|endif|else|if defined\(__GNUC__\)|include|define \w+$|define \w+\(|define MTS_API)")
 
@@ -96,19 +99,32 @@ def builder(texts, included):
     return ffi
 
 
+def collect(folder, path, texts):
+    """Declarations by header, in the order in which the compiler reads them."""
+    with open(path, encoding="utf-8") as file:
+        included = INCLUDE.findall(file.read())
+    for header in included:
+        if header not in texts:
+            collect(folder, f"{folder}/{header}", texts)
+            texts[header] = declarations(folder, header)
+
+
 def main():
-    folder, out, module, *headers = sys.argv[1:]
-    included = None
-    if "--" in headers:
-        at = headers.index("--")
-        headers, (name, *before) = headers[:at], headers[at + 1:]
-        included = builder({header: declarations(folder, header) for header in before}, None)
+    folder, out, module, listed, *rest = sys.argv[1:]
+    known, included, lists = {}, None, []
+    if rest:
+        _, name, *lists = rest
+        for path in lists:
+            collect(folder, path, known)
+        included = builder(known, None)
         included.set_source(name, "")
-    texts = {header: declarations(folder, header) for header in headers}
+    texts = dict(known)
+    collect(folder, listed, texts)
+    texts = {header: text for header, text in texts.items() if header not in known}
     ffi = builder(texts, included)
-    ffi.set_source(module, "".join(f'#include "{header}"\n' for header in headers))
+    ffi.set_source(module, "".join(f'#include "{os.path.basename(path)}"\n' for path in [*lists, listed]))
     ffi.emit_c_code(out)
-    print(f"{module}: {check(ffi, out, texts)} functions of {' '.join(headers)}")
+    print(f"{module}: {check(ffi, out, texts)} functions of {' '.join(texts)}")
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@
 
 /* Submits and waits `runs` times. submits[i] and outputs[i] become the microseconds of the submission and of
    reading the address of output 0 of `task`. */
-MTS_API mts_status mts_bench_submits(mts_session *session, const mts_frame *frame, const char *task, uint32_t runs,
-                                     double *submits, double *outputs);
+MTS_API mts_status mts_bench_submits(mts_session *session, const mts_frame *frame, const char *task,
+                                     uint32_t runs, double *submits, double *outputs);
 
 static double now_us(void)
 {

@@ -160,6 +160,32 @@ def test_modules_of_pytorch_compile(tmp_path, runtime):
     assert numpy.allclose(answer, module(example).detach().numpy(), atol=1e-4)
 
 
+def test_modules_go_through_the_exporter_of_pytorch(tmp_path, monkeypatch):
+    """What is asked of PyTorch, with a stand-in that writes the demo's model: the real one is 800 MB."""
+    import shutil
+    import sys
+    import types
+    asked = []
+
+    class Module:
+        training = True
+
+        def eval(self):
+            self.training = False
+
+        def train(self, mode):
+            self.training = mode
+
+    def export(module, arguments, path):
+        asked.append((module, module.training, arguments))
+        shutil.copy(MODELS + "/small_pet.onnx", path)
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(onnx=types.SimpleNamespace(export=export)))
+    module, example = Module(), object()
+    mts.compile({"a": (module, example), "b": mts.Task((module, (example, 7)), color="rgb")}, tmp_path / "a.mtsb")
+    assert asked == [(module, False, (example,)), (module, False, (example, 7))] and module.training
+    assert [task["name"] for task in mts.inspect(tmp_path / "a.mtsb")["tasks"]] == ["a", "b"]
+
+
 def test_without_pytorch_a_module_is_refused_with_a_sentence(tmp_path, monkeypatch):
     import sys
     monkeypatch.setitem(sys.modules, "torch", None)

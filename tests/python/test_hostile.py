@@ -17,6 +17,7 @@ import mts
     ("animal", numpy.zeros((1,) * 7, numpy.float32), 0, "INVALID_ARGUMENT"),
     ("animal", numpy.zeros(0, numpy.float32), 0, "INVALID_ARGUMENT"),
     ("animal", numpy.float32(1), 0, "INVALID_ARGUMENT"),
+    ("animal", numpy.broadcast_to(numpy.float32(1), (1, 1 << 20, 1 << 10, 1 << 10)), 0, "INVALID_ARGUMENT"),
     ("animal", None, 0, "INVALID_ARGUMENT"), ("animal", "text", 0, "INVALID_ARGUMENT"),
     ("animal", [[1], [2, 3]], 0, "INVALID_ARGUMENT"),
     ("animal", numpy.zeros((1, 3, 32, 32), numpy.float32), 1, "NOT_FOUND"),

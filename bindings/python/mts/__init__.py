@@ -12,7 +12,7 @@ has a tutorial; the headers mts.h, mtsc.h, mtsz.h and kit.h document what is beh
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mts._native import Error, Status, version
 from mts.runtime import Bundle, Device, Port, Runtime, TaskInfo, devices, inspect
@@ -39,7 +39,7 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     import importlib
     if name == "kit":
         return importlib.import_module("mts.kit")

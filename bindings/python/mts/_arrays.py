@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 from mts._handles import Lease, Node
 from mts._native import ffi, invalid, lib
@@ -38,14 +38,18 @@ def pointer(array: Any) -> Any:
     return ffi.cast("void *", array.__array_interface__["data"][0])
 
 
-def tensor_of(array: Any, tensor: Any) -> Any:
+def tensor_of(array: Any, tensor: Any, shape: Optional[tuple[int, ...]] = None) -> Any:
     """Fills a mts_tensor with an array, and returns the array that has to live as long as it is read.
-    It is a copy where the numbers are not dense or in another byte order."""
+    It is a copy where the numbers are not dense or in another byte order. An array of another shape than
+    `shape` is refused before that."""
     import numpy as np
     try:
-        dense = np.asarray(array, order="C")
+        given = np.asarray(array)
     except (TypeError, ValueError) as error:
         raise invalid(f"no array: {error}") from None
+    if shape is not None and given.shape != shape:
+        raise invalid(f"an array of shape {given.shape} for an input of shape {shape}")
+    dense = np.asarray(given, order="C")
     if dense.dtype.byteorder not in ("=", "|", _ORDER):
         dense = dense.astype(dense.dtype.newbyteorder("="))
     if dense.dtype.str not in _TYPE:

@@ -33,7 +33,7 @@ class Callbacks:
 def progress_bar(what: str) -> Callable[[float, str], None]:
     """A bar of tqdm, or lines on the standard error output where tqdm is missing."""
     try:
-        from tqdm import tqdm
+        from tqdm import tqdm  # type: ignore[import-untyped]
     except ImportError:
         last = [-1]
 

@@ -88,7 +88,8 @@ class Node:
     __slots__ = ("gate", "handle", "destroy", "parent", "children", "closed", "unwanted", "leases", "keep", "what")
 
     def __init__(self, gate: Gate, what: str, parent: Optional[Node], destroy: Callable[[Any], None]) -> None:
-        self.gate, self.what, self.parent, self.destroy = gate, what, parent, destroy
+        self.gate, self.what, self.destroy = gate, what, destroy
+        self.parent: Any = parent
         self.handle: Any = None
         self.children: set[Node] = set()
         self.closed = False  # by the caller: nobody may use it

@@ -11,8 +11,8 @@ from typing import Any, Optional, Union
 
 from mts import _mts
 
-ffi = _mts.ffi
-lib = _mts.lib
+ffi: Any = _mts.ffi
+lib: Any = _mts.lib
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 

@@ -43,6 +43,7 @@ class Region(NamedTuple):
     def _write(self, region: Any) -> None:
         kinds = dict(ffi.typeof("mts_region").fields)
         try:
+            value: Any
             for name, value in zip(self._fields, self):
                 kind = kinds[name].type
                 if kind.kind == "enum":
@@ -108,9 +109,9 @@ def _write_packed(frame: Any, array: Any, form: int) -> Any:
         array = array[:, :, 0]
     if array.ndim != (2 if pixel == 1 else 3) or array.ndim == 3 and array.shape[2] != pixel:
         raise invalid(f"an array of shape {array.shape} has not {pixel} bytes a pixel")
-    array = _dense_rows(array, pixel)
     height, width = array.shape[:2]
-    _check_sides(width, height)
+    _check_sides(width, height)  # before a copy: an array may repeat a byte as often as it likes
+    array = _dense_rows(array, pixel)
     if form in (lib.MTS_PIXEL_FORMAT_YUYV, lib.MTS_PIXEL_FORMAT_UYVY) and width % 2:
         raise invalid(f"a width of {width}: rows of this format have pairs of pixels")
     frame.data, frame.width, frame.height, frame.format = pointer(array), width, height, form

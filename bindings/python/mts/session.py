@@ -139,7 +139,7 @@ class Session(Owner):
              frames_in_flight=frames_in_flight, when_full=when_full, persistent=int(persistent),
              packed_channels=int(packed_channels))
         self._frames: dict[int, Any] = {}  # arrays of zero-copy frames in flight, by ticket
-        self._arrays: dict[tuple[bytes, int], Any] = {}  # arrays of zero-copy inputs
+        self._arrays: dict[tuple[str, int], Any] = {}  # arrays of zero-copy inputs
         self._zero_copy = int(zero_copy_frames), bool(zero_copy_inputs)
         frames_kept = self._frames  # not self: the callback must not keep the session
 
@@ -167,7 +167,8 @@ class Session(Owner):
             gate.leave()
         self._tasks = {name: names[name] for name in chosen}
         self._names = {name: ffi.new("char[]", name.encode()) for name in chosen}
-        self._frame = ffi.new("mts_frame *", {"size": ffi.sizeof("mts_frame")})
+        self._frame = ffi.new("mts_frame *", {"size": ffi.sizeof("mts_frame")})  # of arrays
+        self._described = ffi.new("mts_frame *")  # of objects that describe themselves
         self._ticket = ffi.new("mts_ticket *")
         self._tensor = ffi.new("mts_tensor *")
 
@@ -196,14 +197,15 @@ class Session(Owner):
         try:
             handle = self._node.use()
             tensor = ffi.new("mts_tensor *")
-            dense = _arrays.tensor_of(array, tensor)
             name = self._name(task)
-            key = (bytes(ffi.string(name)) if not isinstance(name, bytes) else name, self._index(index))
-            status = lib.mts_session_input(handle, name, key[1], tensor)
+            ports = self._tasks[task].inputs if isinstance(task, str) and task in self._tasks else ()
+            index = self._index(index)
+            dense = _arrays.tensor_of(array, tensor, ports[index].shape if index < len(ports) else None)
+            status = lib.mts_session_input(handle, name, index, tensor)
             if status:
                 gate.fail(status)
             if self._zero_copy[1]:
-                self._arrays[key] = dense
+                self._arrays[task, index] = dense
         finally:
             gate.leave()
 
@@ -216,10 +218,13 @@ class Session(Owner):
     def _write(self, frame: FrameLike) -> tuple[Any, Any]:
         """A mts_frame, and what has to live while its pixels are read. Inside the gate."""
         if isinstance(frame, Frame):
-            frame._frame.zero_copy = self._zero_copy[0]
-            return frame._frame, frame
-        self._frame.zero_copy = self._zero_copy[0]
-        return self._frame, frames.write(self._frame, frame)
+            described, kept = self._described, frame
+            described[0] = frame._frame[0]  # another session may use it at the same time
+        else:
+            described = self._frame
+            kept = frames.write(described, frame)
+        described.zero_copy = self._zero_copy[0]
+        return described, kept
 
     def input_frame(self, task: str, frame: FrameLike) -> None:
         """Sets input 0 of one task to a frame, in a session with separate_inputs or of one task.

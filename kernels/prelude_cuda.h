@@ -116,6 +116,14 @@ typedef struct __align__(VEC * 4 > 16 ? 16 : VEC * 4) mts_vec {
     GLOBAL mts_real *RESTRICT act, GLOBAL const mts_real *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT params, \
         mts_u32 first
 #define MTS_ARGS MTS_KERNEL_ARGS
+#define MTS_WEIGHT_ARGS MTS_KERNEL_ARGS
+#define MTS_WEIGHTS pool
+#define mts_weights const mts_real *
+#if HALF
+#define mts_weights_load(w, i) mts_vec_load((w) + 4 * (i))
+#else
+#define mts_weights_load(w, i) (((const mts_vec *)(w))[i])
+#endif
 #define LOCAL_SCRATCH(name, count) LOCAL mts_vec name[count]
 #define mts_fetch(p, to_write)
 #if VEC == 1

@@ -129,6 +129,21 @@ typedef ushort16 mts_half_bits;
     GLOBAL mts_real *RESTRICT act, GLOBAL const mts_real *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT params, \
         mts_u32 first
 #define MTS_ARGS MTS_KERNEL_ARGS
+#if IMAGES
+#define MTS_WEIGHT_ARGS MTS_KERNEL_ARGS, __read_only image1d_buffer_t texels
+#define MTS_WEIGHTS texels
+#define mts_weights __read_only image1d_buffer_t
+#define mts_weights_load(w, i) read_imagef(w, (int)(i))
+#else
+#define MTS_WEIGHT_ARGS MTS_KERNEL_ARGS
+#define MTS_WEIGHTS pool
+#define mts_weights GLOBAL const mts_real *
+#if HALF
+#define mts_weights_load(w, i) vload_half4(i, w)
+#else
+#define mts_weights_load(w, i) (((GLOBAL const mts_vec *)(w))[i])
+#endif
+#endif
 #define LOCAL_SCRATCH(name, count) LOCAL mts_vec name[count]
 /* To C, global memory is another address space, hence the integer. */
 #if VEC > 1 && defined(FETCH)

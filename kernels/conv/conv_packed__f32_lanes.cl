@@ -122,20 +122,20 @@ INLINE void packed_next(const mts_packed_params *p, mts_i32 *down, mts_i32 *righ
 /* clang-format on */
 
 /* Row i by input channel i of the segment. */
-INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+INLINE void packed_sums(GLOBAL const mts_real *act, mts_weights weights, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_conv_params *job, GLOBAL const mts_packed_params *p,
                         const packed_pixels *at, mts_vec sum[PACKED_ROWS][PACKED_PIXELS])
 {
     GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
-    GLOBAL const mts_real *weight = pool + segment->weight_a;
+    mts_u32 weight = segment->weight_a / 4; /* in packs */
     const mts_packed_params shape = *p; /* read once for all taps */
     const int is_packed = (p->blocks & MTS_BLOCKS_IN) != 0;
     const mts_u32 lane = segment->channel & 3;
     mts_i32 down = 0, right = 0;
     if (is_packed && lane == 0) {
-        NO_UNROLL for (mts_u32 tap = 0; tap < job->taps; tap++, weight += 4)
+        NO_UNROLL for (mts_u32 tap = 0; tap < job->taps; tap++, weight++)
         {
-            const mts_vec w = PACKED_LOAD(weight);
+            const mts_vec w = mts_weights_load(weights, weight);
             mts_u32 from[PACKED_PIXELS], apart[PACKED_PIXELS];
             packed_tap(&shape, at, down, right, segment->channel, job->in, job->in_pitch, 1, from, apart);
             packed_next(&shape, &down, &right);
@@ -144,9 +144,9 @@ INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
         }
         return;
     }
-    NO_UNROLL for (mts_u32 tap = 0; tap < job->taps; tap++, weight += 4)
+    NO_UNROLL for (mts_u32 tap = 0; tap < job->taps; tap++, weight++)
     {
-        const mts_vec w = PACKED_LOAD(weight);
+        const mts_vec w = mts_weights_load(weights, weight);
         mts_u32 from[PACKED_PIXELS], apart[PACKED_PIXELS];
         packed_tap(&shape, at, down, right, segment->channel, job->in, job->in_pitch, is_packed, from, apart);
         packed_next(&shape, &down, &right);
@@ -165,13 +165,13 @@ INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
 /* Lane i of each pixel's pack by the weights of channel i. */
 #define PACKED_PRODUCTS(unused, i)                                                                           \
     UNROLL for (int k = 0; k < packs; k++) {                                                                 \
-        const mts_vec w = PACKED_LOAD(weight + (i * packs + k) * 4);                                         \
+        const mts_vec w = mts_weights_load(weights, weight + (i * packs + k));                               \
         UNROLL for (int j = 0; j < PACKED_PIXELS; j++)                                                       \
             sum[k][j] = mts_vec_fma(w, mts_vec_splat(PACKED_LANE(in[j], i)), sum[k][j]);                     \
     }
 /* clang-format on */
 
-INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+INLINE void packed_sums(GLOBAL const mts_real *act, mts_weights weights, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_conv_params *job, GLOBAL const mts_packed_params *p,
                         const packed_pixels *at, mts_vec sum[PACKED_ROWS][PACKED_PIXELS], const int packs)
 {
@@ -182,13 +182,13 @@ INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
         const mts_u32 lane = segment->channel & 3, count = segment->count, steps = (lane + count + 3) / 4;
         mts_i32 down = 0, right = 0;
         for (mts_u32 tap = 0; tap < job->taps; tap++) {
-            GLOBAL const mts_real *weight = pool + segment->weight_a + tap * steps * (16 * packs);
+            mts_u32 weight = segment->weight_a / 4 + tap * steps * (4 * packs); /* in packs */
             mts_u32 from[PACKED_PIXELS], apart[PACKED_PIXELS];
             packed_tap(&shape, at, down, right, segment->channel, job->in, job->in_pitch, is_packed, from,
                        apart);
             packed_next(&shape, &down, &right);
             if (is_packed) {
-                NO_UNROLL for (mts_u32 n = steps; n; n--, weight += 16 * packs)
+                NO_UNROLL for (mts_u32 n = steps; n; n--, weight += 4 * packs)
                 {
                     mts_vec in[PACKED_PIXELS];
                     UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
@@ -200,8 +200,8 @@ INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
                 }
                 continue;
             }
-            weight += lane * (4 * packs);
-            NO_UNROLL for (mts_u32 n = count; n; n--, weight += 4 * packs)
+            weight += lane * packs;
+            NO_UNROLL for (mts_u32 n = count; n; n--, weight += packs)
             {
                 float in[PACKED_PIXELS];
                 UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
@@ -211,7 +211,7 @@ INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
                 }
                 UNROLL for (int k = 0; k < packs; k++)
                 {
-                    const mts_vec w = PACKED_LOAD(weight + k * 4);
+                    const mts_vec w = mts_weights_load(weights, weight + k);
                     UNROLL for (int j = 0; j < PACKED_PIXELS; j++) sum[k][j] =
                         mts_vec_fma(w, mts_vec_splat(in[j]), sum[k][j]);
                 }
@@ -389,7 +389,7 @@ INLINE void packed_ends(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBA
     }
 }
 
-KERNEL void conv_packed__f32_lanes(MTS_ARGS)
+KERNEL void conv_packed__f32_lanes(MTS_WEIGHT_ARGS)
 {
     GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(params + first) + mts_group_id(0);
     GLOBAL const mts_conv_params *job = (GLOBAL const mts_conv_params *)(params + tile->job);
@@ -408,12 +408,12 @@ KERNEL void conv_packed__f32_lanes(MTS_ARGS)
         UNROLL for (int j = 0; j < PACKED_PIXELS; j++) sum[0][j] = sum[PACKED_ROWS - 1][j] =
             mts_vec_splat(0.0f);
 #if DEPTHWISE
-        packed_sums(act, pool, params, job, p, &at, sum);
+        packed_sums(act, MTS_WEIGHTS, params, job, p, &at, sum);
 #else
         if (job->rows_a > 4)
-            packed_sums(act, pool, params, job, p, &at, sum, 2);
+            packed_sums(act, MTS_WEIGHTS, params, job, p, &at, sum, 2);
         else
-            packed_sums(act, pool, params, job, p, &at, sum, 1);
+            packed_sums(act, MTS_WEIGHTS, params, job, p, &at, sum, 1);
 #endif
         packed_ends(act, pool, params, job, p, &at, sum);
     }

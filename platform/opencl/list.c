@@ -22,6 +22,9 @@ static mts_status set_arguments(mts_cl_device *device, const mts_cl_launch *made
         }
     }
     mts_status status = set_argument(device, made->handle, 3, sizeof made->first, &made->first, error);
+    if (made->image) {
+        MTS_TRY(status, set_argument(device, made->handle, 4, sizeof(cl_mem), &made->image, error));
+    }
     for (cl_uint i = 0; made->sources[0] && i < MTS_LAUNCH_SOURCES; i++) {
         MTS_TRY(status, set_argument(device, made->handle, 4 + i, sizeof(cl_mem), &made->sources[i], error));
     }
@@ -36,7 +39,8 @@ static cl_mem take_buffer(const mts_buffer *base, uint64_t *serial)
 }
 
 /* All of a launch but its kernel object and label. */
-static void fill_launch(mts_cl_launch *made, const mts_launch *launch)
+static mts_status fill_launch(mts_cl_device *device, mts_cl_launch *made, const mts_launch *launch,
+                              mts_error *error)
 {
     made->gemm = launch->gemm;
     made->act = take_buffer(launch->act, &made->serials[0]);
@@ -50,6 +54,16 @@ static void fill_launch(mts_cl_launch *made, const mts_launch *launch)
         made->global[i] = launch->global[i];
         made->local[i] = launch->local[i];
     }
+#ifndef MTS_SMALL
+    const mts_cl_kernel *kernel = (const mts_cl_kernel *)launch->kernel;
+    if (kernel && kernel->images) {
+        return mts_cl_buffer_image(device, (mts_cl_buffer *)launch->pool, kernel->half, &made->image, error);
+    }
+#else
+    (void)device;
+    (void)error;
+#endif
+    return MTS_STATUS_OK;
 }
 
 /* Counts the launch as made as soon as there is something to release. */
@@ -58,7 +72,10 @@ static mts_status add_launch(mts_cl_device *device, mts_cl_command_list *list, c
 {
     mts_cl_launch *made = &list->launches[list->made];
     cl_int result = CL_SUCCESS;
-    fill_launch(made, launch);
+    mts_status status = fill_launch(device, made, launch, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
     made->label = launch->label ? launch->label : "unnamed";
     if (launch->gemm.m > 0) {
         list->has_gemm = true;
@@ -67,7 +84,7 @@ static mts_status add_launch(mts_cl_device *device, mts_cl_command_list *list, c
     }
     const mts_cl_program *program = ((const mts_cl_kernel *)launch->kernel)->program;
     made->handle = device->cl.clCreateKernel(program->handle, program->source->name, &result);
-    const mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
+    status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
     if (status != MTS_STATUS_OK) {
         return status;
     }
@@ -139,12 +156,12 @@ mts_status mts_cl_command_list_update(mts_device *base, mts_command_list *base_l
     for (size_t i = 0; i < count; i++) {
         mts_cl_launch *made = &list->launches[i];
         const mts_cl_launch before = *made;
-        fill_launch(made, &launches[i]);
+        mts_status status = fill_launch(device, made, &launches[i], error);
         made->label = launches[i].label ? launches[i].label : made->label;
-        if (!made->handle || takes_same(&before, made)) {
+        if (status == MTS_STATUS_OK && (!made->handle || takes_same(&before, made))) {
             continue;
         }
-        const mts_status status = set_arguments(device, made, error);
+        MTS_TRY(status, set_arguments(device, made, error));
         if (status != MTS_STATUS_OK) {
             return status;
         }

@@ -164,6 +164,12 @@ static void check(kernel_pair *pair, bool depthwise)
         const uint32_t local[3] = {locals[n % 3], 1, 1}, grid[3] = {count * local[0], 1, 1};
         kernel_pair_run(pair, "conv_packed__f32_lanes", depthwise ? "-DVEC=4 -DDEPTHWISE=1" : "-DVEC=4",
                         first, grid, local);
+        if (pair->devices[1] && pair->devices[1]->info.image_texels > 0) {
+            kernel_pair_run(pair, "conv_packed__f32_lanes",
+                            depthwise ? "-DVEC=4 -DDEPTHWISE=1 " MTS_KERNEL_IMAGES
+                                      : "-DVEC=4 " MTS_KERNEL_IMAGES,
+                            first, grid, local);
+        }
     }
 }
 

@@ -43,6 +43,9 @@
  * Packed weights, VEC=4: a function takes them as an argument of type mts_weights, which a
  * kernel of parameters MTS_WEIGHT_ARGS calls MTS_WEIGHTS. mts_weights_load(w, i): the four
  * numbers from 4 i on, as a mts_vec. The one place that knows whether this is an image.
+ * HALF=2, VEC=4: mts_h4 is four float16: mts_h4_load(p) at a multiple of its size,
+ * mts_weights_half(w, i), mts_h4_splat(v, i) of lane i, mts_h4_fma, mts_h4_zero() and
+ * mts_h4_float(v).
  *
  * mts_dot(sum, x, w), where the device has an instruction for it: a macro, see codes.h.
  *

@@ -19,6 +19,10 @@
  * for all channels. A tap outside reads zeros. Of planes a step takes one channel, with 4
  * loads of input.
  *
+ * With HALF=2 a step of packs multiplies in float16, and sums of 4 steps, 16 products, are
+ * added to those in float32; planes, depthwise convolutions and what follows the sums stay
+ * in float32.
+ *
  * Built with VEC=4, the lanes of a pack. Tunable: DEPTHWISE, 1: a program for the jobs of
  * depthwise convolutions (MTS_BLOCKS_DEPTHWISE), of a pack of rows, and for no others.
  */
@@ -36,7 +40,7 @@
 #define PACKED_LANE(v, i) ((v).s[i])
 #define PACKED_PUT(p, v) mts_vec_store(p, v)
 #if HALF
-#define PACKED_LOAD(p) mts_vec_load(p)
+#define PACKED_LOAD(p) mts_h4_float(mts_h4_load(p))
 #else
 #define PACKED_LOAD(p) (*(GLOBAL const mts_vec *)(p))
 #endif
@@ -171,10 +175,44 @@ INLINE void packed_sums(GLOBAL const mts_real *act, mts_weights weights, GLOBAL 
     }
 /* clang-format on */
 
+#if HALF == 2
+
+/* Sums of so many steps stay in float16, 4 products each. */
+#define PACKED_BLOCK 4
+/* clang-format off */
+#define PACKED_PRODUCTS_HALF(unused, i)                                                                      \
+    UNROLL for (int k = 0; k < packs; k++) {                                                                 \
+        const mts_h4 w = mts_weights_half(weights, weight + (i * packs + k));                                \
+        UNROLL for (int j = 0; j < PACKED_PIXELS; j++)                                                       \
+            part[k][j] = mts_h4_fma(w, mts_h4_splat(in[j], i), part[k][j]);                                  \
+    }
+/* clang-format on */
+
+/* Adds the sums of a block to those in float32, and begins a block. */
+INLINE void packed_add(mts_vec sum[PACKED_ROWS][PACKED_PIXELS], mts_h4 part[PACKED_ROWS][PACKED_PIXELS],
+                       const int packs)
+{
+    UNROLL for (int k = 0; k < packs; k++)
+    {
+        UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
+        {
+            sum[k][j] = mts_vec_add(sum[k][j], mts_h4_float(part[k][j]));
+            part[k][j] = mts_h4_zero();
+        }
+    }
+}
+
+#endif
+
 INLINE void packed_sums(GLOBAL const mts_real *act, mts_weights weights, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_conv_params *job, GLOBAL const mts_packed_params *p,
                         const packed_pixels *at, mts_vec sum[PACKED_ROWS][PACKED_PIXELS], const int packs)
 {
+#if HALF == 2
+    mts_h4 part[PACKED_ROWS][PACKED_PIXELS];
+    mts_u32 left = PACKED_BLOCK;
+    UNROLL for (int j = 0; j < PACKED_PIXELS; j++) part[0][j] = part[PACKED_ROWS - 1][j] = mts_h4_zero();
+#endif
     GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
     const mts_packed_params shape = *p; /* read once for all taps */
     const int is_packed = (p->blocks & MTS_BLOCKS_IN) != 0;
@@ -190,6 +228,19 @@ INLINE void packed_sums(GLOBAL const mts_real *act, mts_weights weights, GLOBAL 
             if (is_packed) {
                 NO_UNROLL for (mts_u32 n = steps; n; n--, weight += 4 * packs)
                 {
+#if HALF == 2
+                    mts_h4 in[PACKED_PIXELS];
+                    UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
+                    {
+                        in[j] = mts_h4_load(act + from[j]);
+                        from[j] += apart[j];
+                    }
+                    PACKED_EACH_LANE(PACKED_PRODUCTS_HALF, 0)
+                    if (--left == 0) {
+                        packed_add(sum, part, packs);
+                        left = PACKED_BLOCK;
+                    }
+#else
                     mts_vec in[PACKED_PIXELS];
                     UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
                     {
@@ -197,6 +248,7 @@ INLINE void packed_sums(GLOBAL const mts_real *act, mts_weights weights, GLOBAL 
                         from[j] += apart[j];
                     }
                     PACKED_EACH_LANE(PACKED_PRODUCTS, 0)
+#endif
                 }
                 continue;
             }
@@ -218,6 +270,9 @@ INLINE void packed_sums(GLOBAL const mts_real *act, mts_weights weights, GLOBAL 
             }
         }
     }
+#if HALF == 2
+    packed_add(sum, part, packs);
+#endif
 }
 
 #endif

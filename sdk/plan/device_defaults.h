@@ -25,8 +25,6 @@ typedef struct mts_device_defaults {
     uint32_t tiles_per_unit;
     /* Convolutions take packs of channels; their weights are read through images. */
     bool packed, images;
-    /* It multiplies float16 slower than float32, whatever its driver says. */
-    bool slow_half;
 } mts_device_defaults;
 
 /* The last row of the table that fits; never NULL. */

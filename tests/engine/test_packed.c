@@ -18,6 +18,7 @@
 #include "lower/layouts.h"
 #include "plan/device_defaults.h"
 #include "support/planted_world.h"
+#include "support/tolerance.h"
 
 #define TOLERANCE 1e-4
 
@@ -51,9 +52,11 @@ static void check_launches(const mts_engine *engine, bool packed, uint64_t image
     assert_int_equal(layouts >> MTS_LAYOUT_PHASES & 1u, !packed);
 }
 
-static void run(planted_world *w, mts_device *device, bool separate, mts_use packed, mts_use images)
+static void run(planted_world *w, mts_device *device, bool separate, mts_use packed, mts_use images,
+                mts_precision precision)
 {
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT,
+                                        .precision = precision,
                                         .separate_inputs = separate,
                                         .packed_channels = packed,
                                         .weight_images = images};
@@ -64,7 +67,7 @@ static void run(planted_world *w, mts_device *device, bool separate, mts_use pac
     assert_string_equal(error.text, "");
     assert_int_equal(status, MTS_STATUS_OK);
     check_launches(engine, packed == MTS_USE_ON, images == MTS_USE_ON ? device->info.image_texels : 0);
-    planted_world_check(w, engine, TOLERANCE);
+    planted_world_check(w, engine, precision == MTS_PRECISION_FLOAT32 ? TOLERANCE : TEST_TOLERANCE_FLOAT16);
     if (separate) {
         planted_world_check_sets(w, engine);
     }
@@ -77,8 +80,8 @@ static void check(mts_net_build build, const mts_net_plan *plan)
     planted_world_make(&w, build, plan);
     for (int d = 0; d < 2; d++) {
         for (int separate = 0; devices[d] && separate < 2; separate++) {
-            run(&w, devices[d], separate, MTS_USE_ON, MTS_USE_OFF);
-            run(&w, devices[d], separate, MTS_USE_ON, MTS_USE_ON);
+            run(&w, devices[d], separate, MTS_USE_ON, MTS_USE_OFF, MTS_PRECISION_FLOAT32);
+            run(&w, devices[d], separate, MTS_USE_ON, MTS_USE_ON, MTS_PRECISION_FLOAT32);
         }
     }
     planted_world_release(&w);
@@ -123,15 +126,29 @@ static void tasks_that_share_filters_or_layers_agree(void **state)
     check(mts_net_build_prefix, &(mts_net_plan){.tasks = 3, .shared = 12, .exclusive = 0});
 }
 
+/* Products of float16 where the device is fast at them, else float16 is stored only. */
+static void float16_agrees(void **state)
+{
+    planted_world w;
+    (void)state;
+    planted_world_make(&w, build_strided,
+                       &(mts_net_plan){.tasks = 2, .shared = 9, .exclusive = 3, .seed = 4});
+    for (int d = 0; d < 2 && devices[d]; d++) {
+        run(&w, devices[d], false, MTS_USE_ON, MTS_USE_OFF, MTS_PRECISION_FLOAT16);
+        run(&w, devices[d], false, MTS_USE_ON, MTS_USE_ON, MTS_PRECISION_FLOAT16);
+    }
+    planted_world_release(&w);
+}
+
 static void without_being_asked_for_it_is_not_taken(void **state)
 {
     planted_world w;
     (void)state;
     planted_world_make(&w, build_strided, &(mts_net_plan){.tasks = 1, .shared = 8});
     for (int d = 0; d < 2 && devices[d]; d++) {
-        run(&w, devices[d], true, MTS_USE_OFF, MTS_USE_ON);
+        run(&w, devices[d], true, MTS_USE_OFF, MTS_USE_ON, MTS_PRECISION_FLOAT32);
         if (!mts_device_defaults_find(&devices[d]->info)->packed) {
-            run(&w, devices[d], true, MTS_USE_AUTO, MTS_USE_AUTO);
+            run(&w, devices[d], true, MTS_USE_AUTO, MTS_USE_AUTO, MTS_PRECISION_FLOAT32);
         }
     }
     planted_world_release(&w);
@@ -144,6 +161,7 @@ int main(void)
         cmocka_unit_test(one_network_agrees),
         cmocka_unit_test(tasks_that_share_channels_agree),
         cmocka_unit_test(tasks_that_share_filters_or_layers_agree),
+        cmocka_unit_test(float16_agrees),
         cmocka_unit_test(without_being_asked_for_it_is_not_taken),
     };
     mts_error error = {0};

@@ -14,6 +14,8 @@
  *   REGS  vector registers a work-item may fill
  *   FETCH 1: mts_fetch may be an instruction of the processor; not every OpenCL compiler
  *   knows it
+ *   IMAGES 1: OpenCL kernels with MTS_WEIGHT_ARGS read packed weights through an image over the pool, where a
+ *         device has a cache for images that buffers do not go through
  *   HALF  0: float32 everywhere. 1: what lies in act and pool is float16, arithmetic is float32. 2: likewise, and
  *         kernels may multiply in float16 (mts_h2), where the device is fast at it
  *
@@ -37,6 +39,13 @@
  * register from here on, where a compiler may else load it again with each use.
  * MTS_SHUFFLE(a, b, M), where the language has it: lane i is lane M(i) of the 2 VEC
  * floats a b.
+ *
+ * Packed weights, VEC=4: a function takes them as an argument of type mts_weights, which a
+ * kernel of parameters MTS_WEIGHT_ARGS calls MTS_WEIGHTS. mts_weights_load(w, i): the four
+ * numbers from 4 i on, as a mts_vec. The one place that knows whether this is an image.
+ * HALF=2, VEC=4: mts_h4 is four float16: mts_h4_load(p) at a multiple of its size,
+ * mts_weights_half(w, i), mts_h4_splat(v, i) of lane i, mts_h4_fma, mts_h4_zero() and
+ * mts_h4_float(v).
  *
  * mts_dot(sum, x, w), where the device has an instruction for it: a macro, see codes.h.
  *
@@ -63,6 +72,10 @@
 
 #ifndef HALF
 #define HALF 0 /* 0, 1, 2 */
+#endif
+
+#ifndef IMAGES
+#define IMAGES 0 /* 0, 1 */
 #endif
 
 /* M of every lane: M(0), M(1), .. */

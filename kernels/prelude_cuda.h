@@ -116,6 +116,15 @@ typedef struct __align__(VEC * 4 > 16 ? 16 : VEC * 4) mts_vec {
     GLOBAL mts_real *RESTRICT act, GLOBAL const mts_real *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT params, \
         mts_u32 first
 #define MTS_ARGS MTS_KERNEL_ARGS
+#define MTS_WEIGHT_ARGS MTS_KERNEL_ARGS
+#define MTS_WEIGHTS pool
+#define mts_weights const mts_real *
+#if HALF
+#define mts_weights_load(w, i) mts_h4_float(mts_h4_load((w) + 4 * (i)))
+#define mts_weights_half(w, i) mts_h4_load((w) + 4 * (i))
+#else
+#define mts_weights_load(w, i) (((const mts_vec *)(w))[i])
+#endif
 #define LOCAL_SCRATCH(name, count) LOCAL mts_vec name[count]
 #define mts_fetch(p, to_write)
 #if VEC == 1
@@ -142,6 +151,35 @@ INLINE void mts_vec_store(mts_real *p, mts_vec v) { mts_vec_store_any(p, v); }
 INLINE mts_vec mts_vec_load(const mts_real *p) { return mts_vec_get(p); }
 INLINE void mts_vec_store_any(mts_real *p, mts_vec v) { mts_vec_put(p, v); }
 INLINE void mts_vec_store(mts_real *p, mts_vec v) { *(mts_vec *)p = v; }
+#endif
+#if HALF && VEC == 4
+typedef struct __align__(8) mts_h4 {
+    mts_h2 low, high;
+} mts_h4;
+INLINE mts_h4 mts_h4_load(const mts_real *p) { return *(const mts_h4 *)p; }
+INLINE mts_vec mts_h4_float(mts_h4 h) {
+    mts_vec v;
+    v.s[0] = mts_h2_low(h.low), v.s[1] = mts_h2_high(h.low);
+    v.s[2] = mts_h2_low(h.high), v.s[3] = mts_h2_high(h.high);
+    return v;
+}
+INLINE mts_h4 mts_h4_zero() {
+    mts_h4 h = {0, 0};
+    return h;
+}
+INLINE mts_h4 mts_h4_splat(mts_h4 h, int i) {
+    const mts_h2 pair = i < 2 ? h.low : h.high;
+    const mts_half lane = (mts_half)(i % 2 == 0 ? pair & 0xffff : pair >> 16);
+    h.low = h.high = mts_h2_pair(lane, lane);
+    return h;
+}
+#if HALF == 2
+INLINE mts_h4 mts_h4_fma(mts_h4 a, mts_h4 b, mts_h4 c) {
+    c.low = mts_h2_fma(a.low, b.low, c.low);
+    c.high = mts_h2_fma(a.high, b.high, c.high);
+    return c;
+}
+#endif
 #endif
 INLINE void mts_vec_spill(float *lanes, mts_vec v) { UNROLL for (int i = 0; i < VEC; i++) lanes[i] = v.s[i]; }
 INLINE mts_vec mts_vec_splat(float x) { MTS_VEC_MAKE(x); }

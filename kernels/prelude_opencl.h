@@ -79,6 +79,12 @@ typedef half2 mts_h2;
 #define mts_half_make(x) ((half)(x))
 #define mts_h2_fma(a, b, c) fma(a, b, c)
 #define mts_h2_pair(low, high) ((half2)(low, high))
+typedef half4 mts_h4;
+#define mts_h4_load(p) (*(GLOBAL const half4 *)(p))
+#define mts_h4_splat(v, i) ((half4)((v).s##i))
+#define mts_h4_fma(a, b, c) fma(a, b, c)
+#define mts_h4_zero() ((half4)(0))
+#define mts_h4_float(v) convert_float4(v)
 #define mts_h2_low(v) ((float)(v).x)
 #define mts_h2_high(v) ((float)(v).y)
 #endif
@@ -129,6 +135,23 @@ typedef ushort16 mts_half_bits;
     GLOBAL mts_real *RESTRICT act, GLOBAL const mts_real *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT params, \
         mts_u32 first
 #define MTS_ARGS MTS_KERNEL_ARGS
+#if IMAGES
+#define MTS_WEIGHT_ARGS MTS_KERNEL_ARGS, __read_only image1d_buffer_t texels
+#define MTS_WEIGHTS texels
+#define mts_weights __read_only image1d_buffer_t
+#define mts_weights_load(w, i) read_imagef(w, (int)(i))
+#define mts_weights_half(w, i) read_imageh(w, (int)(i))
+#else
+#define MTS_WEIGHT_ARGS MTS_KERNEL_ARGS
+#define MTS_WEIGHTS pool
+#define mts_weights GLOBAL const mts_real *
+#define mts_weights_half(w, i) (((GLOBAL const half4 *)(w))[i])
+#if HALF
+#define mts_weights_load(w, i) vload_half4(i, w)
+#else
+#define mts_weights_load(w, i) (((GLOBAL const mts_vec *)(w))[i])
+#endif
+#endif
 #define LOCAL_SCRATCH(name, count) LOCAL mts_vec name[count]
 /* To C, global memory is another address space, hence the integer. */
 #if VEC > 1 && defined(FETCH)

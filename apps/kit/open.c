@@ -99,6 +99,9 @@ int cli_open_check(const char *name, const cli_open_options *options, mts_strate
         return cli_usage_error(name, "no strategy '%s'; there are: %s", options->strategy,
                                cli_strategy_list(list, sizeof list));
     }
+    if ((options->packed_channels && options->planes) || (options->images && options->no_images)) {
+        return cli_usage_error(name, "give --packed-channels or --planes, and --images or --no-images");
+    }
     return cli_precision_find(options->precision, &precision)
                ? -1
                : cli_usage_error(name, "no precision '%s'; there are: %s", options->precision,
@@ -197,6 +200,11 @@ static int priorities_find(const cli_open *app, const char *name, const cli_open
     return status;
 }
 
+static mts_use use_of(bool on, bool off)
+{
+    return on ? MTS_USE_ON : off ? MTS_USE_OFF : MTS_USE_AUTO;
+}
+
 int cli_open_session(cli_open *app, const char *name, const cli_open_options *options, mts_strategy strategy)
 {
     cli_progress progress;
@@ -215,7 +223,8 @@ int cli_open_session(cli_open *app, const char *name, const cli_open_options *op
     session.separate_inputs = options->separate_inputs ? 1 : 0;
     session.zero_copy_inputs = options->zero_copy_inputs ? 1 : 0;
     session.persistent = options->persistent ? 1 : 0;
-    session.packed_channels = options->packed_channels ? 1 : 0;
+    session.packed_channels = use_of(options->packed_channels, options->planes);
+    session.weight_images = use_of(options->images, options->no_images);
     session.grouping = options->grouping;
     session.memory_budget = options->memory_budget;
     session.tuning_ms = options->tuning_ms;

@@ -32,6 +32,8 @@ typedef struct cli_open_options {
     bool zero_copy_inputs;                     /* read where the program has them */
     bool persistent;                           /* a frame as few persistent launches */
     bool packed_channels;                      /* four channels side by side */
+    bool planes;                               /* one channel after the other */
+    bool images, no_images;                    /* of weights */
     mts_grouping grouping;                     /* FAMILY if not set */
     uint64_t memory_budget;                    /* bytes that the session may take, 0: any */
     uint32_t tuning_ms;                        /* for measuring kernels, 0: none */
@@ -89,11 +91,17 @@ typedef struct cli_open_options {
         "packed-channels", 0, CLI_KIND_FLAG, &(o).packed_channels, "",                                       \
             "convolutions of OpenCL and CUDA devices take four channels side by side", 0, 0                  \
     }
+#define CLI_OPEN_LAYOUT(o)                                                                                   \
+    CLI_OPEN_PACKED(o), {"planes", 0, CLI_KIND_FLAG, &(o).planes, "", "they never do", 0, 0},                \
+        {"images", 0, CLI_KIND_FLAG, &(o).images, "", "OpenCL: they read weights through images", 0, 0},     \
+    {                                                                                                        \
+        "no-images", 0, CLI_KIND_FLAG, &(o).no_images, "", "they never do", 0, 0                             \
+    }
 #define CLI_OPEN_OPTIONS(o)                                                                                  \
     {"tasks", 0, CLI_KIND_TEXT, &(o).tasks, "A,B", "only these tasks (default: all)", 0, 0},                 \
         CLI_OPEN_SESSION(o),                                                                                 \
         {"gemm", 0, CLI_KIND_FLAG, &(o).gemm, "", "let --tune try CLBlast for dense products", 0, 0},        \
-        CLI_OPEN_PERSISTENT(o), CLI_OPEN_PACKED(o),                                                          \
+        CLI_OPEN_PERSISTENT(o), CLI_OPEN_LAYOUT(o),                                                          \
     {                                                                                                        \
         "priority", 0, CLI_KIND_TEXT, &(o).priorities, "A=2,B=1",                                            \
             "tasks with higher numbers run first (default: 0)", 0, 0                                         \

@@ -23,6 +23,7 @@ typedef struct cli_contestant {
     mts_grouping grouping;
     bool budget; /* keeps that of the bench */
     bool persistent;
+    mts_use packs, images;
 } cli_contestant;
 
 /* A task and the task group that runs it. */

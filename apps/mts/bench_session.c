@@ -38,6 +38,8 @@ int cli_bench_session(cli_bench_run *s, const cli_contestant *contestant, mts_se
     options.priorities = priorities;
     options.memory_budget = contestant->budget ? s->bench->budget : 0;
     options.persistent = contestant->persistent ? 1 : 0;
+    options.packed_channels = contestant->packs;
+    options.weight_images = contestant->images;
     options.tasks = s->names;
     options.task_count = s->tasks;
     options.separate_inputs = s->bench->common ? 0 : 1;

@@ -33,20 +33,25 @@ static bool ending_cut(char *name, const char *ending)
     return found;
 }
 
-/* A strategy's name; "+groups", then "+budget", then "+persistent" may follow. */
+/* A strategy's name; "+groups", then "+budget", "+persistent", "+packs" or "+planes", and
+   "+images" may follow. */
 static int contestant_take(const char *name, cli_contestant *out)
 {
     char list[128];
     (void)snprintf(out->name, sizeof out->name, "%s", name);
     if (strlen(name) < sizeof out->name) {
+        out->images = ending_cut(out->name, "+images") ? MTS_USE_ON : MTS_USE_AUTO;
+        out->packs = ending_cut(out->name, "+packs")    ? MTS_USE_ON
+                     : ending_cut(out->name, "+planes") ? MTS_USE_OFF
+                                                        : MTS_USE_AUTO;
         out->persistent = ending_cut(out->name, "+persistent");
         out->budget = ending_cut(out->name, "+budget");
         out->grouping = ending_cut(out->name, "+groups") ? MTS_GROUPING_MEASURED : MTS_GROUPING_FAMILY;
     }
     if (!cli_strategy_find(out->name, &out->strategy)) {
         return cli_usage_error("bench",
-                               "no strategy '%s'; there are: %s; +groups, then +budget, then "
-                               "+persistent may follow",
+                               "no strategy '%s'; there are: %s; +groups, then +budget, "
+                               "+persistent, +packs or +planes, and +images may follow",
                                name, cli_strategy_list(list, sizeof list));
     }
     (void)snprintf(out->name, sizeof out->name, "%s", name);

@@ -19,6 +19,10 @@
  * for all channels. A tap outside reads zeros. Of planes a step takes one channel, with 4
  * loads of input.
  *
+ * With HALF=2 a step of packs multiplies in float16, and sums of 4 steps, 16 products, are
+ * added to those in float32; planes, depthwise convolutions and what follows the sums stay
+ * in float32.
+ *
  * Built with VEC=4, the lanes of a pack. Tunable: DEPTHWISE, 1: a program for the jobs of
  * depthwise convolutions (MTS_BLOCKS_DEPTHWISE), of a pack of rows, and for no others.
  */
@@ -36,7 +40,7 @@
 #define PACKED_LANE(v, i) ((v).s[i])
 #define PACKED_PUT(p, v) mts_vec_store(p, v)
 #if HALF
-#define PACKED_LOAD(p) mts_vec_load(p)
+#define PACKED_LOAD(p) mts_h4_float(mts_h4_load(p))
 #else
 #define PACKED_LOAD(p) (*(GLOBAL const mts_vec *)(p))
 #endif
@@ -122,20 +126,20 @@ INLINE void packed_next(const mts_packed_params *p, mts_i32 *down, mts_i32 *righ
 /* clang-format on */
 
 /* Row i by input channel i of the segment. */
-INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+INLINE void packed_sums(GLOBAL const mts_real *act, mts_weights weights, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_conv_params *job, GLOBAL const mts_packed_params *p,
                         const packed_pixels *at, mts_vec sum[PACKED_ROWS][PACKED_PIXELS])
 {
     GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
-    GLOBAL const mts_real *weight = pool + segment->weight_a;
+    mts_u32 weight = segment->weight_a / 4; /* in packs */
     const mts_packed_params shape = *p; /* read once for all taps */
     const int is_packed = (p->blocks & MTS_BLOCKS_IN) != 0;
     const mts_u32 lane = segment->channel & 3;
     mts_i32 down = 0, right = 0;
     if (is_packed && lane == 0) {
-        NO_UNROLL for (mts_u32 tap = 0; tap < job->taps; tap++, weight += 4)
+        NO_UNROLL for (mts_u32 tap = 0; tap < job->taps; tap++, weight++)
         {
-            const mts_vec w = PACKED_LOAD(weight);
+            const mts_vec w = mts_weights_load(weights, weight);
             mts_u32 from[PACKED_PIXELS], apart[PACKED_PIXELS];
             packed_tap(&shape, at, down, right, segment->channel, job->in, job->in_pitch, 1, from, apart);
             packed_next(&shape, &down, &right);
@@ -144,9 +148,9 @@ INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
         }
         return;
     }
-    NO_UNROLL for (mts_u32 tap = 0; tap < job->taps; tap++, weight += 4)
+    NO_UNROLL for (mts_u32 tap = 0; tap < job->taps; tap++, weight++)
     {
-        const mts_vec w = PACKED_LOAD(weight);
+        const mts_vec w = mts_weights_load(weights, weight);
         mts_u32 from[PACKED_PIXELS], apart[PACKED_PIXELS];
         packed_tap(&shape, at, down, right, segment->channel, job->in, job->in_pitch, is_packed, from, apart);
         packed_next(&shape, &down, &right);
@@ -165,16 +169,50 @@ INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
 /* Lane i of each pixel's pack by the weights of channel i. */
 #define PACKED_PRODUCTS(unused, i)                                                                           \
     UNROLL for (int k = 0; k < packs; k++) {                                                                 \
-        const mts_vec w = PACKED_LOAD(weight + (i * packs + k) * 4);                                         \
+        const mts_vec w = mts_weights_load(weights, weight + (i * packs + k));                               \
         UNROLL for (int j = 0; j < PACKED_PIXELS; j++)                                                       \
             sum[k][j] = mts_vec_fma(w, mts_vec_splat(PACKED_LANE(in[j], i)), sum[k][j]);                     \
     }
 /* clang-format on */
 
-INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+#if HALF == 2
+
+/* Sums of so many steps stay in float16, 4 products each. */
+#define PACKED_BLOCK 4
+/* clang-format off */
+#define PACKED_PRODUCTS_HALF(unused, i)                                                                      \
+    UNROLL for (int k = 0; k < packs; k++) {                                                                 \
+        const mts_h4 w = mts_weights_half(weights, weight + (i * packs + k));                                \
+        UNROLL for (int j = 0; j < PACKED_PIXELS; j++)                                                       \
+            part[k][j] = mts_h4_fma(w, mts_h4_splat(in[j], i), part[k][j]);                                  \
+    }
+/* clang-format on */
+
+/* Adds the sums of a block to those in float32, and begins a block. */
+INLINE void packed_add(mts_vec sum[PACKED_ROWS][PACKED_PIXELS], mts_h4 part[PACKED_ROWS][PACKED_PIXELS],
+                       const int packs)
+{
+    UNROLL for (int k = 0; k < packs; k++)
+    {
+        UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
+        {
+            sum[k][j] = mts_vec_add(sum[k][j], mts_h4_float(part[k][j]));
+            part[k][j] = mts_h4_zero();
+        }
+    }
+}
+
+#endif
+
+INLINE void packed_sums(GLOBAL const mts_real *act, mts_weights weights, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_conv_params *job, GLOBAL const mts_packed_params *p,
                         const packed_pixels *at, mts_vec sum[PACKED_ROWS][PACKED_PIXELS], const int packs)
 {
+#if HALF == 2
+    mts_h4 part[PACKED_ROWS][PACKED_PIXELS];
+    mts_u32 left = PACKED_BLOCK;
+    UNROLL for (int j = 0; j < PACKED_PIXELS; j++) part[0][j] = part[PACKED_ROWS - 1][j] = mts_h4_zero();
+#endif
     GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
     const mts_packed_params shape = *p; /* read once for all taps */
     const int is_packed = (p->blocks & MTS_BLOCKS_IN) != 0;
@@ -182,14 +220,27 @@ INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
         const mts_u32 lane = segment->channel & 3, count = segment->count, steps = (lane + count + 3) / 4;
         mts_i32 down = 0, right = 0;
         for (mts_u32 tap = 0; tap < job->taps; tap++) {
-            GLOBAL const mts_real *weight = pool + segment->weight_a + tap * steps * (16 * packs);
+            mts_u32 weight = segment->weight_a / 4 + tap * steps * (4 * packs); /* in packs */
             mts_u32 from[PACKED_PIXELS], apart[PACKED_PIXELS];
             packed_tap(&shape, at, down, right, segment->channel, job->in, job->in_pitch, is_packed, from,
                        apart);
             packed_next(&shape, &down, &right);
             if (is_packed) {
-                NO_UNROLL for (mts_u32 n = steps; n; n--, weight += 16 * packs)
+                NO_UNROLL for (mts_u32 n = steps; n; n--, weight += 4 * packs)
                 {
+#if HALF == 2
+                    mts_h4 in[PACKED_PIXELS];
+                    UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
+                    {
+                        in[j] = mts_h4_load(act + from[j]);
+                        from[j] += apart[j];
+                    }
+                    PACKED_EACH_LANE(PACKED_PRODUCTS_HALF, 0)
+                    if (--left == 0) {
+                        packed_add(sum, part, packs);
+                        left = PACKED_BLOCK;
+                    }
+#else
                     mts_vec in[PACKED_PIXELS];
                     UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
                     {
@@ -197,11 +248,12 @@ INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
                         from[j] += apart[j];
                     }
                     PACKED_EACH_LANE(PACKED_PRODUCTS, 0)
+#endif
                 }
                 continue;
             }
-            weight += lane * (4 * packs);
-            NO_UNROLL for (mts_u32 n = count; n; n--, weight += 4 * packs)
+            weight += lane * packs;
+            NO_UNROLL for (mts_u32 n = count; n; n--, weight += packs)
             {
                 float in[PACKED_PIXELS];
                 UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
@@ -211,13 +263,16 @@ INLINE void packed_sums(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
                 }
                 UNROLL for (int k = 0; k < packs; k++)
                 {
-                    const mts_vec w = PACKED_LOAD(weight + k * 4);
+                    const mts_vec w = mts_weights_load(weights, weight + k);
                     UNROLL for (int j = 0; j < PACKED_PIXELS; j++) sum[k][j] =
                         mts_vec_fma(w, mts_vec_splat(in[j]), sum[k][j]);
                 }
             }
         }
     }
+#if HALF == 2
+    packed_add(sum, part, packs);
+#endif
 }
 
 #endif
@@ -389,7 +444,7 @@ INLINE void packed_ends(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBA
     }
 }
 
-KERNEL void conv_packed__f32_lanes(MTS_ARGS)
+KERNEL void conv_packed__f32_lanes(MTS_WEIGHT_ARGS)
 {
     GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(params + first) + mts_group_id(0);
     GLOBAL const mts_conv_params *job = (GLOBAL const mts_conv_params *)(params + tile->job);
@@ -408,12 +463,12 @@ KERNEL void conv_packed__f32_lanes(MTS_ARGS)
         UNROLL for (int j = 0; j < PACKED_PIXELS; j++) sum[0][j] = sum[PACKED_ROWS - 1][j] =
             mts_vec_splat(0.0f);
 #if DEPTHWISE
-        packed_sums(act, pool, params, job, p, &at, sum);
+        packed_sums(act, MTS_WEIGHTS, params, job, p, &at, sum);
 #else
         if (job->rows_a > 4)
-            packed_sums(act, pool, params, job, p, &at, sum, 2);
+            packed_sums(act, MTS_WEIGHTS, params, job, p, &at, sum, 2);
         else
-            packed_sums(act, pool, params, job, p, &at, sum, 1);
+            packed_sums(act, MTS_WEIGHTS, params, job, p, &at, sum, 1);
 #endif
         packed_ends(act, pool, params, job, p, &at, sum);
     }

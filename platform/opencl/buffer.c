@@ -41,9 +41,41 @@ mts_status mts_cl_buffer_create(mts_device *base, const mts_memory *memory, size
 void mts_cl_buffer_destroy(mts_device *base, mts_buffer *buffer)
 {
     mts_cl_device *device = (mts_cl_device *)base;
+    for (int i = 0; i < 2; i++) {
+        if (((mts_cl_buffer *)buffer)->images[i]) {
+            (void)device->cl.clReleaseMemObject(((mts_cl_buffer *)buffer)->images[i]);
+        }
+    }
     (void)device->cl.clReleaseMemObject(handle_of(buffer));
     mts_alloc_free(base->allocator, buffer);
 }
+
+#ifndef MTS_SMALL
+/* Of as many pixels as the device allows, from the buffer's start. */
+mts_status mts_cl_buffer_image(mts_cl_device *device, mts_cl_buffer *buffer, bool half, cl_mem *out,
+                               mts_error *error)
+{
+    const size_t pixel = 4 * (half ? sizeof(uint16_t) : sizeof(float));
+    const uint64_t most = device->base.info.image_texels;
+    const size_t pixels = buffer->base.size / pixel;
+    const cl_image_format format = {CL_RGBA, half ? CL_HALF_FLOAT : CL_FLOAT};
+    const cl_image_desc shape = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+                                 .image_width = pixels < most ? pixels : (size_t)most,
+                                 .buffer = buffer->handle};
+    cl_mem *image = &buffer->images[half];
+    if (!*image) {
+        cl_int result = CL_SUCCESS;
+        *image = device->cl.clCreateImage(device->context, CL_MEM_READ_ONLY, &format, &shape, NULL, &result);
+        const mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateImage", error);
+        if (status != MTS_STATUS_OK) {
+            *image = NULL;
+            return status;
+        }
+    }
+    *out = *image;
+    return MTS_STATUS_OK;
+}
+#endif
 
 mts_status mts_cl_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset, const void *data,
                                size_t size, bool async, mts_error *error)

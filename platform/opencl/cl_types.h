@@ -51,6 +51,7 @@ typedef struct mts_cl_opaque_event *cl_event;
 #define CL_DEVICE_MAX_COMPUTE_UNITS 0x1002u
 #define CL_DEVICE_MAX_WORK_GROUP_SIZE 0x1004u
 #define CL_DEVICE_MAX_MEM_ALLOC_SIZE 0x1010u
+#define CL_DEVICE_IMAGE_SUPPORT 0x1016u
 #define CL_DEVICE_GLOBAL_MEM_SIZE 0x101fu
 #define CL_DEVICE_LOCAL_MEM_SIZE 0x1023u
 #define CL_DEVICE_AVAILABLE 0x1027u
@@ -63,6 +64,7 @@ typedef struct mts_cl_opaque_event *cl_event;
 #define CL_DEVICE_HOST_UNIFIED_MEMORY 0x1035u
 #define CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT 0x103au
 #define CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF 0x103cu
+#define CL_DEVICE_IMAGE_MAX_BUFFER_SIZE 0x1040u
 
 /* of cl_khr_integer_dot_product: which products of four packed bytes are instructions */
 #define CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR 0x1075u
@@ -159,6 +161,21 @@ typedef struct cl_workgroup_qcom {
 
 #define CL_MAP_READ ((cl_bitfield)1 << 0)
 #define CL_MAP_WRITE_INVALIDATE_REGION ((cl_bitfield)1 << 2)
+
+#define CL_RGBA 0x10b5u
+#define CL_HALF_FLOAT 0x10ddu
+#define CL_FLOAT 0x10deu
+typedef struct cl_image_format {
+    cl_uint image_channel_order, image_channel_data_type;
+} cl_image_format;
+
+#define CL_MEM_OBJECT_IMAGE1D_BUFFER 0x10f6u
+typedef struct cl_image_desc {
+    cl_uint image_type;
+    size_t image_width, image_height, image_depth, image_array_size, image_row_pitch, image_slice_pitch;
+    cl_uint num_mip_levels, num_samples;
+    cl_mem buffer;
+} cl_image_desc;
 
 /* of cl_arm_import_memory */
 #define CL_IMPORT_TYPE_ARM ((intptr_t)0x40b2)

@@ -218,6 +218,20 @@ static uint32_t find_imports(const mts_cl_library *cl, const found_device *found
            (import.android ? MTS_MEMORY_BIT(MTS_MEMORY_ANDROID) : 0);
 }
 
+/* Pixels of an image over a buffer; 0: none. */
+static uint64_t find_image_texels(const mts_cl_library *cl, cl_device_id id)
+{
+#ifdef MTS_SMALL
+    (void)cl;
+    (void)id;
+    return 0; /* the smallest library has no kernels that read images */
+#else
+    return cl->clCreateImage && get_number(cl, id, CL_DEVICE_IMAGE_SUPPORT, sizeof(cl_bool)) != 0
+               ? get_number(cl, id, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE, sizeof(size_t))
+               : 0;
+#endif
+}
+
 static void describe_found(const mts_cl_library *cl, const found_device *found, mts_device_info *info)
 {
     const cl_device_id id = found->id;
@@ -230,6 +244,7 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     copy_trimmed(info->driver, sizeof info->driver, driver);
     info->is_gpu = is_gpu(cl, id);
     info->packed_lanes = MTS_CHANNEL_PACK;
+    info->image_texels = find_image_texels(cl, id);
     info->unified_memory = get_number(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(cl_bool)) != 0;
     info->maps = info->unified_memory && cl->clEnqueueMapBuffer && cl->clEnqueueUnmapMemObject;
     info->imports = find_imports(cl, found, info);

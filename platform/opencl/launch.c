@@ -14,6 +14,9 @@ const void *mts_cl_launch_argument(const mts_cl_launch *launch, cl_uint index, s
     if (index == 3) {
         return &launch->first;
     }
+    if (launch->image) {
+        return index == 4 ? &launch->image : NULL;
+    }
     return launch->sources[0] ? &launch->sources[index - 4] : NULL;
 }
 
@@ -38,7 +41,8 @@ static cl_mem take_buffer(const mts_buffer *base, uint64_t *serial)
     return buffer->handle;
 }
 
-void mts_cl_launch_fill(mts_cl_launch *made, const mts_launch *launch)
+mts_status mts_cl_launch_fill(mts_cl_device *device, mts_cl_launch *made, const mts_launch *launch,
+                              mts_error *error)
 {
     made->gemm = launch->gemm;
     made->act = take_buffer(launch->act, &made->serials[0]);
@@ -52,6 +56,16 @@ void mts_cl_launch_fill(mts_cl_launch *made, const mts_launch *launch)
         made->global[i] = launch->global[i];
         made->local[i] = launch->local[i];
     }
+#ifndef MTS_SMALL
+    const mts_cl_kernel *kernel = (const mts_cl_kernel *)launch->kernel;
+    if (kernel && kernel->images) {
+        return mts_cl_buffer_image(device, (mts_cl_buffer *)launch->pool, kernel->half, &made->image, error);
+    }
+#else
+    (void)device;
+    (void)error;
+#endif
+    return MTS_STATUS_OK;
 }
 
 mts_status mts_cl_launch_enqueue(mts_cl_device *device, cl_command_queue queue, const mts_cl_launch *launch,

@@ -11,7 +11,10 @@ static mts_status add_launch(mts_cl_device *device, mts_cl_command_list *list, c
 {
     mts_cl_launch *made = &list->launches[list->made];
     cl_int result = CL_SUCCESS;
-    mts_cl_launch_fill(made, launch);
+    mts_status status = mts_cl_launch_fill(device, made, launch, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
     made->label = launch->label ? launch->label : "unnamed";
     if (launch->gemm.m > 0) {
         list->has_gemm = true;
@@ -20,7 +23,7 @@ static mts_status add_launch(mts_cl_device *device, mts_cl_command_list *list, c
     }
     const mts_cl_program *program = ((const mts_cl_kernel *)launch->kernel)->program;
     made->handle = device->cl.clCreateKernel(program->handle, program->source->name, &result);
-    const mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
+    status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
     if (status != MTS_STATUS_OK) {
         return status;
     }
@@ -91,13 +94,13 @@ mts_status mts_cl_command_list_update(mts_device *base, mts_command_list *base_l
     for (size_t i = 0; i < count; i++) {
         mts_cl_launch *made = &list->launches[i];
         const mts_cl_launch before = *made;
-        mts_cl_launch_fill(made, &launches[i]);
+        mts_status status = mts_cl_launch_fill(device, made, &launches[i], error);
         made->label = launches[i].label ? launches[i].label : made->label;
         list->changed[i] = made->handle && !takes_same(&before, made);
-        if (!list->changed[i]) {
+        if (status == MTS_STATUS_OK && !list->changed[i]) {
             continue;
         }
-        const mts_status status = mts_cl_launch_set_arguments(device, made, error);
+        MTS_TRY(status, mts_cl_launch_set_arguments(device, made, error));
         if (status != MTS_STATUS_OK) {
             return status;
         }

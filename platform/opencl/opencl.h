@@ -64,6 +64,8 @@ typedef struct mts_cl_device {
 typedef struct mts_cl_buffer {
     mts_buffer base;
     cl_mem handle;
+    cl_mem
+        images[2]; /* over its memory: pixels of four floats, of four halfs; NULL until a launch reads one */
     uint64_t serial; /* a handle may come again for another buffer, this does not */
     bool acquired;   /* before it is used, and released afterwards */
 } mts_cl_buffer;
@@ -71,6 +73,8 @@ typedef struct mts_cl_buffer {
 typedef struct mts_cl_kernel {
     mts_kernel base;
     mts_cl_program *program;
+    bool images; /* it reads its pool as an image too: an argument behind `first` */
+    bool half;   /* whose pixels are halfs */
 } mts_cl_kernel;
 
 /* A launch has a kernel object of its own with its arguments set, so that submitting only
@@ -80,6 +84,7 @@ typedef struct mts_cl_launch {
     mts_gemm gemm;
     cl_mem act, pool, params;                 /* the kernel's arguments, or the product's matrices */
     cl_mem sources[MTS_LAUNCH_SOURCES];       /* further arguments; NULL: it has none */
+    cl_mem image;                             /* of the pool, likewise; the buffer's own */
     uint64_t serials[3 + MTS_LAUNCH_SOURCES]; /* of act, pool, params and sources */
     cl_uint first;
     size_t global[3], local[3];
@@ -139,6 +144,9 @@ mts_status mts_cl_finish(mts_cl_device *device, mts_error *error);
 mts_status mts_cl_buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
                                 mts_error *error);
 void mts_cl_buffer_destroy(mts_device *device, mts_buffer *buffer);
+/* An image over the buffer, which keeps it. */
+mts_status mts_cl_buffer_image(mts_cl_device *device, mts_cl_buffer *buffer, bool half, cl_mem *out,
+                               mts_error *error);
 mts_status mts_cl_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
                                size_t size, bool async, mts_error *error);
 mts_status mts_cl_buffer_read_async(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
@@ -168,7 +176,8 @@ mts_status mts_cl_import_buffer(mts_cl_device *device, const mts_memory *memory,
 /* ---- launch.c ---- */
 
 /* All of a launch but its kernel object and label. */
-void mts_cl_launch_fill(mts_cl_launch *made, const mts_launch *launch);
+mts_status mts_cl_launch_fill(mts_cl_device *device, mts_cl_launch *made, const mts_launch *launch,
+                              mts_error *error);
 /* Where argument `index` of a launch lies, and its bytes; NULL: it has no such argument. */
 const void *mts_cl_launch_argument(const mts_cl_launch *launch, cl_uint index, size_t *size);
 mts_status mts_cl_launch_set_arguments(mts_cl_device *device, const mts_cl_launch *made, mts_error *error);

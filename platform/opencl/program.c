@@ -312,6 +312,10 @@ static mts_status create_from(mts_device *base, const mts_kernel_source *source,
         return status;
     }
     kernel->base.device = base;
+#ifndef MTS_SMALL
+    kernel->images = strstr(desc->defines, MTS_KERNEL_IMAGES) != NULL;
+    kernel->half = strstr(desc->defines, "-DHALF=") != NULL;
+#endif
     kernel->base.resident = resident_groups(device, &kernel->base, desc->resident_items);
     *out = &kernel->base;
     return MTS_STATUS_OK;

@@ -86,7 +86,9 @@ static mts_status options_check(const mts_session_options *options, mts_error *e
     MTS_TRY(status, mts_check_flag(where, "separate_inputs", options->separate_inputs, error));
     MTS_TRY(status, mts_check_flag(where, "zero_copy_inputs", options->zero_copy_inputs, error));
     MTS_TRY(status, mts_check_flag(where, "persistent", options->persistent, error));
-    MTS_TRY(status, mts_check_flag(where, "packed_channels", options->packed_channels, error));
+    MTS_TRY(status,
+            mts_check_kind(where, "packed_channels", (int)options->packed_channels, MTS_USE_ON, error));
+    MTS_TRY(status, mts_check_kind(where, "weight_images", (int)options->weight_images, MTS_USE_ON, error));
     MTS_TRY(status, in_flight_check(options, error));
     return status;
 }
@@ -111,7 +113,8 @@ static mts_status engine_build(mts_session *session, const mts_session_options *
         .zero_copy_inputs = options->zero_copy_inputs != 0,
         .memory_budget = {options->memory_budget},
         .persistent = options->persistent != 0,
-        .packed_channels = options->packed_channels != 0,
+        .packed_channels = options->packed_channels,
+        .weight_images = options->weight_images,
         .priorities = options->priorities,
         .slots = options->frames_in_flight,
         .depth = on_device(options),

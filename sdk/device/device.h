@@ -103,6 +103,9 @@ typedef struct mts_device_info {
     bool row_lanes;
     /* Channels that conv_packed takes side by side: MTS_CHANNEL_PACK, or 0. */
     uint32_t packed_lanes;
+    /* Pixels of four numbers that an image over a buffer has at most (-DIMAGES=1); 0: kernels
+       read no images. */
+    uint64_t image_texels;
     /* Kernels may be persistent (mts_kernel_desc.resident_items): atomics order memory
        for all of the device, and its work-groups can be at work at the same time. */
     bool persistent;

@@ -26,6 +26,10 @@ typedef float mts_f32;
 /* The combined program (kernels/abi/mixed.h), the one kernel that has sources. */
 #define MTS_KERNEL_MIXED "mixed_any__f32_planar"
 
+/* The build option of kernels that read weights through an image over their pool
+   (MTS_WEIGHT_ARGS), on devices with image_texels. */
+#define MTS_KERNEL_IMAGES "-DIMAGES=1"
+
 #define MTS_PARAM_WORDS(type) ((uint32_t)(sizeof(type) / sizeof(mts_u32)))
 
 typedef struct mts_kernel_source {

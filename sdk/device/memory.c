@@ -1,8 +1,6 @@
 /*
  * memory.c: the front of a device's memory: buffers, transfers, and host memory.
  */
-#include <string.h>
-
 #include "base/size.h"
 #include "device/front.h"
 

@@ -7,6 +7,7 @@
 #include "engine/builder.h"
 #include "lower/fuse.h"
 #include "lower/implementations.h"
+#include "plan/device_defaults.h"
 #include "plan/fit.h"
 #include "plan/slices.h"
 #include "plan/wave_steps.h"
@@ -133,6 +134,11 @@ static uint64_t buffer_elements(const mts_builder *b)
     return b->engine->device->info.buffer_bytes / mts_precision_size(b->engine->stats.precision);
 }
 
+static bool uses(mts_use wanted, bool usual)
+{
+    return wanted == MTS_USE_ON || (wanted == MTS_USE_AUTO && usual);
+}
+
 static mts_status plan(mts_builder *b)
 {
     const mts_device_info *info = &b->info;
@@ -142,8 +148,8 @@ static mts_status plan(mts_builder *b)
         .byte_products = info->byte_products && b->engine->stats.precision == MTS_PRECISION_FLOAT32,
         .depthwise_rows = mts_launch_by_processor(info),
         .spread_planes = !info->is_gpu,
-        .packed =
-            MTS_HAS_PACKED && b->engine->options.packed_channels && info->packed_lanes == MTS_CHANNEL_PACK,
+        .packed = MTS_HAS_PACKED && info->packed_lanes == MTS_CHANNEL_PACK &&
+                  uses(b->engine->options.packed_channels, mts_device_defaults_find(info)->packed),
         .tile_rows = info->row_lanes && b->engine->stats.precision == MTS_PRECISION_FLOAT32
                          ? mts_kernel_config_tiles(info).rows
                          : 0};
@@ -269,16 +275,19 @@ static mts_status keep_masks(const mts_builder *b)
 
 static mts_status encode(mts_builder *b)
 {
-    b->encoding = (mts_encoding){.plan = b->plan,
-                                 .stitched = b->stitched,
-                                 .device = &b->info,
-                                 .precision = b->engine->stats.precision,
-                                 .configs = b->decision.configs,
-                                 .parts = b->parts,
-                                 .part_count = b->part_count,
-                                 .arena = &b->scratch,
-                                 .strings = &b->engine->arena,
-                                 .error = b->error};
+    b->encoding = (mts_encoding){
+        .plan = b->plan,
+        .stitched = b->stitched,
+        .device = &b->info,
+        .precision = b->engine->stats.precision,
+        .images = MTS_HAS_PACKED && b->info.image_texels > 0 &&
+                  uses(b->engine->options.weight_images, mts_device_defaults_find(&b->info)->images),
+        .configs = b->decision.configs,
+        .parts = b->parts,
+        .part_count = b->part_count,
+        .arena = &b->scratch,
+        .strings = &b->engine->arena,
+        .error = b->error};
     mts_param_buffer_init(&b->encoding.params, b->engine->allocator);
     mts_weights_init(&b->encoding.pool, b->encoding.precision, b->engine->allocator);
     /* a launch's offsets have 32 bits, and an entry ends at a multiple of some floats */

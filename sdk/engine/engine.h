@@ -42,8 +42,9 @@ typedef struct mts_engine_options {
     /* Runs of all tasks are persistent launches where the device has such, see
        engine/persistent.h. */
     bool persistent;
-    /* Convolutions take packs of channels where the device can (plan/packed.h). */
-    bool packed_channels;
+    /* Convolutions take packs of channels where the device can (plan/packed.h); kernels read
+       weights through images where it has them. AUTO: plan/device_defaults.h. */
+    mts_use packed_channels, weight_images;
     /* Per task, the higher the earlier; NULL: all alike. */
     const uint32_t *priorities;
     /* Submissions in flight at most: submitted, and not consumed; 0: one. */

@@ -169,15 +169,20 @@ static void add_member(packing *p, uint32_t index)
     }
 }
 
+/* Whether an image over the open section reaches all weights so far, those of the launch
+   among them. */
+static bool takes_images(const mts_encoding *encoding)
+{
+    const mts_weights *pool = &encoding->pool;
+    return encoding->images && mts_weights_section_count(pool, mts_weights_section(pool)) <=
+                                   MTS_CHANNEL_PACK * encoding->device->image_texels;
+}
+
 /* The launch of a layer's depthwise members, or of its others. */
 static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer, bool depthwise)
 {
     const mts_kernel_config usual = mts_tile_usual(encoding->device);
-    const mts_encoded_launch launch = {
-        .kind = MTS_LAUNCH_PACKED,
-        .kernel = "conv_packed__f32_lanes",
-        .defines = mts_launch_packed_defines(encoding->precision, depthwise),
-    };
+    mts_encoded_launch launch = {.kind = MTS_LAUNCH_PACKED, .kernel = "conv_packed__f32_lanes"};
     packing p = {.shape_count = 0};
     mts_tiler *t = &p.tiler;
     mts_tiler_begin(t, encoding, layer, MTS_PACKED_ROWS, NULL);
@@ -192,6 +197,7 @@ static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer,
         }
     }
     mts_status status = t->status;
+    launch.defines = mts_launch_packed_defines(encoding->precision, depthwise, takes_images(encoding));
     if (status == MTS_STATUS_OK && t->members > 0) {
         status = mts_tile_launch(t, &usual, launch);
     }

@@ -1,6 +1,7 @@
 /*
- * encode_tile.c: conv_tile: the usual shapes of its tiles on a device, shapes to measure,
- * and a layer's jobs -> a sorted tile list, one launch.
+ * encode_tile.c: conv_tile: shapes of its tiles to measure, and a layer's jobs -> a
+ * sorted tile list, one launch. Not responsible for the usual shapes
+ * (plan/device_defaults.c).
  */
 #include "lower/encode_tile.h"
 
@@ -10,76 +11,9 @@
 #include "lower/conv_jobs.h"
 #include "lower/encoders.h"
 #include "lower/row_lanes.h"
+#include "plan/device_defaults.h"
 
 /* ---- shapes ---- */
-
-/*
- * Defaults: the last row that fits a device wins, so rows go from the general to the
- * special. `name` is a part of the device's name (any case), NULL: any.
- *
- * Rows times vectors of pixels fill the registers; many rows use an input vector often,
- * few leave room for vectors that share a weight. 13 rows by 2 vectors of 16 floats is
- * best on AVX-512 (kernels/README.md). The rows of GPUs are estimates that were not
- * measured on one.
- */
-typedef struct default_row {
-    bool is_gpu;
-    uint32_t vector_floats; /* at least */
-    const char *name;
-    mts_kernel_config config;
-    /* Tiles that each compute unit should get at least. */
-    uint32_t tiles_per_unit;
-} default_row;
-
-static const default_row default_rows[] = {
-    {.is_gpu = false, .config = {.rows = 6, .vectors = 48, .local = 1}, .tiles_per_unit = 16},
-    {.is_gpu = false,
-     .vector_floats = 16,
-     .config = {.rows = 13, .vectors = 48, .local = 1},
-     .tiles_per_unit = 16},
-    {.is_gpu = true, .config = {.rows = 8, .vectors = 4, .local = 64}, .tiles_per_unit = 16},
-    {.is_gpu = true,
-     .name = "adreno",
-     .config = {.rows = 8, .vectors = 4, .local = 64},
-     .tiles_per_unit = 16},
-    {.is_gpu = true, .name = "mali", .config = {.rows = 8, .vectors = 4, .local = 64}, .tiles_per_unit = 16},
-    {.is_gpu = true,
-     .name = "nvidia",
-     .config = {.rows = 8, .vectors = 4, .local = 64},
-     .tiles_per_unit = 16},
-};
-
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool contains(const char *text, const char *part)
-{
-    for (; *text != '\0'; text++) {
-        size_t i = 0;
-        while (part[i] != '\0' && lower(text[i]) == part[i]) {
-            i++;
-        }
-        if (part[i] == '\0') {
-            return true;
-        }
-    }
-    return false;
-}
-
-static const default_row *row_of(const mts_device_info *device)
-{
-    const default_row *found = &default_rows[0];
-    for (size_t i = 0; i < sizeof default_rows / sizeof default_rows[0]; i++) {
-        const default_row *row = &default_rows[i];
-        if (row->is_gpu == device->is_gpu && device->vector_floats >= row->vector_floats &&
-            (!row->name || contains(device->name, row->name) || contains(device->driver, row->name))) {
-            found = row;
-        }
-    }
-    return found;
-}
 
 mts_kernel_config mts_tile_clamp(const mts_device_info *device, mts_kernel_config config)
 {
@@ -92,7 +26,7 @@ mts_kernel_config mts_tile_clamp(const mts_device_info *device, mts_kernel_confi
 
 mts_kernel_config mts_tile_usual(const mts_device_info *device)
 {
-    return mts_tile_clamp(device, row_of(device)->config);
+    return mts_tile_clamp(device, mts_device_defaults_find(device)->tile);
 }
 
 bool mts_tile_prefers(const mts_device_info *device, const mts_layer_facts *facts, mts_kernel_config *out)
@@ -150,8 +84,8 @@ static size_t count_tiles(const mts_tiler *t, uint32_t most)
 static void choose_tiles(mts_tiler *t, const mts_kernel_config *config)
 {
     const mts_device_info *device = t->encoding->device;
-    const size_t enough =
-        (size_t)row_of(device)->tiles_per_unit * (device->compute_units > 0 ? device->compute_units : 1);
+    const size_t enough = (size_t)mts_device_defaults_find(device)->tiles_per_unit *
+                          (device->compute_units > 0 ? device->compute_units : 1);
     uint32_t most = config->vectors * (device->is_gpu ? config->local : device->vector_floats);
     while (!device->is_gpu && most >= 8 * MTS_PLAN_ALIGN && count_tiles(t, most) < enough) {
         most /= 2;

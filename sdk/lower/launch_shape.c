@@ -3,6 +3,8 @@
  */
 #include "lower/launch_shape.h"
 
+#include "device/kernel.h"
+
 /* Work-items of a GPU read neighbouring floats; a work-item of a CPU reads a whole
    register. */
 uint32_t mts_launch_vector(const mts_device_info *device)
@@ -36,11 +38,13 @@ const char *mts_launch_defines(const mts_device_info *device, mts_precision prec
     return texts[vector == 1 ? 0 : vector == 16 ? 1 : vector == 8 ? 2 : 3][precision];
 }
 
-const char *mts_launch_packed_defines(mts_precision precision, bool depthwise)
+const char *mts_launch_packed_defines(mts_precision precision, bool depthwise, bool images)
 {
     static const char *const texts[][MTS_PRECISION_COUNT] = {
-        EACH_PRECISION("-DVEC=4 -DREGS=40"), EACH_PRECISION("-DVEC=4 -DREGS=40 -DDEPTHWISE=1")};
-    return texts[depthwise][precision];
+        EACH_PRECISION("-DVEC=4 -DREGS=40"), EACH_PRECISION("-DVEC=4 -DREGS=40 -DDEPTHWISE=1"),
+        EACH_PRECISION("-DVEC=4 -DREGS=40 " MTS_KERNEL_IMAGES),
+        EACH_PRECISION("-DVEC=4 -DREGS=40 -DDEPTHWISE=1 " MTS_KERNEL_IMAGES)};
+    return texts[2 * images + depthwise][precision];
 }
 
 enum {

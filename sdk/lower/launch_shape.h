@@ -29,7 +29,8 @@ uint32_t mts_launch_vector(const mts_device_info *device);
 /* The build options of all kernels of a session: "-DVEC=.." of the device, "-DHALF=.." if
    not float32. */
 const char *mts_launch_defines(const mts_device_info *device, mts_precision precision);
-/* Those of conv_packed, whose vectors are packs of channels. */
-const char *mts_launch_packed_defines(mts_precision precision, bool depthwise);
+/* Those of conv_packed, whose vectors are packs of channels. images: it reads weights
+   through an image. */
+const char *mts_launch_packed_defines(mts_precision precision, bool depthwise, bool images);
 
 #endif

@@ -54,6 +54,8 @@ typedef struct mts_encoding {
     const mts_stitched *stitched;
     const mts_device_info *device;
     mts_precision precision;
+    /* Kernels that can read weights through an image do so (-DIMAGES=1). */
+    bool images;
     /* Measured kernel configurations; NULL: defaults. */
     const mts_kernel_configs *configs;
     /* Of zero-copy inputs. */

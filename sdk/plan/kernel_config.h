@@ -3,7 +3,7 @@
  *
  * A configuration is found by the layer's signature, a hash of everything that its speed
  * depends on. Where nothing was measured, it comes from one table of defaults by vendor,
- * architecture and device (kernel_config.c): the only place that knows such numbers.
+ * architecture and device (device_defaults.h): the only place that knows such numbers.
  * Pure; sdk/tune/kernels.c measures.
  */
 #ifndef MTS_PLAN_KERNEL_CONFIG_H

@@ -287,6 +287,7 @@ static void add_device(const mts_planning *p, mts_text *key)
         key, "arch %u half products %d byte products %d row lanes %d matrix units %d overlaps %d launch %u\n",
         info->arch, info->half_products, info->byte_products, info->row_lanes, info->matrix_units,
         info->overlaps, info->launch_ns);
+    mts_text_add(key, "image texels %llu\n", (unsigned long long)info->image_texels);
     mts_text_add(key, "precision %s\n", mts_precision_name(p->options.precision));
     mts_text_add(key, "opened %s\n", cache ? cache->setting : "");
 }
@@ -296,10 +297,10 @@ static void add_session(const mts_planning *p, mts_text *key)
     const mts_engine_options *o = &p->options;
     mts_text_add(key,
                  "bundle %016llx\nstrategy %d grouping %d separate %d zero-copy %d budget %llu tuning %u "
-                 "packed %d\ntasks",
+                 "packed %d images %d\ntasks",
                  (unsigned long long)p->archive->hash, (int)o->strategy, (int)p->how.grouping,
                  o->separate_inputs, o->zero_copy_inputs, (unsigned long long)o->memory_budget.bytes,
-                 p->how.tuning_ms, o->packed_channels);
+                 p->how.tuning_ms, (int)o->packed_channels, (int)o->weight_images);
     for (uint32_t i = 0; i < p->task_count; i++) {
         mts_text_add(key, " %u:%u", p->tasks[i], p->priorities[i]);
     }

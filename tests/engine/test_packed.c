@@ -1,7 +1,7 @@
 /*
  * test_packed.c: networks whose values lie in packs of channels compute what a plain evaluation does.
  *
- * The layout is asked for; no device takes it by itself. Convolutions of all kinds, of tasks that share none,
+ * The layout is asked for, with weights in buffers and in images where the device has those. Convolutions of all kinds, of tasks that share none,
  * some or all of their weights, one frame for all or a frame each, and every set of tasks.
  */
 #include <setjmp.h>
@@ -16,44 +16,58 @@
 
 #include "engine/state.h"
 #include "lower/layouts.h"
+#include "plan/device_defaults.h"
 #include "support/planted_world.h"
+#include "support/tolerance.h"
 
 #define TOLERANCE 1e-4
 
 static mts_device *devices[2];
 
-/* Values of the plan that lie in packs, and launches of the kernel. */
-static void check_launches(const mts_engine *engine, bool packed)
+/* Pixels of an image that hold the weights of all networks here. */
+enum { MANY = 1 << 16 };
+
+/* images: pixels of one that kernels may read; launches beyond its end read the buffer.
+   Values of the plan that lie in packs, and launches of the kernel. */
+static void check_launches(const mts_engine *engine, bool packed, uint64_t images)
 {
     mts_engine_view view;
-    uint32_t launches = 0, others = 0, layouts = 0;
+    uint32_t launches = 0, reading = 0, others = 0, layouts = 0;
     mts_engine_view_get(engine, &view);
     for (uint32_t i = 0; i < view.launch_count; i++) {
         layouts |= view.launches[i].reads | view.launches[i].writes;
-        launches += strcmp(view.launches[i].kernel, "conv_packed__f32_lanes") == 0;
+        const bool takes_packs = strcmp(view.launches[i].kernel, "conv_packed__f32_lanes") == 0;
+        launches += takes_packs;
+        reading += takes_packs && strstr(view.launches[i].defines, MTS_KERNEL_IMAGES);
         others += strcmp(view.launches[i].kernel, "conv_tile__f32_planar") == 0 ||
                   strcmp(view.launches[i].kernel, "conv_block__f32_planar") == 0 ||
                   strcmp(view.launches[i].kernel, "depthwise_tile__f32_planar") == 0 ||
                   strcmp(view.launches[i].kernel, "depthwise_rows__f32_planar") == 0;
     }
     assert_int_equal(launches > 0, packed);
+    assert_int_equal(reading > 0, packed && images > 0);
+    assert_int_equal(reading == launches, !packed || images >= MANY);
     assert_int_equal(others > 0, !packed);
     assert_int_equal(layouts >> MTS_LAYOUT_PACKS & 1u, packed);
     assert_int_equal(layouts >> MTS_LAYOUT_PHASES & 1u, !packed);
 }
 
-static void run(planted_world *w, mts_device *device, bool separate, bool packed)
+static void run(planted_world *w, mts_device *device, bool separate, mts_use packed, mts_use images,
+                mts_precision precision)
 {
-    const mts_engine_options options = {
-        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = separate, .packed_channels = packed};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT,
+                                        .precision = precision,
+                                        .separate_inputs = separate,
+                                        .packed_channels = packed,
+                                        .weight_images = images};
     mts_engine *engine = NULL;
     mts_error error = {0};
     const mts_status status =
         mts_planned_engine_create(device, w->net.archive, &options, NULL, &engine, NULL, &error);
     assert_string_equal(error.text, "");
     assert_int_equal(status, MTS_STATUS_OK);
-    check_launches(engine, packed);
-    planted_world_check(w, engine, TOLERANCE);
+    check_launches(engine, packed == MTS_USE_ON, images == MTS_USE_ON ? device->info.image_texels : 0);
+    planted_world_check(w, engine, precision == MTS_PRECISION_FLOAT32 ? TOLERANCE : TEST_TOLERANCE_FLOAT16);
     if (separate) {
         planted_world_check_sets(w, engine);
     }
@@ -66,7 +80,8 @@ static void check(mts_net_build build, const mts_net_plan *plan)
     planted_world_make(&w, build, plan);
     for (int d = 0; d < 2; d++) {
         for (int separate = 0; devices[d] && separate < 2; separate++) {
-            run(&w, devices[d], separate, true);
+            run(&w, devices[d], separate, MTS_USE_ON, MTS_USE_OFF, MTS_PRECISION_FLOAT32);
+            run(&w, devices[d], separate, MTS_USE_ON, MTS_USE_ON, MTS_PRECISION_FLOAT32);
         }
     }
     planted_world_release(&w);
@@ -111,12 +126,31 @@ static void tasks_that_share_filters_or_layers_agree(void **state)
     check(mts_net_build_prefix, &(mts_net_plan){.tasks = 3, .shared = 12, .exclusive = 0});
 }
 
+/* Products of float16 where the device is fast at them, else float16 is stored only. */
+static void float16_agrees(void **state)
+{
+    planted_world w;
+    (void)state;
+    planted_world_make(&w, build_strided,
+                       &(mts_net_plan){.tasks = 2, .shared = 9, .exclusive = 3, .seed = 4});
+    for (int d = 0; d < 2 && devices[d]; d++) {
+        run(&w, devices[d], false, MTS_USE_ON, MTS_USE_OFF, MTS_PRECISION_FLOAT16);
+        run(&w, devices[d], false, MTS_USE_ON, MTS_USE_ON, MTS_PRECISION_FLOAT16);
+    }
+    planted_world_release(&w);
+}
+
 static void without_being_asked_for_it_is_not_taken(void **state)
 {
     planted_world w;
     (void)state;
     planted_world_make(&w, build_strided, &(mts_net_plan){.tasks = 1, .shared = 8});
-    run(&w, devices[0], true, false);
+    for (int d = 0; d < 2 && devices[d]; d++) {
+        run(&w, devices[d], true, MTS_USE_OFF, MTS_USE_ON, MTS_PRECISION_FLOAT32);
+        if (!mts_device_defaults_find(&devices[d]->info)->packed) {
+            run(&w, devices[d], true, MTS_USE_AUTO, MTS_USE_AUTO, MTS_PRECISION_FLOAT32);
+        }
+    }
     planted_world_release(&w);
 }
 
@@ -127,6 +161,7 @@ int main(void)
         cmocka_unit_test(one_network_agrees),
         cmocka_unit_test(tasks_that_share_channels_agree),
         cmocka_unit_test(tasks_that_share_filters_or_layers_agree),
+        cmocka_unit_test(float16_agrees),
         cmocka_unit_test(without_being_asked_for_it_is_not_taken),
     };
     mts_error error = {0};

@@ -174,12 +174,13 @@ static void run_rounds(const world *w, mts_engine *engine, const char *how)
 static mts_session_stats run_with(const world *w, int device, mts_strategy strategy, mts_precision precision)
 {
     static const uint64_t slices[] = {0, 1, 3000, 30000};
-    const mts_engine_options options = {.strategy = strategy,
-                                        .precision = precision,
-                                        .separate_inputs = !w->family.common,
-                                        .zero_copy_inputs = w->family.seed % 3 != 0,
-                                        .packed_channels =
-                                            (w->family.seed / OPENCL_EVERY + w->family.seed) % 2};
+    const mts_engine_options options = {
+        .strategy = strategy,
+        .precision = precision,
+        .separate_inputs = !w->family.common,
+        .zero_copy_inputs = w->family.seed % 3 != 0,
+        .packed_channels = (w->family.seed / OPENCL_EVERY + w->family.seed) % 2 ? MTS_USE_ON : MTS_USE_OFF,
+        .weight_images = w->family.seed % 3 == 0 ? MTS_USE_ON : MTS_USE_OFF};
     static const uint32_t apart[TASKS_MOST] = {0, 1, 2, 3};
     const bool groups = strategy == MTS_STRATEGY_COMPACT && w->family.seed % 5 < 3;
     const mts_kernel_config fused = {.kernel = MTS_KERNEL_CONFIG_FUSED};

@@ -37,7 +37,7 @@ static uint32_t count_transposes(const mts_engine *engine)
 static void run(planted_world *w, mts_device *device, bool packed, uint32_t transposes)
 {
     const mts_engine_options options = {
-        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true, .packed_channels = packed};
+        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true, .packed_channels = packed ? MTS_USE_ON : MTS_USE_OFF};
     mts_engine *engine = NULL;
     mts_error error = {0};
     const mts_status status =

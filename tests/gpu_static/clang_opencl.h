@@ -64,7 +64,24 @@ STATIC_INLINE half2 static_fma(half2 a, half2 b, half2 c)
 {
     return a * b + c;
 }
+STATIC_INLINE half4 static_fma(half4 a, half4 b, half4 c)
+{
+    return a * b + c;
+}
 #define fma static_fma
+#define convert_float4(v) __builtin_convertvector(v, float4)
+
+/* An image over a buffer, read as one load: that of a texture unit is one too. */
+#undef __read_only
+#define __read_only
+#if HALF
+#define image1d_buffer_t __global const half4 *
+#define read_imagef(image, i) __builtin_convertvector((image)[i], float4)
+#define read_imageh(image, i) ((image)[i])
+#else
+#define image1d_buffer_t __global const float4 *
+#define read_imagef(image, i) ((image)[i])
+#endif
 
 #ifdef __AMDGCN__
 #define mem_fence(flags) __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent")

@@ -48,7 +48,8 @@ PACKED = "-DVEC=4 -DREGS=40"  # mts_launch_packed_defines
 ROWS = {
     "conv_tile__f32_planar": [f"{GPU} -DCASES=CASE(8,0)", GPU, f"{GPU} -DHALF=1"],
     "conv_block__f32_planar": [BLOCK, f"{BLOCK} -DHALF=1", f"{BLOCK} -DHALF=2"],
-    "conv_packed__f32_lanes": [PACKED, f"{PACKED} -DHALF=1", f"{PACKED} -DDEPTHWISE=1", f"{PACKED} -DDEPTHWISE=1 -DHALF=1"],
+    "conv_packed__f32_lanes": [f"{PACKED}{depthwise}{half}{images}" for images in ("", " -DIMAGES=1") for depthwise in ("", " -DDEPTHWISE=1")
+                               for half in ("", " -DHALF=1", " -DHALF=2")],
     "fc_lanes__f32_planar": [GPU, f"{GPU} -DHALF=1"],
     "fc_block__f32_planar": [f"{GPU} -DGROUP=64", f"{GPU} -DHALF=1 -DGROUP=64"],
     "depthwise_tile__f32_planar": [GPU, f"{GPU} -DHALF=1"],

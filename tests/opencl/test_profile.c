@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "lower/launch_shape.h"
+#include "plan/device_defaults.h"
 #include "support/opencl_fixture.h"
 #include "support/second_device.h"
 
@@ -20,12 +21,25 @@ static void the_device_is_a_gpu_of_the_limits(void **state)
     (void)state;
     const mts_device_info *info = &opencl_fixture_world.device->info;
     assert_true(info->is_gpu);
-    assert_non_null(strstr(info->name, "GPU profile of"));
+    assert_non_null(strstr(info->name, getenv("MTS_TEST_ROW") ? "" : "GPU profile of"));
+    assert_int_equal(info->image_texels > 0, strstr(getenv("MTS_PROFILE"), "texels=") != NULL);
     assert_int_equal(info->work_group_size, 32);
     assert_int_equal(info->local_bytes, 8192);
     assert_int_equal(info->buffer_bytes, 268435456);
     assert_false(info->half_products);
     assert_int_equal(info->byte_products, second_device_has_dot());
+}
+
+/* MTS_TEST_ROW: the title of the row that the device of the profile's name should have. */
+static void the_name_picks_the_row_of_the_defaults(void **state)
+{
+    const mts_device_info *info = &opencl_fixture_world.device->info;
+    const char *expected = getenv("MTS_TEST_ROW") ? getenv("MTS_TEST_ROW") : "unknown";
+    const bool is_known = strcmp(expected, "unknown") != 0;
+    (void)state;
+    assert_string_equal(mts_device_defaults_find(info)->title, expected);
+    assert_int_equal(mts_device_defaults_find(info)->packed, is_known);
+    assert_int_equal(mts_device_defaults_find(info)->images, strstr(expected, "adreno") != NULL);
 }
 
 static void what_exceeds_a_limit_is_refused_by_the_layer_too(void **state)
@@ -94,6 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         OPENCL_TEST(the_device_is_a_gpu_of_the_limits),
+        OPENCL_TEST(the_name_picks_the_row_of_the_defaults),
         OPENCL_TEST(programs_of_codes_multiply_bytes_where_the_driver_builds_that),
         OPENCL_TEST(what_exceeds_a_limit_is_refused_by_the_layer_too),
     };

@@ -376,11 +376,15 @@ typedef struct mts_session_options {
        whether it is so. Frames follow one another on the device then, and runs of some of the
        tasks or with a deadline go launch by launch. See docs/design/waves.md. */
     uint32_t persistent;
-    /* 0 (default): activations lie in planes, one for each channel. 1: on OpenCL and CUDA devices
-       convolutions read and store four channels side by side where no other operator needs planes.
-       No GPU has measured yet which is faster. Numbers differ by rounding. A library built with
-       MTS_SMALL ignores it. See docs/design/gpus.md. */
-    uint32_t packed_channels;
+    /* ON: convolutions of OpenCL and CUDA devices read and store four channels side by side where
+       no other operator needs planes. OFF: activations lie in planes, one for each channel. AUTO
+       (default): as docs/MOBILE.md says for the device. Numbers differ by rounding. A library built
+       with MTS_SMALL ignores it. */
+    mts_use packed_channels;
+    /* Whether the kernels of such convolutions read weights through an image instead of a buffer, on
+       OpenCL devices that have images over buffers. The bits are the same. AUTO (default): as
+       docs/MOBILE.md says for the device. */
+    mts_use weight_images;
 } mts_session_options;
 
 /*

@@ -8,8 +8,10 @@
  * have products of bytes as instructions (cl_khr_integer_dot_product), those of the bits of N: 1, of unsigned and signed
  * bytes; 2, added to a sum; 4, of signed bytes; 8, added to a sum. Programs then find the functions of that extension
  * that N names, written in OpenCL C, and no others, and a program of codes that is not built for the best of them fails.
- * With "broken=1" a program for any of them fails, as with a driver whose compiler lacks what it says. Devices of a profile have no images, no arithmetic in float16 and
- * 64 KB of constant memory. Not a simulator: speed, caches and the order of work-items are the driver's.
+ * With "broken=1" a program for any of them fails, as with a driver whose compiler lacks what it says. With "texels=N"
+ * they have images over buffers of so many pixels. With "name=mali-g78" a device has this name, and with
+ * "version=Adreno(TM) 640" this behind its version's number, as Adreno's drivers say what GPU it is; both end at a comma.
+ * Devices of a profile have no other images, no arithmetic in float16 and 64 KB of constant memory. Not a simulator: speed, caches and the order of work-items are the driver's.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -31,7 +33,8 @@ typedef struct limits {
     size_t group; /* 0, here and below: the driver's */
     cl_ulong local;
     cl_ulong alloc;
-    unsigned dot; /* bits of DOT_ */
+    cl_ulong texels; /* of an image over a buffer; 0: there are none */
+    unsigned dot;    /* bits of DOT_ */
     bool broken;
 } limits;
 
@@ -81,13 +84,43 @@ static cl_ulong own_number(cl_device_id device, cl_device_info what, size_t byte
     return target.clGetDeviceInfo(device, what, bytes, &value, NULL) == CL_SUCCESS ? value : 0;
 }
 
+/* The text behind `name` in MTS_PROFILE, up to a comma; NULL if it is not there. */
+static const char *text_of(const char *name, int *length)
+{
+    const char *text = getenv("MTS_PROFILE");
+    const char *at = text ? strstr(text, name) : NULL;
+    at = at ? at + strlen(name) : NULL;
+    *length = at ? (int)strcspn(at, ",") : 0;
+    return at;
+}
+
 static cl_int answer_name(cl_device_id device, size_t size, void *out, size_t *size_out)
 {
     char own[256] = "";
     char name[320];
+    int length = 0;
+    const char *given = text_of("name=", &length);
     (void)target.clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof own - 1, own, NULL);
     (void)snprintf(name, sizeof name, "GPU profile of %s", own);
+    if (given) {
+        (void)snprintf(name, sizeof name, "%.*s", length, given);
+    }
     return answer(name, strlen(name) + 1, size, out, size_out);
+}
+
+/* "OpenCL 3.0 " and what the driver says, or what the profile does. */
+static cl_int answer_version(cl_device_id device, size_t size, void *out, size_t *size_out)
+{
+    char own[256] = "";
+    char version[320];
+    int length = 0;
+    const char *given = text_of("version=", &length);
+    const cl_int result = target.clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof own - 1, own, NULL);
+    (void)snprintf(version, sizeof version, "%s", own);
+    if (given) {
+        (void)snprintf(version, sizeof version, "%.10s %.*s", own, length, given);
+    }
+    return result == CL_SUCCESS ? answer(version, strlen(version) + 1, size, out, size_out) : result;
 }
 
 static cl_int answer_sizes(cl_device_id device, size_t size, void *out, size_t *size_out)
@@ -120,6 +153,8 @@ static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info wh
     switch (what) {
     case CL_DEVICE_NAME:
         return answer_name(device, size, out, size_out);
+    case CL_DEVICE_VERSION:
+        return answer_version(device, size, out, size_out);
     case CL_DEVICE_MAX_WORK_ITEM_SIZES:
         return answer_sizes(device, size, out, size_out);
     case CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR:
@@ -141,6 +176,13 @@ static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info wh
         value = CONSTANT_BYTES;
         break;
     case CL_DEVICE_IMAGE_SUPPORT:
+        value = most.texels > 0;
+        bytes = sizeof(cl_bool);
+        break;
+    case CL_DEVICE_IMAGE_MAX_BUFFER_SIZE:
+        value = lesser(most.texels, own_number(device, what, sizeof(size_t)));
+        bytes = sizeof(size_t);
+        break;
     case CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF:
         bytes = sizeof(cl_uint);
         break;
@@ -172,6 +214,20 @@ static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, 
         return NULL;
     }
     return target.clCreateBuffer(context, flags, size, host, result);
+}
+
+static cl_mem CL_API_CALL create_image(cl_context context, cl_mem_flags flags, const cl_image_format *format,
+                                       const cl_image_desc *desc, void *host, cl_int *result)
+{
+    if (desc && (desc->image_type != CL_MEM_OBJECT_IMAGE1D_BUFFER || desc->image_width > most.texels)) {
+        const cl_int refused =
+            refuse(CL_INVALID_IMAGE_SIZE, "pixels of an image over a buffer", desc->image_width, most.texels);
+        if (result) {
+            *result = refused;
+        }
+        return NULL;
+    }
+    return target.clCreateImage(context, flags, format, desc, host, result);
 }
 
 static cl_int CL_API_CALL get_kernel_info(cl_kernel kernel, cl_device_id device,
@@ -328,12 +384,13 @@ PROFILE_API cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch 
     table.clGetDeviceInfo = get_device_info;
     table.clGetDeviceIDs = get_device_ids;
     table.clCreateBuffer = create_buffer;
+    table.clCreateImage = create_image;
     table.clGetKernelWorkGroupInfo = get_kernel_info;
     table.clEnqueueNDRangeKernel = enqueue_kernel;
     table.clCreateProgramWithSource = create_program;
     table.clBuildProgram = build_program;
-    most = (limits){(size_t)limit_of("group="), limit_of("local="), limit_of("alloc="),
-                    (unsigned)limit_of("dot="), limit_of("broken=") != 0};
+    most = (limits){(size_t)limit_of("group="), limit_of("local="),         limit_of("alloc="),
+                    limit_of("texels="),        (unsigned)limit_of("dot="), limit_of("broken=") != 0};
     *count_out = count < own ? count : own;
     *out = &table;
     return CL_SUCCESS;

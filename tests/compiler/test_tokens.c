@@ -5,6 +5,8 @@
 #include "compiler/passes/tokens.h"
 #include "fold_fixture.h"
 
+#include <stdio.h>
+
 static mts_graph *folded;
 
 static int set_up(void **state)
@@ -149,6 +151,102 @@ static void products_of_values_and_graphs_without_products_stay(void **state)
     assert_ptr_equal(turned, after);
 }
 
+/* Splits the channels of a product with `weight` into heads, as exporters do. */
+static void heads(const char *input, const char *weight, const char *name, const int64_t *perm)
+{
+    char product[16], split[16], operands[64];
+    (void)snprintf(product, sizeof product, "%s_p", name);
+    (void)snprintf(split, sizeof split, "%s_s", name);
+    (void)snprintf(operands, sizeof operands, "%s,%s", input, weight);
+    onnx_model_node(&model, "MatMul", operands, product);
+    (void)snprintf(operands, sizeof operands, "%s,split", product);
+    onnx_model_node(&model, "Reshape", operands, split);
+    onnx_model_node(&model, "Transpose", split, name);
+    onnx_model_attr_ints(&model, "perm", 4, perm);
+}
+
+/* Up to the result of the heads, of `rows` tokens. */
+static void attend(bool masked)
+{
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 13);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2, 12, 8));
+    onnx_model_input(&model, "mask", ONNX_FLOAT, INTS(2, 1, 1, 12));
+    onnx_model_floats(&model, "wq", INTS(8, 6), noise);
+    onnx_model_floats(&model, "wk", INTS(8, 6), noise + 50);
+    onnx_model_floats(&model, "wv", INTS(8, 6), noise + 100);
+    onnx_model_floats(&model, "wo", INTS(6, 8), noise + 150);
+    onnx_model_floats(&model, "root", 0, NULL, (const float[]){2.0f});
+    onnx_model_ints(&model, "split", INTS(2, 12, 2, 3));
+    onnx_model_ints(&model, "join", INTS(2, 12, 6));
+    heads("x", "wq", "q", DIMS(0, 2, 1, 3));
+    heads("x", "wk", "k", DIMS(0, 2, 3, 1));
+    heads("x", "wv", "v", DIMS(0, 2, 1, 3));
+    onnx_model_node(&model, "MatMul", "q,k", "products");
+    onnx_model_node(&model, "Div", "products,root", masked ? "scaled" : "scores");
+    if (masked) {
+        onnx_model_node(&model, "Add", "scaled,mask", "scores");
+    }
+    onnx_model_node(&model, "Softmax", "scores", "weights");
+    onnx_model_attr_int(&model, "axis", -1);
+    onnx_model_node(&model, "MatMul", "weights,v", "sums");
+    onnx_model_node(&model, "Transpose", "sums", "turned");
+    onnx_model_attr_ints(&model, "perm", INTS(0, 2, 1, 3));
+    onnx_model_node(&model, "Reshape", "turned,join", "joined");
+    onnx_model_node(&model, "MatMul", "joined,wo", "y");
+    onnx_model_output(&model, "y");
+}
+
+static const mts_node *find_node(mts_op op)
+{
+    for (uint32_t i = 0; i < after->node_count; i++) {
+        if (after->nodes[i].op == op) {
+            return &after->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+static void heads_with_a_softmax_are_one_operator_without_moves(void **state)
+{
+    (void)state;
+    for (int masked = 0; masked < 2; masked++) {
+        attend(masked);
+        turn();
+        assert_int_equal(count_of(MTS_OP_CONV), 4);
+        assert_int_equal(count_of(MTS_OP_ATTENTION), 1);
+        assert_int_equal(count_of(MTS_OP_MATMUL) + count_of(MTS_OP_SOFTMAX) + count_of(MTS_OP_SCALE), 0);
+        assert_int_equal(count_of(MTS_OP_TRANSPOSE), 2); /* of the input and the output */
+        const mts_node *node = find_node(MTS_OP_ATTENTION);
+        assert_int_equal(node->attrs.attention.heads, 2);
+        assert_true(node->attrs.attention.scale >= 0.5f && node->attrs.attention.scale <= 0.5f);
+        assert_int_equal(node->input_count, masked ? 4 : 3);
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_int_equal(after->nodes[after->values[node->inputs[i]].producer].op, MTS_OP_CONV);
+        }
+    }
+}
+
+/* A softmax over queries, and a factor behind the mask, are something else. */
+static void what_only_looks_like_attention_stays(void **state)
+{
+    (void)state;
+    attend(false);
+    onnx_model_node(&model, "Softmax", "scores", "other");
+    onnx_model_attr_int(&model, "axis", 2);
+    onnx_model_node(&model, "MatMul", "other,v", "z");
+    onnx_model_output(&model, "z");
+    onnx_model_node(&model, "Add", "scores,mask", "late");
+    onnx_model_node(&model, "Mul", "late,root", "later");
+    onnx_model_node(&model, "Softmax", "later", "last");
+    onnx_model_attr_int(&model, "axis", -1);
+    onnx_model_node(&model, "MatMul", "last,v", "u");
+    onnx_model_output(&model, "u");
+    turn();
+    assert_int_equal(count_of(MTS_OP_ATTENTION), 1);
+    assert_int_equal(count_of(MTS_OP_SOFTMAX), 2);
+}
+
 static mts_status turn_with(const mts_allocator *allocator, void *unused)
 {
     mts_arena small;
@@ -183,6 +281,8 @@ int main(void)
         TEST(few_rows_are_a_fully_connected_layer),
         TEST(slices_and_concatenations_stay_on_the_image),
         TEST(products_of_values_and_graphs_without_products_stay),
+        TEST(heads_with_a_softmax_are_one_operator_without_moves),
+        TEST(what_only_looks_like_attention_stays),
         TEST(a_lack_of_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

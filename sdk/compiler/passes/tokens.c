@@ -15,40 +15,67 @@ static bool is_data(const mts_graph *graph, uint32_t value)
     return value != MTS_NONE && graph->values[value].kind != MTS_VALUE_CONST;
 }
 
-bool mts_tokens_uniform(const mts_graph *graph, uint32_t value, float *number)
+/* Finds the attention that ends with a node; false: memory is short. */
+static bool note_attention(mts_tokens_work *work, uint32_t n)
 {
-    const mts_value *v = value == MTS_NONE ? NULL : &graph->values[value];
-    if (!v || v->kind != MTS_VALUE_CONST || v->dtype != MTS_TYPE_FLOAT32 || v->block_count != 1 ||
-        mts_shape_count(&v->shape) == 0) {
-        return false;
-    }
-    const size_t count = mts_shape_count(&v->shape);
-    mts_value_read_run(v, v->blocks[0].data, 0, 1, number);
-    for (size_t i = 1; i < count; i++) {
-        float other = 0.0f;
-        mts_value_read_run(v, v->blocks[0].data, i, 1, &other);
-        if (!(other >= *number && other <= *number)) {
+    mts_tokens_attention found;
+    work->joins[n] = MTS_NONE;
+    if (mts_tokens_attends(work->from, &work->from->nodes[n], &found)) {
+        work->attentions[n] = mts_arena_zero(work->arena, 1, sizeof found);
+        if (!work->attentions[n]) {
             return false;
         }
+        *work->attentions[n] = found;
     }
+    work->joins[n] = mts_tokens_joins_heads(work, &work->from->nodes[n]);
     return true;
 }
 
 /* Where turned values begin. */
-static bool find_made(mts_tokens_work *work)
+static mts_status find_made(mts_tokens_work *work, bool *any)
 {
-    bool any = false;
     for (uint32_t n = 0; n < work->from->node_count; n++) {
         const mts_node *node = &work->from->nodes[n];
-        bool made = mts_tokens_connects(work->from, node);
-        any = any || made || mts_tokens_connects_rows(work->from, node);
+        if (!note_attention(work, n)) {
+            return mts_tokens_short(work);
+        }
+        bool made =
+            mts_tokens_connects(work->from, node) || work->attentions[n] || work->joins[n] != MTS_NONE;
+        *any = *any || made || mts_tokens_connects_rows(work->from, node);
         for (uint32_t i = 0; !made && i < node->input_count; i++) {
             made = is_data(work->from, node->inputs[i]) && work->forms[node->inputs[i]].made_turned &&
                    mts_tokens_turns(work->from, node);
         }
         work->forms[node->output].made_turned = made;
     }
-    return any;
+    return MTS_STATUS_OK;
+}
+
+static void note_reading(mts_tokens_work *work, uint32_t value, bool turned)
+{
+    if (is_data(work->from, value)) {
+        mts_tokens_form *read = &work->forms[value];
+        read->reads_turned = read->reads_turned || turned;
+        read->reads_plain = read->reads_plain || !turned;
+    }
+}
+
+static void note_readings(mts_tokens_work *work, uint32_t n)
+{
+    const mts_node *node = &work->from->nodes[n];
+    const mts_tokens_attention *attention = work->attentions[n];
+    if (attention) {
+        for (uint32_t i = 0; i < 3; i++) {
+            note_reading(work, attention->of[i].source, true);
+        }
+        note_reading(work, attention->mask, false);
+    } else if (work->joins[n] != MTS_NONE) {
+        note_reading(work, work->joins[n], true);
+    } else {
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            note_reading(work, node->inputs[i], work->turns[n]);
+        }
+    }
 }
 
 /* From the outputs back: which forms are read, and so which nodes are turned. */
@@ -62,12 +89,8 @@ static void find_readers(mts_tokens_work *work)
         const mts_node *node = &graph->nodes[n];
         const mts_tokens_form *form = &work->forms[node->output];
         work->turns[n] = form->made_turned || (form->reads_turned && mts_tokens_turns(graph, node));
-        for (uint32_t i = 0; (form->reads_plain || form->reads_turned) && i < node->input_count; i++) {
-            if (is_data(graph, node->inputs[i])) {
-                mts_tokens_form *read = &work->forms[node->inputs[i]];
-                read->reads_turned = read->reads_turned || work->turns[n];
-                read->reads_plain = read->reads_plain || !work->turns[n];
-            }
+        if (form->reads_plain || form->reads_turned) {
+            note_readings(work, n);
         }
     }
 }
@@ -99,10 +122,12 @@ static mts_status emit(mts_tokens_work *work, uint32_t n)
     if (!form->reads_plain && !form->reads_turned) {
         return MTS_STATUS_OK;
     }
-    const mts_status status = work->turns[n] ? mts_tokens_emit_turned(work, node)
-                              : mts_tokens_connects_rows(work->from, node)
-                                  ? mts_tokens_emit_connected(work, node)
-                                  : emit_plain(work, node);
+    const mts_status status =
+        work->attentions[n]          ? mts_tokens_emit_attention(work, node, work->attentions[n])
+        : work->joins[n] != MTS_NONE ? mts_tokens_emit_joined(work, node, work->joins[n])
+        : work->turns[n]             ? mts_tokens_emit_turned(work, node)
+        : mts_tokens_connects_rows(work->from, node) ? mts_tokens_emit_connected(work, node)
+                                                     : emit_plain(work, node);
     if (status != MTS_STATUS_OK) {
         return mts_fail_prefix(work->error, status, "node '%s'", mts_node_title(work->from, node));
     }
@@ -142,18 +167,24 @@ mts_status mts_tokens(const mts_graph *graph, mts_arena *arena, mts_graph **out,
     work.forms = mts_arena_zero(arena, graph->value_count, sizeof *work.forms);
     work.turns = mts_arena_zero(arena, graph->node_count, sizeof *work.turns);
     work.to = mts_graph_create(arena, graph->name);
-    if (!work.forms || !work.turns || !work.to) {
+    work.attentions = mts_arena_zero(arena, graph->node_count, sizeof *work.attentions);
+    work.joins = mts_arena_zero(arena, graph->node_count, sizeof *work.joins);
+    if (!work.forms || !work.turns || !work.to || !work.attentions || !work.joins) {
         return mts_tokens_short(&work);
     }
     for (uint32_t v = 0; v < graph->value_count; v++) {
         work.forms[v].plain = work.forms[v].turned = MTS_NONE;
     }
-    if (!find_made(&work)) {
+    bool any = false;
+    mts_status status = find_made(&work, &any);
+    if (status == MTS_STATUS_OK && !any) {
         *out = (mts_graph *)graph;
-        return MTS_STATUS_OK;
+        return status;
     }
-    find_readers(&work);
-    const mts_status status = build(&work);
+    if (status == MTS_STATUS_OK) {
+        find_readers(&work);
+        status = build(&work);
+    }
     *out = status == MTS_STATUS_OK ? work.to : NULL;
     return status;
 }

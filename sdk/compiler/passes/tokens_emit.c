@@ -49,7 +49,7 @@ static bool is_product(const mts_graph *graph, const mts_node *node)
     return node->op == MTS_OP_MATMUL && x && !is_constant(x) && is_matrix(operand(graph, node, 1)) &&
            graph->values[node->inputs[1]].shape.rank <= x->shape.rank &&
            (!added || (beta >= 1.0f && beta <= 1.0f &&
-                       (is_constant(added) ? mts_tokens_operand_turns(added, result_shape(graph, node))
+                       (is_constant(added) ? mts_tokens_constant_turns(added, result_shape(graph, node))
                                            : mts_shape_equal(&added->shape, result_shape(graph, node)))));
 }
 
@@ -102,7 +102,7 @@ static mts_status add_conv(mts_tokens_work *work, const mts_node *node, uint32_t
 static mts_status turned_operand(mts_tokens_work *work, const mts_node *node, uint32_t index, uint32_t *out)
 {
     const uint32_t value = node->inputs[index];
-    return is_constant(&work->from->values[value]) ? mts_tokens_operand(work, value, out)
+    return is_constant(&work->from->values[value]) ? mts_tokens_turn_constant(work, value, out)
                                                    : mts_tokens_turned(work, value, out);
 }
 
@@ -169,7 +169,7 @@ static bool elements_turn(const mts_graph *graph, const mts_node *node)
     turns = true;
     for (uint32_t i = 0; turns && i < 2; i++) {
         const mts_value *x = operand(graph, node, i);
-        turns = x && (is_constant(x) ? mts_tokens_operand_turns(x, result_shape(graph, node))
+        turns = x && (is_constant(x) ? mts_tokens_constant_turns(x, result_shape(graph, node))
                                      : same_shape(graph, node, x));
     }
     return turns;
@@ -208,7 +208,7 @@ static bool norm_turns(const mts_graph *graph, const mts_node *node)
     const mts_shape *shape = result_shape(graph, node);
     bool turns = node->attrs.norm.groups == 1 && node->attrs.norm.axes == 1u << (shape->rank - 1);
     for (uint32_t i = 1; turns && i < node->input_count; i++) {
-        turns = node->inputs[i] == MTS_NONE || mts_tokens_operand_turns(operand(graph, node, i), shape);
+        turns = node->inputs[i] == MTS_NONE || mts_tokens_constant_turns(operand(graph, node, i), shape);
     }
     return turns;
 }

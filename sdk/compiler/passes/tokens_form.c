@@ -26,6 +26,25 @@ mts_shape mts_tokens_turned_shape(const mts_shape *shape)
     return (mts_shape){.rank = 4, .dims = {m.images, m.channels, 1, m.rows}};
 }
 
+bool mts_tokens_uniform(const mts_graph *graph, uint32_t value, float *number)
+{
+    const mts_value *v = value == MTS_NONE ? NULL : &graph->values[value];
+    if (!v || v->kind != MTS_VALUE_CONST || v->dtype != MTS_TYPE_FLOAT32 || v->block_count != 1 ||
+        mts_shape_count(&v->shape) == 0) {
+        return false;
+    }
+    const size_t count = mts_shape_count(&v->shape);
+    mts_value_read_run(v, v->blocks[0].data, 0, 1, number);
+    for (size_t i = 1; i < count; i++) {
+        float other = 0.0f;
+        mts_value_read_run(v, v->blocks[0].data, i, 1, &other);
+        if (!(other >= *number && other <= *number)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static mts_status reshape(mts_tokens_work *work, uint32_t value, const mts_shape *shape, uint32_t *out)
 {
     const mts_attrs attrs = {.reshape = {.shape = *shape}};
@@ -92,7 +111,7 @@ mts_status mts_tokens_turned(mts_tokens_work *work, uint32_t value, uint32_t *ou
 }
 
 /* Leading dimensions of 1, or those of the value. */
-bool mts_tokens_operand_turns(const mts_value *constant, const mts_shape *shape)
+bool mts_tokens_constant_turns(const mts_value *constant, const mts_shape *shape)
 {
     const mts_shape *own = &constant->shape;
     const mts_token_matrix m = mts_tokens_matrix(own), all = mts_tokens_matrix(shape);
@@ -101,7 +120,7 @@ bool mts_tokens_operand_turns(const mts_value *constant, const mts_shape *shape)
            (m.channels == 1 || m.channels == all.channels);
 }
 
-mts_status mts_tokens_operand(mts_tokens_work *work, uint32_t value, uint32_t *out)
+mts_status mts_tokens_turn_constant(mts_tokens_work *work, uint32_t value, uint32_t *out)
 {
     const mts_value *constant = &work->from->values[value];
     const mts_token_matrix m = mts_tokens_matrix(&constant->shape);

@@ -149,4 +149,7 @@
 #define MTS_NORM_L1 4u        /* max(sum of |x|, e) */
 #define MTS_NORM_COUNT 5u
 
+/* Most channels of a head of ATTENTION. */
+#define MTS_ATTENTION_DEPTH 128u
+
 #endif

@@ -262,6 +262,17 @@ typedef struct mts_matmul_params {
     mts_f32 alpha, beta;                  /* beta = 0: add is not read */
 } mts_matmul_params;
 
+/* Attention of images of one row, [images, channels, 1, tokens]: heads have equally many channels, `depth` of q
+   and k. Grid: (n, images * heads + 1, members), see kernels/attention. */
+typedef struct mts_attention_params {
+    mts_dest_params dest;
+    mts_view_params q, k, v; /* stride[5] is 1 */
+    mts_view_params mask;    /* of [images, heads, queries, keys] */
+    mts_u32 mask_pool;       /* 1: mask.base is a pool offset; NONE: there is no mask */
+    mts_u32 heads, depth, keys;
+    mts_f32 scale;
+} mts_attention_params;
+
 /* Transposed convolution; weights [in channels][out channels / group][kh][kw] in the
    pool. */
 typedef struct mts_deconv_params {

@@ -8,6 +8,7 @@
 #include "compiler/import/import.h"
 #include "compiler/models/options.h"
 #include "compiler/passes/fold.h"
+#include "compiler/passes/tokens.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -189,7 +190,13 @@ static mts_status import_graph(const mtsc_task *task, const mtsc_options *to, mt
     if (status != MTS_STATUS_OK) {
         return status;
     }
-    status = mts_fold(imported, arena, out, error);
+    mts_graph *folded = NULL, *turned = NULL;
+    status = mts_fold(imported, arena, &folded, error);
+    MTS_TRY(status, mts_tokens(folded, arena, &turned, error));
+    *out = turned;
+    if (status == MTS_STATUS_OK && turned != folded) {
+        status = mts_fold(turned, arena, out, error);
+    }
     return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "%s", task->model);
 }
 

@@ -132,6 +132,11 @@ typedef struct mts_attrs_norm {
     mts_act act;
 } mts_attrs_norm;
 
+typedef struct mts_attrs_attention {
+    uint32_t heads; /* of equally many channels, one after another */
+    float scale;    /* of the products of q and k */
+} mts_attrs_attention;
+
 typedef union mts_attrs {
     mts_attrs_conv conv;
     mts_attrs_matmul matmul;
@@ -152,6 +157,7 @@ typedef union mts_attrs {
     mts_attrs_sample sample;
     mts_attrs_recur recur;
     mts_attrs_norm norm;
+    mts_attrs_attention attention;
 } mts_attrs;
 
 /* Cells [out_first, out_first + out_count) x [in_first, in_first + in_count) of a weight

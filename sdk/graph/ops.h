@@ -38,6 +38,9 @@
  *   SAMPLE    x [N,C,H,W]; grid [N,H',W',2] of columns and rows in -1..1.   [N,C,H',W']
  *   NORM      x; optional scale, bias const (broadcast to x).   y = act(scale (x - mean) / deviation + bias);
  *             mean and deviation are those of the elements along `axes` (of a group of channels)
+ *   ATTENTION q [N,C,1,Q]; k [N,C,1,K]; v [N,D,1,K]; optional mask, broadcast to [N,heads,Q,K].   [N,D,1,Q]:
+ *             for each head, v softmax(scale q k + mask): heads have equal runs of channels, the softmax runs
+ *             over the K tokens
  *   SELECT    condition, a, b (broadcast; each may be const).   y = condition != 0 ? a : b
  *
  * All run-time values are float32 in a task's graph; the dtype of a graph input or output
@@ -73,7 +76,8 @@
     X(SAMPLE, sample)        \
     X(SELECT, select)        \
     X(RECUR, recur)          \
-    X(NORM, norm)
+    X(NORM, norm)            \
+    X(ATTENTION, attention)
 /* clang-format on */
 
 #endif

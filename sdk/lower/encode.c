@@ -258,7 +258,9 @@ void mts_extent_add(mts_extent *extent, uint32_t pitch, uint32_t planes)
 mts_status mts_extent_launch(mts_encoding *encoding, const mts_extent *extent, mts_encoded_launch *launch,
                              const void *params, uint32_t words)
 {
-    launch->defines = mts_launch_defines(encoding->device, encoding->precision);
+    if (!launch->defines) {
+        launch->defines = mts_launch_defines(encoding->device, encoding->precision);
+    }
     launch->members = extent->count;
     launch->first = mts_param_buffer_add(&encoding->params, params, (size_t)words * extent->count);
     launch->global[1] = extent->planes;

@@ -73,7 +73,7 @@ bool mts_extent_open(mts_encoding *encoding, mts_extent *extent, uint32_t most);
 /* The next entry. */
 void mts_extent_add(mts_extent *extent, uint32_t pitch, uint32_t planes);
 /* Appends `launch`, whose grid has a first dimension, over the entries' kernel parameters
-   of `words` words each. */
+   of `words` words each. Its build options are those of the session if it has none. */
 mts_status mts_extent_launch(mts_encoding *encoding, const mts_extent *extent, mts_encoded_launch *launch,
                              const void *params, uint32_t words);
 /* Launch over `count` kernel parameters of `words` words that each begin with a

@@ -168,6 +168,7 @@ static void attribute_words_cover_whole_structures(void **state)
     assert_int_equal(mts_attrs_words(MTS_OP_SAMPLE) * 4, sizeof(mts_attrs_sample));
     assert_int_equal(mts_attrs_words(MTS_OP_RECUR) * 4, sizeof(mts_attrs_recur));
     assert_int_equal(mts_attrs_words(MTS_OP_NORM) * 4, sizeof(mts_attrs_norm));
+    assert_int_equal(mts_attrs_words(MTS_OP_ATTENTION) * 4, sizeof(mts_attrs_attention));
     assert_int_equal(mts_attrs_words(MTS_OP_TAKE), 0);
     assert_int_equal(mts_attrs_words(MTS_OP_RESHAPE), 1 + 2 * MTS_TENSOR_RANK_MAX);
 }

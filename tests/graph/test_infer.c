@@ -370,6 +370,31 @@ static void normalisations_check_axes_groups_and_factors(void **state)
     }
 }
 
+static void attention_checks_heads_tokens_and_masks(void **state)
+{
+    (void)state;
+    const mts_attrs good = {.attention = {.heads = 2, .scale = 0.5f}};
+    const mts_attrs none = {.attention = {.heads = 0, .scale = 1.0f}};
+    const mts_attrs uneven = {.attention = {.heads = 3, .scale = 1.0f}};
+    const mts_attrs wide = {.attention = {.heads = 1, .scale = 1.0f}};
+    const mts_attrs infinite = {.attention = {.heads = 2, .scale = INFINITY}};
+    const mts_shape *q = SHAPE(2, 8, 1, 5), *k = SHAPE(2, 8, 1, 7), *v = SHAPE(2, 6, 1, 7);
+    assert_int_equal(INFER(MTS_OP_ATTENTION, good, q, k, v), MTS_STATUS_OK);
+    assert_result(SHAPE(2, 6, 1, 5));
+    assert_int_equal(INFER(MTS_OP_ATTENTION, good, q, k, v, SHAPE(2, 1, 1, 7)), MTS_STATUS_OK);
+    assert_int_equal(INFER(MTS_OP_ATTENTION, good, q, k, v, SHAPE(5, 7)), MTS_STATUS_OK);
+    assert_int_equal(INFER(MTS_OP_ATTENTION, good, q, k, v, SHAPE(7, 5)), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_ATTENTION, good, q, k, SHAPE(2, 6, 1, 5)), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_ATTENTION, good, q, SHAPE(2, 6, 1, 7), v), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_ATTENTION, good, q, SHAPE(1, 8, 1, 7), v), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_ATTENTION, good, SHAPE(2, 8, 5, 1), k, v), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_ATTENTION, none, q, k, v), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_ATTENTION, uneven, q, k, v), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_ATTENTION, infinite, q, k, v), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_ATTENTION, wide, SHAPE(2, 129, 1, 5), SHAPE(2, 129, 1, 7), v),
+                     MTS_STATUS_MALFORMED);
+}
+
 static void transposes_need_a_permutation(void **state)
 {
     (void)state;
@@ -449,6 +474,7 @@ int main(void)
         cmocka_unit_test(orders_scans_and_samples_check_what_they_are_told),
         cmocka_unit_test(recurrences_check_weights_and_states),
         cmocka_unit_test(normalisations_check_axes_groups_and_factors),
+        cmocka_unit_test(attention_checks_heads_tokens_and_masks),
         cmocka_unit_test(transposes_need_a_permutation),
         cmocka_unit_test(reshapes_keep_the_element_count),
         cmocka_unit_test(a_resize_needs_sizes_and_scales),

@@ -218,10 +218,17 @@ static void eval_reduce(const eval *e, const mts_node *node, float *out)
 /* Along dimension 1 of batch 1. */
 static void eval_concat(const eval *e, const mts_node *node, float *out)
 {
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        const size_t count = mts_shape_count(shape_of(e, node->inputs[i]));
-        memcpy(out, input_of(e, node, i), count * sizeof(*out));
-        out += count;
+    const mts_shape *s = shape_of(e, node->output);
+    size_t outer = 1;
+    for (uint32_t i = 0; i < node->attrs.concat.axis; i++) {
+        outer *= (size_t)s->dims[i];
+    }
+    for (size_t at = 0; at < outer; at++) {
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            const size_t count = mts_shape_count(shape_of(e, node->inputs[i])) / outer;
+            memcpy(out, input_of(e, node, i) + at * count, count * sizeof(*out));
+            out += count;
+        }
     }
 }
 

@@ -101,6 +101,9 @@ void mts_onnx_add_take(mts_onnx *onnx, const mts_node *node, const char *output)
 void mts_onnx_add_scan(mts_onnx *onnx, const mts_node *node, const char *output);
 void mts_onnx_add_order(mts_onnx *onnx, const mts_node *node, const char *output);
 
+/* Attention (onnx_attention.c). */
+void mts_onnx_add_attention(mts_onnx *onnx, const mts_node *node, const char *output);
+
 /* Reductions, and normalisations without their activation (onnx_norm.c). */
 void mts_onnx_add_reduce(mts_onnx *onnx, const mts_node *node, const char *output);
 void mts_onnx_add_norm(mts_onnx *onnx, const mts_node *node, const char *output);

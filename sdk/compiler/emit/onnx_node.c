@@ -476,6 +476,7 @@ static add_function *const add_functions[MTS_OP_COUNT] = {
     [MTS_OP_TAKE] = mts_onnx_add_take,
     [MTS_OP_ORDER] = mts_onnx_add_order,
     [MTS_OP_SCAN] = mts_onnx_add_scan,
+    [MTS_OP_ATTENTION] = mts_onnx_add_attention,
 };
 
 mts_status mts_onnx_add(mts_onnx *onnx, const mts_node *node, mts_error *error)

@@ -1,0 +1,386 @@
+/*
+ * tokens_attention.c: products, a softmax and products again become the operator
+ * ATTENTION.
+ *
+ *     p = softmax(scale q k + mask);  y = p v
+ *
+ * Exporters split channels into heads by RESHAPE and TRANSPOSE. Here a value is followed
+ * through these as a view of the turned value that it came from: a stride for each
+ * dimension. Operands whose views are heads of a turned value, and results that are turned
+ * again, need no moving at all.
+ */
+#include "compiler/passes/tokens_work.h"
+
+#define CHAIN_MOST 8
+
+typedef struct view {
+    mts_shape shape;
+    int64_t stride[MTS_TENSOR_RANK_MAX], offset;
+} view;
+
+static const mts_node *producer(const mts_graph *graph, uint32_t value)
+{
+    const bool made = value != MTS_NONE && graph->values[value].kind == MTS_VALUE_NODE;
+    return made ? &graph->nodes[graph->values[value].producer] : NULL;
+}
+
+static view view_of_turned(const mts_shape *shape)
+{
+    const mts_token_matrix m = mts_tokens_matrix(shape);
+    view v = {.shape = *shape};
+    int64_t image = m.rows * m.channels;
+    for (uint32_t i = shape->rank; i-- > 0;) {
+        const bool channels = i + 1 == shape->rank, rows = i + 2 == shape->rank;
+        v.stride[i] = channels ? m.rows : rows ? 1 : image;
+        image *= channels || rows ? 1 : shape->dims[i];
+    }
+    return v;
+}
+
+/*
+ * The same elements in another shape: dimensions of both are matched in the smallest runs
+ * of equal products, and those of a run of the old shape must lie as one. False: they do
+ * not.
+ */
+static bool reshape_view(view *v, const mts_shape *to)
+{
+    view out = {.shape = *to, .offset = v->offset};
+    uint32_t i = 0, o = 0;
+    while (i < v->shape.rank || o < to->rank) {
+        int64_t in = 1, made = 1, step = 1;
+        uint32_t end = o;
+        do {
+            const bool grow = i < v->shape.rank && (in <= made || end == to->rank);
+            if (grow && v->shape.dims[i] != 1) {
+                if (in > 1 && step != v->shape.dims[i] * v->stride[i]) {
+                    return false;
+                }
+                in *= v->shape.dims[i];
+                step = v->stride[i];
+            }
+            i += grow;
+            made *= grow ? 1 : to->dims[end];
+            end += !grow;
+        } while (in != made && (i < v->shape.rank || end < to->rank));
+        if (in != made) {
+            return false;
+        }
+        for (uint32_t d = end; d-- > o;) {
+            out.stride[d] = step;
+            step *= to->dims[d];
+        }
+        o = end;
+    }
+    *v = out;
+    return true;
+}
+
+static bool slice_view(view *v, const mts_node *node, const mts_shape *to)
+{
+    for (uint32_t i = 0; i < to->rank; i++) {
+        if (node->attrs.slice.step[i] != 1) {
+            return false;
+        }
+        v->offset += node->attrs.slice.start[i] * v->stride[i];
+    }
+    v->shape = *to;
+    return true;
+}
+
+/* x times one number: the number. */
+static bool is_factor(const mts_graph *graph, const mts_node *node, uint32_t *x, float *factor)
+{
+    float bias = 0.0f;
+    if (node->op == MTS_OP_SCALE) {
+        const uint32_t added = node->input_count > 2 ? node->inputs[2] : MTS_NONE;
+        *x = node->inputs[0];
+        return node->attrs.unary.act.fn == MTS_FN_NONE &&
+               mts_tokens_uniform(graph, node->inputs[1], factor) &&
+               (added == MTS_NONE ||
+                (mts_tokens_uniform(graph, added, &bias) && bias >= 0.0f && bias <= 0.0f));
+    }
+    if (node->op != MTS_OP_BINARY || node->attrs.binary.act.fn != MTS_FN_NONE ||
+        (node->attrs.binary.kind != MTS_BIN_MUL && node->attrs.binary.kind != MTS_BIN_DIV)) {
+        return false;
+    }
+    const bool divides = node->attrs.binary.kind == MTS_BIN_DIV;
+    const uint32_t at = !divides && graph->values[node->inputs[0]].kind == MTS_VALUE_CONST ? 1 : 0;
+    *x = node->inputs[at];
+    if (graph->values[*x].kind == MTS_VALUE_CONST ||
+        !mts_tokens_uniform(graph, node->inputs[1 - at], factor) ||
+        !mts_shape_equal(&graph->values[*x].shape, &graph->values[node->output].shape)) {
+        return false;
+    }
+    *factor = divides ? 1.0f / *factor : *factor;
+    return true;
+}
+
+/* The value that a node moves, or multiplies by one number; MTS_NONE: it does neither. */
+static uint32_t moved_by(const mts_graph *graph, const mts_node *node, float *factor)
+{
+    uint32_t x = MTS_NONE;
+    *factor = 1.0f;
+    if (!node) {
+        return MTS_NONE;
+    }
+    if (node->op == MTS_OP_RESHAPE || node->op == MTS_OP_TRANSPOSE || node->op == MTS_OP_SLICE) {
+        return node->inputs[0];
+    }
+    return is_factor(graph, node, &x, factor) ? x : MTS_NONE;
+}
+
+static bool move_view(const mts_graph *graph, const mts_node *node, view *v)
+{
+    const mts_shape *to = &graph->values[node->output].shape;
+    if (node->op == MTS_OP_RESHAPE) {
+        return reshape_view(v, to);
+    }
+    if (node->op == MTS_OP_SLICE) {
+        return slice_view(v, node, to);
+    }
+    if (node->op == MTS_OP_TRANSPOSE) {
+        const view from = *v;
+        v->shape = *to;
+        for (uint32_t i = 0; i < to->rank; i++) {
+            v->stride[i] = from.stride[node->attrs.transpose.perm[i]];
+        }
+    }
+    return true;
+}
+
+/* What a value of shape [images,] heads, tokens and channels in some order is of a turned
+   value: `swapped`: [.., channels, tokens]. */
+static bool is_heads(const view *v, const mts_shape *source, bool swapped, mts_tokens_operand *out)
+{
+    const mts_token_matrix m = mts_tokens_matrix(source);
+    const uint32_t rank = v->shape.rank;
+    if (rank < 3 || rank > 4 || m.rows < 1) {
+        return false;
+    }
+    const uint32_t tokens = swapped ? rank - 1 : rank - 2, channels = swapped ? rank - 2 : rank - 1;
+    const int64_t images = rank == 4 ? v->shape.dims[0] : 1;
+    out->heads = v->shape.dims[rank - 3];
+    out->depth = v->shape.dims[channels];
+    out->first = v->offset / m.rows;
+    return images == m.images && (images == 1 || v->stride[0] == m.rows * m.channels) &&
+           v->shape.dims[tokens] == m.rows && (m.rows == 1 || v->stride[tokens] == 1) &&
+           (out->depth == 1 || v->stride[channels] == m.rows) &&
+           (out->heads == 1 || v->stride[rank - 3] == m.rows * out->depth) && v->offset % m.rows == 0 &&
+           out->first + out->heads * out->depth <= m.channels && out->depth <= (int64_t)MTS_ATTENTION_DEPTH;
+}
+
+/* Follows an operand up to the farthest value of which it is heads. */
+static bool find_operand(const mts_graph *graph, uint32_t value, bool swapped, mts_tokens_operand *out,
+                         float *scale)
+{
+    const mts_node *chain[CHAIN_MOST];
+    bool found = false;
+    float product = 1.0f;
+    const float before = *scale;
+    for (uint32_t n = 0; n <= CHAIN_MOST && value != MTS_NONE; n++) {
+        const mts_shape *source = &graph->values[value].shape;
+        mts_tokens_operand own = {.source = value};
+        float factor = 1.0f;
+        if (source->rank >= 2 && graph->values[value].kind != MTS_VALUE_CONST) {
+            view v = view_of_turned(source);
+            bool fits = true;
+            for (uint32_t i = n; fits && i-- > 0;) {
+                fits = move_view(graph, chain[i], &v);
+            }
+            if (fits && is_heads(&v, source, swapped, &own)) {
+                *out = own;
+                *scale = before * product;
+                found = true;
+            }
+        }
+        const mts_node *node = producer(graph, value);
+        value = n < CHAIN_MOST ? moved_by(graph, node, &factor) : MTS_NONE;
+        if (value != MTS_NONE) {
+            chain[n] = node;
+            product *= factor;
+        }
+    }
+    return found;
+}
+
+/* ---- scores ---- */
+
+/* Which operand of a sum is what the scores are summed up in; the other one is a mask. */
+static uint32_t scores_of_sum(const mts_graph *graph, const mts_node *sum)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t value = sum->inputs[i];
+        float factor = 1.0f;
+        const mts_node *node = producer(graph, value);
+        if (node && is_factor(graph, node, &value, &factor)) {
+            node = producer(graph, value);
+        }
+        if (node && node->op == MTS_OP_MATMUL &&
+            mts_shape_equal(&graph->values[sum->inputs[i]].shape, &graph->values[sum->output].shape)) {
+            return i;
+        }
+    }
+    return MTS_NONE;
+}
+
+/* From the softmax up to the product of q and k. */
+static const mts_node *find_scores(const mts_graph *graph, uint32_t value, mts_tokens_attention *a)
+{
+    const mts_node *node = producer(graph, value);
+    float factor = 1.0f;
+    if (node && node->op == MTS_OP_BINARY && node->attrs.binary.kind == MTS_BIN_ADD &&
+        node->attrs.binary.act.fn == MTS_FN_NONE) {
+        const uint32_t at = scores_of_sum(graph, node);
+        if (at == MTS_NONE) {
+            return NULL;
+        }
+        a->mask = node->inputs[1 - at];
+        node = producer(graph, node->inputs[at]);
+    }
+    if (node && is_factor(graph, node, &value, &factor)) {
+        a->scale *= factor;
+        node = producer(graph, value);
+    }
+    if (!node || node->op != MTS_OP_MATMUL) {
+        return NULL;
+    }
+    const uint32_t added = node->input_count > 2 ? node->inputs[2] : MTS_NONE;
+    const float beta = node->attrs.matmul.beta;
+    if (added != MTS_NONE && beta != 0.0f) {
+        /* what is added is a mask, unless there is one, or a factor comes after it */
+        if (a->mask != MTS_NONE || !(a->scale >= 1.0f && a->scale <= 1.0f) ||
+            !(beta >= 1.0f && beta <= 1.0f)) {
+            return NULL;
+        }
+        a->mask = added;
+    }
+    a->scale *= node->attrs.matmul.alpha;
+    return node;
+}
+
+static bool mask_fits(const mts_graph *graph, const mts_tokens_attention *a, int64_t images)
+{
+    if (a->mask == MTS_NONE) {
+        return true;
+    }
+    const mts_value *mask = &graph->values[a->mask];
+    const mts_shape scores = {.rank = 4,
+                              .dims = {images, a->of[0].heads,
+                                       mts_tokens_matrix(&graph->values[a->of[0].source].shape).rows,
+                                       mts_tokens_matrix(&graph->values[a->of[1].source].shape).rows}};
+    mts_shape both;
+    return (mask->kind != MTS_VALUE_CONST || (mask->dtype == MTS_TYPE_FLOAT32 && mask->block_count == 1)) &&
+           mts_shape_broadcast(&mask->shape, &scores, &both) && mts_shape_equal(&both, &scores);
+}
+
+bool mts_tokens_attends(const mts_graph *graph, const mts_node *node, mts_tokens_attention *a)
+{
+    if (node->op != MTS_OP_MATMUL || node->input_count > 2) {
+        return false;
+    }
+    *a = (mts_tokens_attention){.mask = MTS_NONE, .scale = 1.0f};
+    const mts_node *softmax = producer(graph, node->inputs[0]);
+    const float alpha = node->attrs.matmul.alpha;
+    if (!softmax || softmax->op != MTS_OP_SOFTMAX || softmax->attrs.softmax.log ||
+        softmax->attrs.softmax.axis + 1 != graph->values[softmax->output].shape.rank ||
+        !(alpha >= 1.0f && alpha <= 1.0f)) {
+        return false;
+    }
+    const mts_node *scores = find_scores(graph, softmax->inputs[0], a);
+    float one = 1.0f;
+    if (!scores || !find_operand(graph, scores->inputs[0], false, &a->of[0], &a->scale) ||
+        !find_operand(graph, scores->inputs[1], true, &a->of[1], &a->scale) ||
+        !find_operand(graph, node->inputs[1], false, &a->of[2], &one)) {
+        return false;
+    }
+    const int64_t images = mts_tokens_matrix(&graph->values[a->of[0].source].shape).images;
+    for (uint32_t i = 1; i < 3; i++) {
+        const mts_token_matrix m = mts_tokens_matrix(&graph->values[a->of[i].source].shape);
+        if (m.images != images || a->of[i].heads != a->of[0].heads) {
+            return false;
+        }
+    }
+    return one >= 1.0f && one <= 1.0f && a->of[0].depth == a->of[1].depth && mask_fits(graph, a, images);
+}
+
+/* Whether a node only moves the result of an attention, to where it lies turned. */
+uint32_t mts_tokens_joins_heads(const mts_tokens_work *work, const mts_node *node)
+{
+    const mts_graph *graph = work->from;
+    const mts_node *chain[CHAIN_MOST] = {node};
+    float factor = 1.0f;
+    uint32_t value = node->op == MTS_OP_RESHAPE || node->op == MTS_OP_TRANSPOSE ? node->inputs[0] : MTS_NONE;
+    for (uint32_t n = 1; value != MTS_NONE; n++) {
+        const mts_node *made = producer(graph, value);
+        if (made && work->attentions[made - graph->nodes]) {
+            view v = view_of_turned(&graph->values[value].shape);
+            bool fits = true;
+            for (uint32_t i = n; fits && i-- > 0;) {
+                fits = move_view(graph, chain[i], &v);
+            }
+            const view own = view_of_turned(&graph->values[node->output].shape);
+            for (uint32_t i = 0; fits && i < own.shape.rank; i++) {
+                fits = own.shape.dims[i] == 1 || own.stride[i] == v.stride[i];
+            }
+            return fits && own.shape.rank >= 2 && v.offset == 0 ? value : MTS_NONE;
+        }
+        if (!made || n == CHAIN_MOST || (made->op != MTS_OP_RESHAPE && made->op != MTS_OP_TRANSPOSE)) {
+            return MTS_NONE;
+        }
+        chain[n] = made;
+        value = moved_by(graph, made, &factor);
+    }
+    return MTS_NONE;
+}
+
+/* ---- building ---- */
+
+/* The channels of an operand, of its turned value. */
+static mts_status emit_operand(mts_tokens_work *work, const mts_tokens_operand *of, uint32_t *out)
+{
+    mts_status status = mts_tokens_turned(work, of->source, out);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    const mts_shape *shape = &work->to->values[*out].shape;
+    const int64_t channels = of->heads * of->depth;
+    if (of->first == 0 && channels == shape->dims[1]) {
+        return status;
+    }
+    const mts_attrs attrs = {.slice = {.start = {0, of->first, 0, 0},
+                                       .step = {1, 1, 1, 1},
+                                       .size = {shape->dims[0], channels, 1, shape->dims[3]}}};
+    return mts_graph_add_node(work->to, MTS_OP_SLICE, NULL, out, 1, &attrs, out, work->error);
+}
+
+mts_status mts_tokens_emit_attention(mts_tokens_work *work, const mts_node *node,
+                                     const mts_tokens_attention *a)
+{
+    const mts_attrs attrs = {.attention = {.heads = (uint32_t)a->of[0].heads, .scale = a->scale}};
+    uint32_t inputs[4] = {MTS_NONE, MTS_NONE, MTS_NONE, MTS_NONE}, made = MTS_NONE;
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; i < 3; i++) {
+        MTS_TRY(status, emit_operand(work, &a->of[i], &inputs[i]));
+    }
+    if (status == MTS_STATUS_OK && a->mask != MTS_NONE) {
+        status = mts_tokens_plain(work, a->mask, &inputs[3]);
+    }
+    MTS_TRY(status, mts_graph_add_node(work->to, MTS_OP_ATTENTION, node->name, inputs,
+                                       a->mask != MTS_NONE ? 4 : 3, &attrs, &made, work->error));
+    const mts_attrs back = {
+        .reshape = {.shape = mts_tokens_turned_shape(&work->from->values[node->output].shape)}};
+    MTS_TRY(status, mts_graph_add_node(work->to, MTS_OP_RESHAPE, NULL, &made, 1, &back, &made, work->error));
+    work->forms[node->output].turned = made;
+    return status;
+}
+
+mts_status mts_tokens_emit_joined(mts_tokens_work *work, const mts_node *node, uint32_t value)
+{
+    const mts_attrs attrs = {
+        .reshape = {.shape = mts_tokens_turned_shape(&work->from->values[node->output].shape)}};
+    uint32_t x = MTS_NONE;
+    mts_status status = mts_tokens_turned(work, value, &x);
+    MTS_TRY(status, mts_graph_add_node(work->to, MTS_OP_RESHAPE, NULL, &x, 1, &attrs,
+                                       &work->forms[node->output].turned, work->error));
+    return status;
+}

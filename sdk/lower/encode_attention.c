@@ -1,0 +1,107 @@
+/*
+ * encode_attention.c: the operator ATTENTION.
+ */
+#include <stdio.h>
+
+#include "lower/encoders.h"
+#include "lower/launch_shape.h"
+
+#define GPU_GROUP 64u /* queries of a group */
+
+#ifdef MTS_SMALL
+
+static void fill_attention(mts_encoding *encoding, const mts_member *member, void *params)
+{
+    (void)encoding;
+    (void)member;
+    (void)params;
+}
+
+static mts_status launch_attention(mts_encoding *encoding, const char *kernel, const char *label,
+                                   const void *params, uint32_t words, uint32_t count)
+{
+    (void)kernel;
+    (void)label;
+    (void)params;
+    (void)words;
+    (void)count;
+    return mts_fail(encoding->error, MTS_STATUS_UNSUPPORTED, "the smallest library has no attention");
+}
+
+#else
+
+static void fill_attention(mts_encoding *encoding, const mts_member *member, void *params)
+{
+    const mts_node *node = mts_member_node(encoding->stitched, member);
+    const mts_attrs_attention *attention = &node->attrs.attention;
+    const mts_shape *q = &mts_member_operand(encoding->stitched, member, 0)->shape;
+    const mts_shape *k = &mts_member_operand(encoding->stitched, member, 1)->shape;
+    mts_attention_params *r = params;
+    r->dest = mts_encode_output(encoding, member);
+    r->q = mts_encode_view(encoding, member->inputs[0]);
+    r->k = mts_encode_view(encoding, member->inputs[1]);
+    r->v = mts_encode_view(encoding, member->inputs[2]);
+    r->mask_pool = MTS_PARAM_NONE;
+    if (mts_member_operand(encoding->stitched, member, 3)) {
+        const uint32_t scores[MTS_PARAM_RANK] = {
+            1, 1, (uint32_t)q->dims[0], attention->heads, (uint32_t)q->dims[3], (uint32_t)k->dims[3]};
+        r->mask = mts_encode_operand(encoding, member, 3, scores, &r->mask_pool);
+    }
+    r->heads = attention->heads;
+    r->depth = (mts_u32)q->dims[1] / attention->heads;
+    r->keys = (mts_u32)k->dims[3];
+    r->scale = attention->scale;
+    encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph], node);
+}
+
+/* Queries of a work-item, or of a group. */
+static uint32_t queries_of_group(const mts_device_info *device)
+{
+    if (device->is_gpu) {
+        return device->work_group_size < GPU_GROUP ? (uint32_t)device->work_group_size : GPU_GROUP;
+    }
+    const uint32_t vec = mts_launch_vector(device);
+    return vec > 1 ? vec * (vec == 16 ? 4 : 3) : GPU_GROUP;
+}
+
+/* Most channels of a head, in fours. */
+static const char *defines_of(const mts_encoding *encoding, const mts_attention_params *r, uint32_t count)
+{
+    const char *common = mts_launch_defines(encoding->device, encoding->precision);
+    uint32_t depth = 4;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t width = r[i].dest.dims[3] / r[i].heads;
+        const uint32_t own = r[i].depth > width ? r[i].depth : width;
+        depth = own > depth ? own : depth;
+    }
+    char text[128];
+    (void)snprintf(text, sizeof text, "%s -DDEPTH=%u", common, (depth + 3) / 4 * 4);
+    return mts_arena_string(encoding->strings, text);
+}
+
+static mts_status launch_attention(mts_encoding *encoding, const char *kernel, const char *label,
+                                   const void *params, uint32_t words, uint32_t count)
+{
+    const mts_attention_params *r = params;
+    const uint32_t each = queries_of_group(encoding->device);
+    mts_encoded_launch launch = {.kernel = kernel, .label = label, .local = {1, 1, 1}};
+    mts_extent extent;
+    if (!params || !mts_extent_open(encoding, &extent, count)) {
+        return mts_encode_memory(encoding);
+    }
+    uint32_t groups = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t own = (r[i].dest.dims[5] + each - 1) / each;
+        groups = own > groups ? own : groups;
+        mts_extent_add(&extent, r[i].dest.pitch, r[i].dest.dims[2] * r[i].heads + 1);
+    }
+    launch.local[0] = encoding->device->is_gpu ? each : 1;
+    launch.global[0] = groups * launch.local[0];
+    launch.defines = defines_of(encoding, r, count);
+    return launch.defines ? mts_extent_launch(encoding, &extent, &launch, params, words)
+                          : mts_encode_memory(encoding);
+}
+
+#endif
+
+MTS_OPERATOR_LAUNCHED(attention, attention, fill_attention, NULL, launch_attention);

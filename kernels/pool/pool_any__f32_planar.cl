@@ -5,6 +5,7 @@
  * image (a window of ceil mode may stand over its end).
  *
  * A vector holds neighbouring outputs; the rows of the window are the innermost loop.
+ * Columns may be lanes of packs (mts_pool_params.lane_bits).
  */
 #define POOL_NOTHING -3.402823466e+38f
 #define POOL_WIDE 16 /* columns of a window from which on a division is worth its time */
@@ -304,7 +305,8 @@ KERNEL void pool_any__f32_planar(MTS_ARGS) {
             continue;
         }
         for (mts_u32 i = 0; i < s.n; i += VEC) {
-            const mts_i32 x = (mts_i32)((s.x + i) * r->stride[1]) - r->pad[1];
+            const mts_u32 pixel = (s.x + i) >> r->lane_bits, lane = s.x + i - (pixel << r->lane_bits);
+            const mts_i32 x = (mts_i32)((pixel * r->stride[1] << r->lane_bits) + lane) - r->pad[1];
             mts_vec columns, v;
             if (along)
                 v = pool_each(act, r, at, x, s.n - i, &columns);

@@ -151,7 +151,7 @@ typedef struct mts_pool_params {
  * Windows over packs (mts_pool_params, mts_resize_params): coordinate 3 is a pack and
  * column k of it and of the operand is lane k % 4 of pixel k / 4, 4 = 1 << lane_bits. A
  * pool's in_w, dilation[1], pad[1] and pad[3] then count these columns, its stride pixels;
- * what a resize has counts pixels, but dest. Only kernels with VEC=1 take it.
+ * what a resize has counts pixels, but dest.
  */
 
 /* Reduced coordinates run over extent[] with stride step[]; the others have extent 1. */

@@ -7,7 +7,7 @@ KERNEL void scale_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_scale_params *r = MTS_MEMBER(mts_scale_params);
     const mts_i32 step = (mts_i32)r->src.stride[5];
     mts_span s = mts_span_open(act, &r->dest);
-    s.flat = mts_view_flat(&r->src, &r->dest);
+    s.flat = mts_view_flat(&r->src, &r->dest) && (!r->channel[2] || r->dest.dims[4] == 1);
     while (mts_span_next(act, &r->dest, &s)) {
         GLOBAL const mts_real *from = act + mts_view_at(&r->src, &s);
         const mts_u32 c = s.c[2] * r->channel[0] + s.c[3] * r->channel[1] + s.x * r->channel[2];

@@ -87,12 +87,13 @@ typedef struct mts_select_params {
     mts_u32 in_pool[3]; /* 1: this operand's base is a pool offset (a constant) */
 } mts_select_params;
 
-/* y = fn(scale[c] x + bias[c]), c = coordinate 3 (channels of [N, C, H, W]), or the column. */
+/* y = fn(scale[c] x + bias[c]), c the sum of channel[0] times coordinate 2, channel[1] times
+   coordinate 3 and channel[2] times the column: of planes coordinate 3. */
 typedef struct mts_scale_params {
     mts_dest_params dest;
     mts_view_params src;
     mts_u32 scale, bias, slope; /* pool offsets of f32[channels], or NONE */
-    mts_u32 columns;            /* 1: channels are columns, `scale` and `bias` are there and `slope` is not */
+    mts_u32 channel[3];         /* channel[2]: 0 or 1 */
     mts_u32 fn;
     mts_f32 a, b;
 } mts_scale_params;
@@ -143,7 +144,15 @@ typedef struct mts_pool_params {
     mts_u32 window[2], stride[2], dilation[2]; /* window: kernel size (kernel is a keyword of OpenCL C) */
     mts_i32 pad[4];                            /* top, left, bottom, right */
     mts_u32 kind, include_pad;                 /* include_pad: divide by the window inside the padded image */
+    mts_u32 lane_bits;                         /* 0, or columns are those of packs: see below */
 } mts_pool_params;
+
+/*
+ * Windows over packs (mts_pool_params, mts_resize_params): coordinate 3 is a pack and
+ * column k of it and of the operand is lane k % 4 of pixel k / 4, 4 = 1 << lane_bits. A
+ * pool's in_w, dilation[1], pad[1] and pad[3] then count these columns, its stride pixels;
+ * what a resize has counts pixels, but dest.
+ */
 
 /* Reduced coordinates run over extent[] with stride step[]; the others have extent 1. */
 typedef struct mts_reduce_params {
@@ -179,6 +188,7 @@ typedef struct mts_resize_params {
     mts_f32 roi_start[2], roi_end[2];
     mts_u32 mode, coord, round, exclude_outside;
     mts_f32 cubic_a, extrapolation;
+    mts_u32 lane_bits; /* as a pool's */
 } mts_resize_params;
 
 /*

@@ -5,6 +5,7 @@
  * image (a window of ceil mode may stand over its end).
  *
  * A vector holds neighbouring outputs; the rows of the window are the innermost loop.
+ * Columns may be lanes of packs (mts_pool_params.lane_bits).
  */
 #define POOL_NOTHING -3.402823466e+38f
 #define POOL_WIDE 16 /* columns of a window from which on a division is worth its time */
@@ -290,7 +291,8 @@ KERNEL void pool_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_pool_params *r = MTS_MEMBER(mts_pool_params);
     const mts_u32 end = mts_view_end(&r->src, &r->dest, r->in_h, r->in_w);
     mts_span s = mts_span_open(act, &r->dest);
-    const int along = pool_is_along(r), paired = pool_is_paired(r);
+    const int lanes = r->lane_bits != 0; /* then one by one, whatever VEC is */
+    const int along = !lanes && pool_is_along(r), paired = !lanes && pool_is_paired(r);
     while (mts_span_next(act, &r->dest, &s)) {
         if (paired) {
             pool_paired(act, r, &s, mts_view_plane(&r->src, &s), end);
@@ -299,18 +301,20 @@ KERNEL void pool_any__f32_planar(MTS_ARGS) {
         const mts_i32 y = (mts_i32)(s.y * r->stride[0]) - r->pad[0];
         const pool_place at = pool_find(r, mts_view_plane(&r->src, &s), y, end);
         const float rows = (float)pool_rows(r, y);
-        if (!along && pool_is_by_line(r)) {
+        if (!along && !lanes && pool_is_by_line(r)) {
             pool_by_line(act, r, &s, at, rows);
             continue;
         }
-        for (mts_u32 i = 0; i < s.n; i += VEC) {
-            const mts_i32 x = (mts_i32)((s.x + i) * r->stride[1]) - r->pad[1];
+        for (mts_u32 i = 0; i < s.n; i += lanes ? 1 : VEC) {
+            const mts_u32 left = lanes ? 1 : s.n - i, room = lanes ? 1 : s.stop - s.to - i;
+            const mts_u32 pixel = (s.x + i) >> r->lane_bits, lane = s.x + i - (pixel << r->lane_bits);
+            const mts_i32 x = (mts_i32)((pixel * r->stride[1] << r->lane_bits) + lane) - r->pad[1];
             mts_vec columns, v;
             if (along)
-                v = pool_each(act, r, at, x, s.n - i, &columns);
+                v = pool_each(act, r, at, x, left, &columns);
             else
-                v = pool_windows(act, r, at, x, s.n - i, &columns);
-            mts_row_store(act + s.to + i, pool_end(r, v, columns, x, rows), s.n - i, s.stop - s.to - i);
+                v = pool_windows(act, r, at, x, left, &columns);
+            mts_row_store(act + s.to + i, pool_end(r, v, columns, x, rows), left, room);
         }
     }
 }

@@ -4,7 +4,7 @@
  *
  * Source positions and weights are found for a vector of output coordinates: for the
  * columns of a vector of outputs, and (all lanes alike) for the row of a stretch. Values
- * are gathered lane by lane.
+ * are gathered lane by lane. Columns may be lanes of packs (mts_resize_params.lane_bits).
  */
 typedef struct resize_taps {
     mts_vec at[4]; /* positions in the source, whole numbers within it */
@@ -145,7 +145,7 @@ INLINE mts_vec resize_line(GLOBAL const mts_real *row, const resize_taps *column
 
 INLINE mts_vec resize_value(GLOBAL const mts_real *plane, GLOBAL const mts_resize_params *r,
                             const resize_taps *rows, const resize_taps *columns) {
-    const mts_i32 high = (mts_i32)r->src.stride[4], wide = (mts_i32)r->src.stride[5];
+    const mts_i32 high = (mts_i32)r->src.stride[4], wide = (mts_i32)(r->src.stride[5] << r->lane_bits);
     mts_vec v = mts_vec_splat(0.0f);
     for (int k = 0; k < rows->count; k++) {
         GLOBAL const mts_real *row = plane + (mts_i32)((const float *)&rows->at[k])[0] * high;
@@ -372,12 +372,12 @@ KERNEL void resize_any__f32_planar(MTS_ARGS) {
     mts_span s = mts_span_open(act, &r->dest);
 #if VEC > 1
 #ifdef MTS_DIALECT_C
-    if (resize_is_twice(r)) {
+    if (!r->lane_bits && resize_is_twice(r)) {
         resize_twice(act, r, &s, resize_pairs(r, 1));
         return;
     }
 #endif
-    if (resize_is_by_rows(r)) {
+    if (!r->lane_bits && resize_is_by_rows(r)) {
         resize_all_by_rows(act, r, &s);
         return;
     }
@@ -385,11 +385,13 @@ KERNEL void resize_any__f32_planar(MTS_ARGS) {
     while (mts_span_next(act, &r->dest, &s)) {
         GLOBAL const mts_real *plane = act + mts_view_plane(&r->src, &s);
         const resize_taps rows = resize_find(r, 0, mts_vec_splat((float)s.y), r->dest.dims[4]);
-        for (mts_u32 i = 0; i < s.n; i += VEC) {
-            const resize_taps columns = resize_find(r, 1, resize_ramp(s.x + i), r->dest.dims[5]);
-            mts_vec v = resize_value(plane, r, &rows, &columns);
+        for (mts_u32 i = 0; i < s.n; i += r->lane_bits ? 1 : VEC) { /* lanes one by one */
+            const mts_u32 left = r->lane_bits ? 1 : s.n - i, room = r->lane_bits ? 1 : s.stop - s.to - i;
+            const mts_u32 pixel = (s.x + i) >> r->lane_bits, lane = s.x + i - (pixel << r->lane_bits);
+            const resize_taps columns = resize_find(r, 1, resize_ramp(pixel), r->dest.dims[5] >> r->lane_bits);
+            mts_vec v = resize_value(plane + lane, r, &rows, &columns);
             if (r->coord == MTS_COORD_TF_CROP) v = resize_outside(r, &rows, &columns, v);
-            mts_row_store(act + s.to + i, v, s.n - i, s.stop - s.to - i);
+            mts_row_store(act + s.to + i, v, left, room);
         }
     }
 }

@@ -84,7 +84,7 @@ static float read_vector(const mts_reference_call *call, uint32_t base, uint32_t
 static float scale_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
     const mts_scale_params *r = params;
-    const uint32_t channel = at[r->columns ? 5 : 3];
+    const uint32_t channel = at[2] * r->channel[0] + at[3] * r->channel[1] + at[5] * r->channel[2];
     const float scale = read_vector(call, r->scale, channel, 1.0f);
     const float bias = read_vector(call, r->bias, channel, 0.0f);
     const float slope = read_vector(call, r->slope, channel, 1.0f);
@@ -100,7 +100,10 @@ static bool vector_fits(const mts_reference_call *call, uint32_t base, uint32_t 
 static const char *scale_member(const mts_reference_call *call, const void *params)
 {
     const mts_scale_params *r = params;
-    const uint32_t channels = r->dest.dims[r->columns ? 5 : 3];
+    const uint32_t *dims = r->dest.dims;
+    const uint64_t last = (uint64_t)(dims[2] - 1) * r->channel[0] + (uint64_t)(dims[3] - 1) * r->channel[1] +
+                          (uint64_t)(dims[5] - 1) * r->channel[2];
+    const uint32_t channels = last < UINT32_MAX ? (uint32_t)last + 1 : UINT32_MAX;
     if (!mts_reference_view_fits(call, &r->src, r->dest.dims, false)) {
         return "the operand leaves the arena";
     }

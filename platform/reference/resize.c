@@ -107,14 +107,16 @@ static float resize_value(const mts_reference_call *call, const void *params, co
     taps rows;
     taps columns;
     double sum = 0.0;
+    const uint32_t pixel = at[5] >> r->lane_bits;
+    const uint32_t lane = at[5] - (pixel << r->lane_bits);
     if (!find_taps(r, 0, at[4], r->dest.dims[4], &rows) ||
-        !find_taps(r, 1, at[5], r->dest.dims[5], &columns)) {
+        !find_taps(r, 1, pixel, r->dest.dims[5] >> r->lane_bits, &columns)) {
         return r->extrapolation;
     }
     for (int y = 0; y < rows.count; y++) {
         for (int x = 0; x < columns.count; x++) {
-            const uint32_t from[MTS_PARAM_RANK] = {
-                at[0], at[1], at[2], at[3], (uint32_t)rows.at[y], (uint32_t)columns.at[x]};
+            const uint32_t column = ((uint32_t)columns.at[x] << r->lane_bits) + lane;
+            const uint32_t from[MTS_PARAM_RANK] = {at[0], at[1], at[2], at[3], (uint32_t)rows.at[y], column};
             sum +=
                 rows.weight[y] * columns.weight[x] * (double)call->act[mts_reference_view_at(&r->src, from)];
         }
@@ -125,8 +127,12 @@ static float resize_value(const mts_reference_call *call, const void *params, co
 static const char *resize_member(const mts_reference_call *call, const void *params)
 {
     const mts_resize_params *r = params;
-    const uint32_t dims[MTS_PARAM_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
-                                           r->dest.dims[3], r->in[0],        r->in[1]};
+    if (r->lane_bits > 2 || r->in[1] > UINT32_MAX >> r->lane_bits) {
+        return "packs have four lanes";
+    }
+    const uint32_t dims[MTS_PARAM_RANK] = {
+        r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
+        r->dest.dims[3], r->in[0],        r->in[1] << r->lane_bits};
     if (r->in[0] == 0 || r->in[1] == 0 || !mts_reference_view_fits(call, &r->src, dims, false)) {
         return "the operand leaves the arena";
     }

@@ -34,7 +34,9 @@ static float pool_value(const mts_reference_call *call, const void *params, cons
     double inside = 1.0;
     double padded = 1.0;
     for (int d = 0; d < 2; d++) {
-        start[d] = (int64_t)at[4 + d] * r->stride[d] - r->pad[d];
+        const uint32_t bits = d == 1 ? r->lane_bits : 0;
+        const uint32_t pixel = at[4 + d] >> bits;
+        start[d] = ((int64_t)pixel * r->stride[d] << bits) + at[4 + d] - (pixel << bits) - r->pad[d];
         image[d] = taps_inside(start[d], r->window[d], r->dilation[d], 0, size[d]);
         const tap_range both =
             taps_inside(start[d], r->window[d], r->dilation[d], -(int64_t)r->pad[d], size[d] + r->pad[d + 2]);
@@ -70,6 +72,9 @@ static const char *pool_member(const mts_reference_call *call, const void *param
                                            r->dest.dims[3], r->in_h,         r->in_w};
     if (r->dilation[0] == 0 || r->dilation[1] == 0) {
         return "a dilation is 0";
+    }
+    if (r->lane_bits > 2) {
+        return "packs have four lanes";
     }
     if (!mts_reference_view_fits(call, &r->src, dims, false)) {
         return "the operand leaves the arena";

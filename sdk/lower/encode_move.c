@@ -3,8 +3,10 @@
  */
 #include <string.h>
 
+#include "base/size.h"
 #include "lower/copy_dims.h"
 #include "lower/encoders.h"
+#include "lower/pack_dims.h"
 
 /* A copy of an operand that is broadcast to `dims`; the caller changes its steps. */
 static void copy_operand(mts_encoding *encoding, const mts_member *member,
@@ -26,10 +28,35 @@ static uint32_t copy_whole(mts_encoding *encoding, const mts_member *member, mts
     return MTS_PARAM_RANK - encoding->stitched->values[member->output].shape.rank;
 }
 
+/* Of packs; false: there are none. */
+static bool slice_packs(mts_encoding *encoding, const mts_member *member, mts_copy_params *r)
+{
+    const mts_attrs_slice *slice = &mts_member_node(encoding->stitched, member)->attrs.slice;
+    mts_pack_form form;
+    if (!mts_packs_touch(encoding, member, &form)) {
+        return false;
+    }
+    r->dest = mts_packs_output(encoding, member, &form);
+    r->src = mts_packs_operand(encoding, member, 0, &form, &r->src_pool);
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
+        r->step[i] = (mts_i32)r->src.stride[i];
+    }
+    for (int i = 0; i < 4; i++) {
+        const mts_u32 start = (mts_u32)slice->start[i] / (i == 1 ? MTS_CHANNEL_PACK : 1);
+        r->src.base += start * r->src.stride[form.at[i]];
+        r->step[form.at[i]] *= (mts_i32)slice->step[i];
+    }
+    mts_copy_join_dims(r);
+    return true;
+}
+
 static void fill_slice(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_slice *slice = &mts_member_node(encoding->stitched, member)->attrs.slice;
     mts_copy_params *r = params;
+    if (slice_packs(encoding, member, r)) {
+        return;
+    }
     const uint32_t skip = copy_whole(encoding, member, r);
     for (uint32_t axis = skip; axis < MTS_PARAM_RANK; axis++) {
         r->src.base += (mts_u32)slice->start[axis - skip] * r->src.stride[axis];
@@ -62,9 +89,12 @@ static void fill_expand(mts_encoding *encoding, const mts_member *member, void *
 
 MTS_OPERATOR(expand, copy, fill_expand, NULL);
 
-/* Writes the parts of one concatenation; returns the index of the first. */
-static uint32_t add_parts(mts_encoding *encoding, const mts_member *member, uint32_t axis)
+/* Writes the parts of one concatenation; returns the index of the first. form: of packs,
+   or NULL. */
+static uint32_t add_parts(mts_encoding *encoding, const mts_member *member, uint32_t axis,
+                          const mts_pack_form *form)
 {
+    const bool by_packs = form && axis == MTS_PARAM_RANK - 3;
     uint32_t start = 0;
     const uint32_t first = (uint32_t)encoding->params.count;
     mts_part_params *parts = mts_arena_zero(encoding->arena, member->input_count, sizeof *parts);
@@ -72,8 +102,9 @@ static uint32_t add_parts(mts_encoding *encoding, const mts_member *member, uint
         uint32_t own[MTS_PARAM_RANK];
         mts_shape_pad(&mts_member_operand(encoding->stitched, member, i)->shape, own);
         parts[i].start = start;
-        parts[i].view = mts_encode_operand(encoding, member, i, own, &parts[i].pool);
-        start += own[axis];
+        parts[i].view = form ? mts_packs_operand(encoding, member, i, form, &parts[i].pool)
+                             : mts_encode_operand(encoding, member, i, own, &parts[i].pool);
+        start += own[axis] / (by_packs ? MTS_CHANNEL_PACK : 1);
     }
     if (!parts) {
         encoding->params.failed = true;
@@ -136,10 +167,14 @@ static void fill_concat(mts_encoding *encoding, const mts_member *member, void *
 {
     const uint32_t rank = encoding->stitched->values[member->output].shape.rank;
     mts_concat_params *r = params;
-    r->dest = mts_encode_output(encoding, member);
-    r->axis = MTS_PARAM_RANK - rank + mts_member_node(encoding->stitched, member)->attrs.concat.axis;
+    mts_pack_form form;
+    const uint32_t axis = mts_member_node(encoding->stitched, member)->attrs.concat.axis;
+    const bool packs = mts_packs_touch(encoding, member, &form);
+    r->dest =
+        packs ? mts_packs_output(encoding, member, &form) : mts_encode_output(encoding, member);
+    r->axis = packs ? form.at[axis] : MTS_PARAM_RANK - rank + axis;
     r->parts = member->input_count;
-    r->part = add_parts(encoding, member, r->axis);
+    r->part = add_parts(encoding, member, MTS_PARAM_RANK - rank + axis, packs ? &form : NULL);
     if (!encoding->params.failed) {
         join_dims(encoding, r);
     }
@@ -179,16 +214,41 @@ static void join_pad_dims(mts_pad_params *r)
     }
 }
 
+/* Of packs; false: there are none. */
+static bool pad_packs(mts_encoding *encoding, const mts_member *member, mts_pad_params *r)
+{
+    const mts_attrs_pad *pad = &mts_member_node(encoding->stitched, member)->attrs.pad;
+    const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
+    mts_pack_form form;
+    uint32_t pool = 0;
+    if (!mts_packs_touch(encoding, member, &form)) {
+        return false;
+    }
+    r->dest = mts_packs_output(encoding, member, &form);
+    r->src = mts_packs_operand(encoding, member, 0, &form, &pool);
+    r->src_dims[0] = 1;
+    r->src_dims[form.lane] = MTS_CHANNEL_PACK;
+    for (int i = 0; i < 4; i++) {
+        const uint32_t each = i == 1 ? MTS_CHANNEL_PACK : 1;
+        r->src_dims[form.at[i]] = mts_u32_ceil_div((uint32_t)in[i], each);
+        r->before[form.at[i]] = (mts_i32)pad->before[i] / (mts_i32)each;
+    }
+    return true;
+}
+
 static void fill_pad(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_pad *pad = &mts_member_node(encoding->stitched, member)->attrs.pad;
     const mts_shape *in = &encoding->stitched->values[member->inputs[0]].shape;
     mts_pad_params *r = params;
-    r->dest = mts_encode_output(encoding, member);
-    r->src = mts_encode_view(encoding, member->inputs[0]);
-    mts_shape_pad(in, r->src_dims);
-    for (uint32_t d = 0; d < in->rank; d++) {
+    const bool packs = pad_packs(encoding, member, r);
+    for (uint32_t d = 0; !packs && d < in->rank; d++) {
         r->before[MTS_PARAM_RANK - in->rank + d] = (mts_i32)pad->before[d];
+    }
+    if (!packs) {
+        r->dest = mts_encode_output(encoding, member);
+        r->src = mts_encode_view(encoding, member->inputs[0]);
+        mts_shape_pad(in, r->src_dims);
     }
     r->mode = pad->mode;
     r->value = pad->value;

@@ -7,6 +7,7 @@
  */
 #include "lower/encoders.h"
 #include "lower/launch_shape.h"
+#include "lower/pack_dims.h"
 
 /* Of a work-item of a CPU: elements that are read, products that are added. */
 #define ITEM_ELEMENTS 8192u
@@ -28,6 +29,31 @@ static uint32_t items_of_lines(const mts_encoding *encoding, uint32_t pitch, uin
     return items < vectors ? most_of(1, items) : vectors;
 }
 
+/* Of packs, whose rows, columns or both are reduced; false: there are none. */
+static bool reduce_packs(mts_encoding *encoding, const mts_member *member, mts_reduce_params *r)
+{
+    enum { ROWS = 2, COLUMNS = 3 };
+    const uint32_t axes = mts_member_node(encoding->stitched, member)->attrs.reduce.axes;
+    const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
+    mts_pack_form form;
+    uint32_t pool = 0;
+    if (!mts_packs_touch(encoding, member, &form)) {
+        return false;
+    }
+    r->dest = mts_packs_output(encoding, member, &form);
+    r->src = mts_packs_operand(encoding, member, 0, &form, &pool);
+    for (uint32_t d = 0; d < MTS_PARAM_RANK; d++) {
+        r->extent[d] = 1;
+    }
+    for (uint32_t axis = ROWS; axis <= COLUMNS; axis++) {
+        const uint32_t at = form.at[axis];
+        const bool reduced = (axes >> axis & 1) != 0;
+        r->extent[at] = reduced ? (uint32_t)in[axis] : 1;
+        r->step[at] = reduced ? r->src.stride[at] : 0;
+    }
+    return true;
+}
+
 static void fill_reduce(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_reduce *reduce = &mts_member_node(encoding->stitched, member)->attrs.reduce;
@@ -36,6 +62,10 @@ static void fill_reduce(mts_encoding *encoding, const mts_member *member, void *
     uint32_t dims[MTS_PARAM_RANK];
     mts_shape_pad(in, dims);
     mts_reduce_params *r = params;
+    r->kind = reduce->kind;
+    if (reduce_packs(encoding, member, r)) {
+        return;
+    }
     r->src = mts_encode_view(encoding, member->inputs[0]);
     for (uint32_t d = 0; d < MTS_PARAM_RANK; d++) {
         const uint32_t skip = MTS_PARAM_RANK - in->rank;
@@ -45,7 +75,6 @@ static void fill_reduce(mts_encoding *encoding, const mts_member *member, void *
         dims[d] = reduced ? 1 : dims[d];
     }
     r->dest = mts_encode_dest_as(encoding, encoding->plan->value_storage[member->output], dims);
-    r->kind = reduce->kind;
 }
 
 static uint32_t reduce_positions(const mts_stitched *stitched, const mts_member *member)

@@ -3,24 +3,48 @@
  * convolution.
  */
 #include "lower/encoders.h"
+#include "lower/pack_dims.h"
 
 #include <string.h>
+
+enum { LANE_BITS = 2 }; /* of MTS_CHANNEL_PACK */
+
+/* Result and operand of a member whose windows go over rows and columns. Returns the bits
+   of the lanes among its columns. */
+static uint32_t fill_rows(mts_encoding *encoding, const mts_member *member, mts_dest_params *dest,
+                          mts_view_params *src)
+{
+    mts_pack_form form;
+    uint32_t pool = 0;
+    if (!mts_packs_touch(encoding, member, &form)) {
+        *dest = mts_encode_output(encoding, member);
+        *src = mts_encode_view(encoding, member->inputs[0]);
+        return 0;
+    }
+    *dest = mts_packs_output(encoding, member, &form);
+    *src = mts_packs_operand(encoding, member, 0, &form, &pool);
+    if (form.packs) {
+        mts_packs_by_rows(dest, src);
+    }
+    return form.packs ? LANE_BITS : 0;
+}
 
 static void fill_pool(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_pool *pool = &mts_member_node(encoding->stitched, member)->attrs.pool;
     const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
     mts_pool_params *r = params;
-    *r = (mts_pool_params){.dest = mts_encode_output(encoding, member),
-                           .src = mts_encode_view(encoding, member->inputs[0]),
-                           .in_h = (mts_u32)in[2],
-                           .in_w = (mts_u32)in[3],
-                           .kind = pool->kind,
-                           .include_pad = pool->include_pad};
+    *r = (mts_pool_params){
+        .in_h = (mts_u32)in[2], .in_w = (mts_u32)in[3], .kind = pool->kind, .include_pad = pool->include_pad};
+    r->lane_bits = fill_rows(encoding, member, &r->dest, &r->src);
     memcpy(r->window, pool->kernel, sizeof r->window);
     memcpy(r->stride, pool->stride, sizeof r->stride);
     memcpy(r->dilation, pool->dilation, sizeof r->dilation);
     memcpy(r->pad, pool->pad, sizeof r->pad);
+    r->in_w <<= r->lane_bits;
+    r->dilation[1] <<= r->lane_bits;
+    r->pad[1] *= 1 << r->lane_bits;
+    r->pad[3] *= 1 << r->lane_bits;
 }
 
 MTS_OPERATOR(pool, pool, fill_pool, NULL);
@@ -30,8 +54,7 @@ static void fill_resize(mts_encoding *encoding, const mts_member *member, void *
     const mts_attrs_resize *resize = &mts_member_node(encoding->stitched, member)->attrs.resize;
     const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
     mts_resize_params *r = params;
-    r->dest = mts_encode_output(encoding, member);
-    r->src = mts_encode_view(encoding, member->inputs[0]);
+    r->lane_bits = fill_rows(encoding, member, &r->dest, &r->src);
     for (int d = 0; d < 2; d++) {
         r->in[d] = (mts_u32)in[2 + d];
         r->scale[d] = resize->scale[d];

@@ -44,6 +44,7 @@ bool mts_pointwise_prefers_rows(uint64_t by_rows, uint64_t by_pixels);
 /* What is known of values as planes, per svalue. */
 typedef struct mts_blocks_facts {
     const bool *flat;           /* rows and planes lie without a border */
+    const bool *tied;           /* it lies in rows of its class, not dense */
     const bool *forced, *dense; /* it has to be dense; it is read dense */
     const mts_place *places;
     uint32_t tile_rows; /* mts_plan_request.tile_rows */

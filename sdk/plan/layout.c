@@ -298,14 +298,16 @@ static void join_places(layouter *l)
 static mts_status choose_blocks(layouter *l, uint32_t tile_rows, mts_arena *arena)
 {
     bool *flat = mts_arena_zero(arena, l->stitched->value_count, sizeof *flat);
-    const mts_blocks_facts facts = {flat, l->forced, l->dense, l->places, tile_rows};
-    for (uint32_t v = 0; flat && v < l->stitched->value_count; v++) {
+    bool *tied = mts_arena_zero(arena, l->stitched->value_count, sizeof *tied);
+    const mts_blocks_facts facts = {flat, tied, l->forced, l->dense, l->places, tile_rows};
+    for (uint32_t v = 0; flat && tied && v < l->stitched->value_count; v++) {
         const cell *c = &l->cells[v];
         const mts_shape *shape = value_shape(l, v);
         flat[v] = c->tied && c->pad_top + c->pad_bottom + c->pad_left + c->pad_right == 0 &&
                   l->cells[find_root(l->cells, v)].row == (uint32_t)shape->dims[shape->rank - 1];
+        tied[v] = c->tied;
     }
-    return !flat                         ? mts_fail_memory(l->error)
+    return !flat || !tied                ? mts_fail_memory(l->error)
            : MTS_HAS_PACKED && l->packed ? mts_packed_choose(l->plan, &facts, l->blocks, arena, l->error)
                                          : mts_blocks_choose(l->plan, &facts, l->blocks, arena, l->error);
 }
@@ -344,12 +346,13 @@ static mts_status add_storage(layouter *l, const mts_storage *storage, uint64_t 
     return MTS_STATUS_OK;
 }
 
-static mts_status add_dense(layouter *l, const mts_shape *shape, mts_storage_region region, uint32_t *index)
+static mts_status add_dense(layouter *l, const mts_shape *shape, mts_storage_region region, uint64_t slack,
+                            uint32_t *index)
 {
     mts_storage s = {.region = region};
     mts_shape_pad(shape, s.dims);
     s.row = s.dims[5];
-    return add_storage(l, &s, (uint64_t)s.dims[4] * s.dims[5], 0, index);
+    return add_storage(l, &s, (uint64_t)s.dims[4] * s.dims[5], slack, index);
 }
 
 /*
@@ -404,6 +407,13 @@ static mts_status add_blocks(layouter *l, uint32_t value, uint32_t *index)
     return add_storage(l, &s, (uint64_t)s.pitch, 0, index);
 }
 
+/* One pixel of packs may be stored with the zeros behind its last channel. */
+static uint64_t zeros_behind(const layouter *l, uint32_t value)
+{
+    const bool packs = MTS_HAS_PACKED && l->packed && mts_packed_is_pixel(value_shape(l, value));
+    return packs ? MTS_CHANNEL_PACK - 1 : 0;
+}
+
 static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
 {
     mts_conversion *c = &l->plan->conversions[conversion];
@@ -439,7 +449,7 @@ static mts_status dense_copy(layouter *l, uint32_t value, uint32_t *storage)
     }
     mts_conversion *c = &plan->conversions[plan->conversion_count++];
     *c = (mts_conversion){.value = value, .source = value, .producer = MTS_NONE, .from = MTS_NONE};
-    const mts_status status = add_dense(l, value_shape(l, value), MTS_REGION_TRANSIENT, &c->storage);
+    const mts_status status = add_dense(l, value_shape(l, value), MTS_REGION_TRANSIENT, 0, &c->storage);
     *storage = c->storage;
     return status;
 }
@@ -450,7 +460,7 @@ static mts_status store_input(layouter *l, uint32_t value)
     uint32_t *storage = &l->plan->value_storage[value];
     const bool stays = input_kind(l, value) == MTS_INPUT_ARENA;
     const mts_storage_region region = stays ? MTS_REGION_INPUT : MTS_REGION_TRANSIENT;
-    const mts_status status = add_dense(l, value_shape(l, value), region, storage);
+    const mts_status status = add_dense(l, value_shape(l, value), region, 0, storage);
     if (status == MTS_STATUS_OK && !stays) {
         l->plan->import_value[*storage] = value;
     }
@@ -482,7 +492,8 @@ static mts_status store_values(layouter *l)
                      ? add_blocks(l, member->output, storage)
                  : l->cells[member->output].tied && !mts_blocks_end(l->plan, l->blocks, m)
                      ? add_padded(l, member->output, storage)
-                     : add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT, storage);
+                     : add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT,
+                                 zeros_behind(l, member->output), storage);
     }
     const uint32_t count = l->plan->conversion_count;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {

@@ -212,6 +212,7 @@ static void scale_agrees_with_and_without_its_vectors(void **state)
             dims[3] = kernel_pair_pick(pair, 1, 9);
             r->src = kernel_pair_operand(pair, dims, false, NULL);
             r->dest = kernel_pair_output(pair, dims);
+            r->channel[1] = 1;
             r->fn = functions[(n + m) % 5];
             r->scale = kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, dims[3]) : MTS_PARAM_NONE;
             r->bias = kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, dims[3]) : MTS_PARAM_NONE;
@@ -242,9 +243,36 @@ static void scale_agrees_where_channels_are_columns(void **state)
             r->scale = kernel_pair_pool(pair, channels);
             r->bias = kernel_pair_pool(pair, channels);
             r->slope = MTS_PARAM_NONE;
-            r->columns = 1;
+            r->channel[2] = 1;
             r->a = -0.5f;
             r->b = 0.75f;
+        }
+        kernel_pair_run_dest(pair, "scale_any__f32_planar", params, MEMBERS, sizeof params[0]);
+    }
+}
+
+/* Channels of packs: four columns of each of some planes, or planes of planes. */
+static void scale_agrees_where_channels_are_lanes(void **state)
+{
+    static const uint32_t functions[] = {MTS_FN_PRELU, MTS_FN_RELU, MTS_FN_PRELU, MTS_FN_NONE};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_scale_params params[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            mts_scale_params *r = &params[m];
+            const uint32_t packs = kernel_pair_pick(pair, 1, 5), pixels = kernel_pair_pick(pair, 1, 40);
+            const bool split = (n + m) % 3 == 0;
+            const uint32_t dims[MTS_PARAM_RANK] = {1,      1,      packs, split ? MTS_CHANNEL_PACK : 3,
+                                                   pixels, split ? 5 : MTS_CHANNEL_PACK};
+            r->src = kernel_pair_operand(pair, dims, false, NULL);
+            r->dest = kernel_pair_output(pair, dims);
+            r->fn = functions[(n + m) % 4];
+            r->channel[0] = MTS_CHANNEL_PACK;
+            r->channel[split ? 1 : 2] = 1;
+            r->scale = kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, 4 * packs) : MTS_PARAM_NONE;
+            r->bias = kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, 4 * packs) : MTS_PARAM_NONE;
+            r->slope = r->fn == MTS_FN_PRELU ? kernel_pair_pool(pair, 4 * packs) : MTS_PARAM_NONE;
         }
         kernel_pair_run_dest(pair, "scale_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
@@ -262,6 +290,7 @@ int main(void)
         cmocka_unit_test(select_agrees_for_every_broadcast_and_constant),
         cmocka_unit_test(scale_agrees_with_and_without_its_vectors),
         cmocka_unit_test(scale_agrees_where_channels_are_columns),
+        cmocka_unit_test(scale_agrees_where_channels_are_lanes),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

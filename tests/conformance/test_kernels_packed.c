@@ -185,11 +185,105 @@ static void conv_packed_agrees_for_depthwise_convolutions(void **state)
     check(*state, true);
 }
 
+/* ---- pools and resizes, whose columns are lanes of packs ---- */
+
+enum { LANE_BITS = 2 };
+
+/* An operand in packs, [packs][in_h][in_w][4]. */
+static mts_view_params packed_operand(kernel_pair *pair, uint32_t packs, uint32_t in_h, uint32_t in_w)
+{
+    const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, packs, in_h, in_w << LANE_BITS};
+    return kernel_pair_operand(pair, dims, false, NULL);
+}
+
+static mts_dest_params packed_output(kernel_pair *pair, uint32_t packs, uint32_t h, uint32_t w)
+{
+    const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, packs, h, w << LANE_BITS};
+    return kernel_pair_output(pair, dims);
+}
+
+static void packed_pool(kernel_pair *pair, mts_pool_params *r, uint32_t kind)
+{
+    const uint32_t packs = kernel_pair_pick(pair, 1, 3);
+    uint32_t in[2], out[2];
+    for (int i = 0; i < 2; i++) {
+        in[i] = kernel_pair_pick(pair, 1, 17);
+        r->window[i] = kernel_pair_pick(pair, 1, kernel_pair_pick(pair, 0, 4) ? 4 : 30);
+        r->stride[i] = kernel_pair_pick(pair, 1, 3);
+        r->dilation[i] = kernel_pair_pick(pair, 0, 3) ? 1 : 2;
+        r->pad[i] = (int32_t)kernel_pair_pick(pair, 0, r->window[i] - 1);
+        r->pad[i + 2] = (int32_t)kernel_pair_pick(pair, 0, r->window[i] - 1);
+        const int32_t room = (int32_t)in[i] + r->pad[i] + r->pad[i + 2] -
+                             (int32_t)((r->window[i] - 1) * r->dilation[i] + 1);
+        out[i] = room < 0 ? 1 : (uint32_t)room / r->stride[i] + 1;
+    }
+    r->kind = kind;
+    r->include_pad = kernel_pair_pick(pair, 0, 1);
+    r->lane_bits = LANE_BITS;
+    r->in_h = in[0];
+    r->in_w = in[1] << LANE_BITS;
+    r->dilation[1] <<= LANE_BITS;
+    r->pad[1] *= 1 << LANE_BITS;
+    r->pad[3] *= 1 << LANE_BITS;
+    r->src = packed_operand(pair, packs, in[0], in[1]);
+    r->dest = packed_output(pair, packs, out[0], out[1]);
+}
+
+static void pools_of_packs_agree(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 40; n++) {
+        mts_pool_params params[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            packed_pool(pair, &params[m], (n + m) % 2);
+        }
+        kernel_pair_run_dest(pair, "pool_any__f32_planar", params, MEMBERS, sizeof params[0]);
+    }
+}
+
+static void packed_resize(kernel_pair *pair, mts_resize_params *r, uint32_t mode, uint32_t coord)
+{
+    const uint32_t packs = kernel_pair_pick(pair, 1, 3);
+    uint32_t out[2];
+    *r = (mts_resize_params){.mode = mode,
+                             .coord = coord,
+                             .round = kernel_pair_pick(pair, 0, 3),
+                             .cubic_a = -0.75f,
+                             .extrapolation = 7.5f,
+                             .lane_bits = LANE_BITS};
+    for (int i = 0; i < 2; i++) {
+        r->in[i] = kernel_pair_pick(pair, 1, 12);
+        out[i] = kernel_pair_pick(pair, 0, 1) ? 2 * r->in[i] : kernel_pair_pick(pair, 1, 20);
+        r->scale[i] = (float)out[i] / (float)r->in[i];
+        r->roi_start[i] = kernel_pair_float(pair, -0.3f, 0.4f);
+        r->roi_end[i] = kernel_pair_float(pair, 0.5f, 1.3f);
+    }
+    r->src = packed_operand(pair, packs, r->in[0], r->in[1]);
+    r->dest = packed_output(pair, packs, out[0], out[1]);
+}
+
+static void resizes_of_packs_agree(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 36; n++) {
+        mts_resize_params params[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 1e-4f;
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            packed_resize(pair, &params[m], n % 3, n / 3 % 6);
+        }
+        kernel_pair_run_dest(pair, "resize_any__f32_planar", params, MEMBERS, sizeof params[0]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv_packed_agrees_for_layouts_strides_segments_and_epilogues),
         cmocka_unit_test(conv_packed_agrees_for_depthwise_convolutions),
+        cmocka_unit_test(pools_of_packs_agree),
+        cmocka_unit_test(resizes_of_packs_agree),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

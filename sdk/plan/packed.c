@@ -36,10 +36,16 @@ bool mts_packed_takes(const mts_stitched *stitched, const mts_member *member, mt
            (variant == MTS_VARIANT_DEPTHWISE && in->dims[1] == out->dims[1] && fills_packs(out));
 }
 
-bool mts_packed_is_pixel(const mts_shape *shape)
+/* One image of one pixel, channel by channel. */
+static bool is_pixel(const mts_shape *shape)
 {
     return shape->dims[0] == 1 &&
            (shape->rank == 2 || (shape->rank == 4 && shape->dims[ROWS] == 1 && shape->dims[COLUMNS] == 1));
+}
+
+uint32_t mts_packed_zeros_behind(const mts_shape *shape)
+{
+    return is_pixel(shape) ? LANES - 1 : 0;
 }
 
 /* ---- what members ask of their values ---- */
@@ -118,7 +124,7 @@ static bool stores_planes(const packer *p, uint32_t value)
 {
     const mts_shape *shape = shape_of(p, value);
     return is_whole(shape->dims[CHANNELS]) ||
-           (mts_packed_is_pixel(shape) && !p->shared[value] && !p->facts->tied[value]);
+           (is_pixel(shape) && !p->shared[value] && !p->facts->tied[value]);
 }
 
 /* Packs are made of packs only. */
@@ -138,7 +144,7 @@ static bool reduction_agrees(const packer *p, const mts_member *member)
     const mts_shape *out = shape_of(p, member->output);
     const bool keeps = reduce->kind != MTS_REDUCE_LOG_SUM && reduce->kind != MTS_REDUCE_LOG_SUM_EXP &&
                        !MTS_REDUCE_IS_POSITION(reduce->kind);
-    const bool stays = reduce->keep != 0 || mts_packed_is_pixel(out);
+    const bool stays = reduce->keep != 0 || is_pixel(out);
     return keeps && stays && in_packs(p, member->inputs[0]) &&
            (reduce->axes & ~(1u << ROWS | 1u << COLUMNS)) == 0 &&
            (p->packs[member->output] || stores_planes(p, member->output));
@@ -276,7 +282,7 @@ static bool is_packable(const packer *p, uint32_t value)
 {
     const mts_shape *shape = shape_of(p, value);
     return !p->facts->forced[value] && !p->facts->dense[value] && shape->rank == 4 && fills_packs(shape) &&
-           !mts_packed_is_pixel(shape) && (!p->shared[value] || is_placed_by_packs(p, value));
+           !is_pixel(shape) && (!p->shared[value] || is_placed_by_packs(p, value));
 }
 
 /* Puts all that a member touches into planes; false: it was there. */

@@ -372,7 +372,7 @@ typedef struct mts_session_options {
        tasks or with a deadline go launch by launch. See docs/design/waves.md. */
     uint32_t persistent;
     /* 0 (default): activations lie in planes, one for each channel. 1: on OpenCL and CUDA devices
-       convolutions read and store four channels side by side where no other operator needs planes.
+       tensors lie with four channels side by side where neither producer nor readers need planes.
        No GPU has measured yet which is faster. Numbers differ by rounding. A library built with
        MTS_SMALL ignores it. See docs/design/gpus.md. */
     uint32_t packed_channels;

@@ -130,9 +130,8 @@ static const char *resize_member(const mts_reference_call *call, const void *par
     if (r->lane_bits > 2 || r->in[1] > UINT32_MAX >> r->lane_bits) {
         return "packs have four lanes";
     }
-    const uint32_t dims[MTS_PARAM_RANK] = {
-        r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
-        r->dest.dims[3], r->in[0],        r->in[1] << r->lane_bits};
+    const uint32_t dims[MTS_PARAM_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
+                                           r->dest.dims[3], r->in[0],        r->in[1] << r->lane_bits};
     if (r->in[0] == 0 || r->in[1] == 0 || !mts_reference_view_fits(call, &r->src, dims, false)) {
         return "the operand leaves the arena";
     }

@@ -170,8 +170,7 @@ static void fill_concat(mts_encoding *encoding, const mts_member *member, void *
     mts_pack_form form;
     const uint32_t axis = mts_member_node(encoding->stitched, member)->attrs.concat.axis;
     const bool packs = mts_packs_touch(encoding, member, &form);
-    r->dest =
-        packs ? mts_packs_output(encoding, member, &form) : mts_encode_output(encoding, member);
+    r->dest = packs ? mts_packs_output(encoding, member, &form) : mts_encode_output(encoding, member);
     r->axis = packs ? form.at[axis] : MTS_PARAM_RANK - rank + axis;
     r->parts = member->input_count;
     r->part = add_parts(encoding, member, MTS_PARAM_RANK - rank + axis, packs ? &form : NULL);

@@ -30,9 +30,17 @@ static uint64_t value_elements(const mts_encoding *encoding, uint32_t value)
     return mts_shape_count(&encoding->stitched->values[value].shape);
 }
 
+/* With the zeros that fill up packs of channels: they are moved as well. */
+static uint64_t stored_elements(const mts_encoding *encoding, uint32_t value)
+{
+    const mts_storage *s = &encoding->plan->storages[encoding->plan->value_storage[value]];
+    const bool packs = MTS_HAS_PACKED && s->lanes == MTS_CHANNEL_PACK;
+    return packs ? (uint64_t)mts_storage_planes(s) * s->pitch : value_elements(encoding, value);
+}
+
 static uint64_t value_bytes(const mts_encoding *encoding, uint32_t value)
 {
-    return value_elements(encoding, value) * mts_precision_size(encoding->precision);
+    return stored_elements(encoding, value) * mts_precision_size(encoding->precision);
 }
 
 static void add_source(sources *s, source fresh)
@@ -90,7 +98,8 @@ static uint64_t add_member(sources *s, uint32_t index)
     for (uint32_t i = 0; i < member->input_count; i++) {
         const mts_value *constant = mts_member_operand(encoding->stitched, member, i);
         if (member->inputs[i] != MTS_NONE && !is_fused(encoding, member->inputs[i])) {
-            const uint64_t elements = value_elements(encoding, member->inputs[i]);
+            const uint64_t elements = codes ? value_elements(encoding, member->inputs[i])
+                                            : stored_elements(encoding, member->inputs[i]);
             add_source(s, (source){.id = member->inputs[i], .bytes = elements * (codes ? 1 : size)});
         } else if (member->inputs[i] == MTS_NONE && constant) {
             add_constant(s, member, constant, codes && i == 1 ? 1 : size);

@@ -216,8 +216,7 @@ static void classify_members(layouter *l)
     }
 }
 
-/* Two passes: all borders, then all sizes and ties, because a border moves every reader's phase coordinates.
- */
+/* Borders first, then sizes and ties: a border moves every reader's phase coordinates. */
 static void form_classes(layouter *l)
 {
     const mts_stitched *s = l->stitched;
@@ -293,21 +292,21 @@ static void join_places(layouter *l)
     }
 }
 
-/* What would lie in planes without a border may lie in blocks of channels; what only
-   convolutions of variant PACKED touch, in packs. */
+/* What would lie in planes without a border may lie in blocks of channels; what all its
+   members take so, in packs. */
 static mts_status choose_blocks(layouter *l, uint32_t tile_rows, mts_arena *arena)
 {
-    bool *flat = mts_arena_zero(arena, l->stitched->value_count, sizeof *flat);
-    bool *tied = mts_arena_zero(arena, l->stitched->value_count, sizeof *tied);
+    bool *flat = mts_arena_zero(arena, 2 * (size_t)l->stitched->value_count, sizeof *flat);
+    bool *tied = flat ? flat + l->stitched->value_count : NULL;
     const mts_blocks_facts facts = {flat, tied, l->forced, l->dense, l->places, tile_rows};
-    for (uint32_t v = 0; flat && tied && v < l->stitched->value_count; v++) {
+    for (uint32_t v = 0; flat && v < l->stitched->value_count; v++) {
         const cell *c = &l->cells[v];
         const mts_shape *shape = value_shape(l, v);
         flat[v] = c->tied && c->pad_top + c->pad_bottom + c->pad_left + c->pad_right == 0 &&
                   l->cells[find_root(l->cells, v)].row == (uint32_t)shape->dims[shape->rank - 1];
         tied[v] = c->tied;
     }
-    return !flat || !tied                ? mts_fail_memory(l->error)
+    return !flat                         ? mts_fail_memory(l->error)
            : MTS_HAS_PACKED && l->packed ? mts_packed_choose(l->plan, &facts, l->blocks, arena, l->error)
                                          : mts_blocks_choose(l->plan, &facts, l->blocks, arena, l->error);
 }
@@ -346,7 +345,7 @@ static mts_status add_storage(layouter *l, const mts_storage *storage, uint64_t 
     return MTS_STATUS_OK;
 }
 
-static mts_status add_dense(layouter *l, const mts_shape *shape, mts_storage_region region, uint64_t slack,
+static mts_status add_dense(layouter *l, const mts_shape *shape, mts_storage_region region, uint32_t slack,
                             uint32_t *index)
 {
     mts_storage s = {.region = region};
@@ -355,11 +354,9 @@ static mts_status add_dense(layouter *l, const mts_shape *shape, mts_storage_reg
     return add_storage(l, &s, (uint64_t)s.dims[4] * s.dims[5], slack, index);
 }
 
-/*
- * Floats behind a convolution's operand. Its flattened pixels run to the end of the last row and of the last
- * vector, so that a tap which ends at the image's last column is read up to a row and a vector beyond it; the
- * mask drops the value.
- */
+/* Floats behind a convolution's operand: flattened pixels run to the end of the last row and
+   vector, so that a tap which ends at the image's last column reads up to a row and a vector
+   beyond it; the mask drops the value. */
 static uint64_t overrun(uint32_t row)
 {
     return (uint64_t)row + 2 * MTS_PLAN_ALIGN;
@@ -405,13 +402,6 @@ static mts_status add_blocks(layouter *l, uint32_t value, uint32_t *index)
     const uint32_t lanes = MTS_HAS_PACKED && l->packed ? MTS_CHANNEL_PACK : MTS_CHANNEL_BLOCK;
     const mts_storage s = mts_storage_of_blocks(value_shape(l, value), lanes);
     return add_storage(l, &s, (uint64_t)s.pitch, 0, index);
-}
-
-/* One pixel of packs may be stored with the zeros behind its last channel. */
-static uint64_t zeros_behind(const layouter *l, uint32_t value)
-{
-    const bool packs = MTS_HAS_PACKED && l->packed && mts_packed_is_pixel(value_shape(l, value));
-    return packs ? MTS_CHANNEL_PACK - 1 : 0;
 }
 
 static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
@@ -482,6 +472,8 @@ static mts_status store_values(layouter *l)
         uint32_t *storage = &l->plan->value_storage[member->output];
         const mts_op op = mts_member_node(s, member)->op;
         const bool alias = op == MTS_OP_RESHAPE && !l->plan->members[m].in_place;
+        const uint32_t zeros =
+            MTS_HAS_PACKED && l->packed ? mts_packed_zeros_behind(value_shape(l, member->output)) : 0;
         if (alias || op == MTS_OP_GATHER) {
             status = dense_copy(l, member->inputs[0], storage);
         }
@@ -492,8 +484,7 @@ static mts_status store_values(layouter *l)
                      ? add_blocks(l, member->output, storage)
                  : l->cells[member->output].tied && !mts_blocks_end(l->plan, l->blocks, m)
                      ? add_padded(l, member->output, storage)
-                     : add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT,
-                                 zeros_behind(l, member->output), storage);
+                     : add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT, zeros, storage);
     }
     const uint32_t count = l->plan->conversion_count;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
@@ -598,9 +589,7 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
             status = choose_blocks(&l, request->tile_rows, arena);
         }
     }
-    if (status == MTS_STATUS_OK) {
-        status = store_values(&l);
-    }
+    MTS_TRY(status, store_values(&l));
     if (status == MTS_STATUS_OK) {
         mts_places_store(plan, l.places);
         mts_transposes_store(plan);

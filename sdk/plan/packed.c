@@ -36,11 +36,16 @@ bool mts_packed_takes(const mts_stitched *stitched, const mts_member *member, mt
            (variant == MTS_VARIANT_DEPTHWISE && in->dims[1] == out->dims[1] && fills_packs(out));
 }
 
-bool mts_packed_is_pixel(const mts_shape *shape)
+/* One image of one pixel, channel by channel. */
+static bool is_pixel(const mts_shape *shape)
 {
     return shape->dims[0] == 1 &&
-           (shape->rank == 2 ||
-            (shape->rank == 4 && shape->dims[ROWS] == 1 && shape->dims[COLUMNS] == 1));
+           (shape->rank == 2 || (shape->rank == 4 && shape->dims[ROWS] == 1 && shape->dims[COLUMNS] == 1));
+}
+
+uint32_t mts_packed_zeros_behind(const mts_shape *shape)
+{
+    return is_pixel(shape) ? LANES - 1 : 0;
 }
 
 /* ---- what members ask of their values ---- */
@@ -108,11 +113,10 @@ static bool elements_agree(const packer *p, const mts_member *member)
         return true;
     }
     const bool keeps = node->op == MTS_OP_UNARY ||
-                       (node->op == MTS_OP_BINARY && (node->attrs.binary.kind <= MTS_BIN_MUL ||
-                                                      node->attrs.binary.kind == MTS_BIN_MAX ||
-                                                      node->attrs.binary.kind == MTS_BIN_MIN));
-    return keeps && keeps_zero(mts_node_act(node)) && p->packs[member->output] &&
-           reads_packs_only(p, member);
+                       (node->op == MTS_OP_BINARY &&
+                        (node->attrs.binary.kind <= MTS_BIN_MUL || node->attrs.binary.kind == MTS_BIN_MAX ||
+                         node->attrs.binary.kind == MTS_BIN_MIN));
+    return keeps && keeps_zero(mts_node_act(node)) && p->packs[member->output] && reads_packs_only(p, member);
 }
 
 /* Planes that a member stores beside packs that it reads. */
@@ -120,7 +124,7 @@ static bool stores_planes(const packer *p, uint32_t value)
 {
     const mts_shape *shape = shape_of(p, value);
     return is_whole(shape->dims[CHANNELS]) ||
-           (mts_packed_is_pixel(shape) && !p->shared[value] && !p->facts->tied[value]);
+           (is_pixel(shape) && !p->shared[value] && !p->facts->tied[value]);
 }
 
 /* Packs are made of packs only. */
@@ -140,7 +144,7 @@ static bool reduction_agrees(const packer *p, const mts_member *member)
     const mts_shape *out = shape_of(p, member->output);
     const bool keeps = reduce->kind != MTS_REDUCE_LOG_SUM && reduce->kind != MTS_REDUCE_LOG_SUM_EXP &&
                        !MTS_REDUCE_IS_POSITION(reduce->kind);
-    const bool stays = reduce->keep != 0 || mts_packed_is_pixel(out);
+    const bool stays = reduce->keep != 0 || is_pixel(out);
     return keeps && stays && in_packs(p, member->inputs[0]) &&
            (reduce->axes & ~(1u << ROWS | 1u << COLUMNS)) == 0 &&
            (p->packs[member->output] || stores_planes(p, member->output));
@@ -168,9 +172,8 @@ static bool slice_agrees(const packer *p, const mts_member *member)
         return false;
     }
     const int64_t end = slice->start[CHANNELS] + slice->size[CHANNELS];
-    return is_whole(slice->size[CHANNELS]) ||
-           (p->packs[member->output] && in_packs(p, member->inputs[0]) &&
-            end == shape_of(p, member->inputs[0])->dims[CHANNELS]);
+    return is_whole(slice->size[CHANNELS]) || (p->packs[member->output] && in_packs(p, member->inputs[0]) &&
+                                               end == shape_of(p, member->inputs[0])->dims[CHANNELS]);
 }
 
 /* Of channels, only zeros behind the last one. */
@@ -199,6 +202,29 @@ static bool convolution_agrees(const packer *p, const mts_member *member)
     return agrees;
 }
 
+/* Operands of a concatenation in place that lie elsewhere are copied, as planes. */
+static bool has_copies(const packer *p, const mts_member *member)
+{
+    uint32_t wanted = 0;
+    uint32_t plane = 0;
+    const uint32_t root = mts_place_root(p->facts->places, member->output, &wanted);
+    bool copies = false;
+    for (uint32_t i = 0; i < member->input_count; i++) {
+        const uint32_t value = member->inputs[i];
+        copies = copies || value == MTS_NONE || mts_place_root(p->facts->places, value, &plane) != root ||
+                 plane != wanted;
+        wanted += value != MTS_NONE ? (uint32_t)shape_of(p, value)->dims[CHANNELS] : 0;
+    }
+    return copies;
+}
+
+/* Of members without a launch, whose values lie within each other. */
+static bool place_agrees(const packer *p, const mts_member *member)
+{
+    const mts_op op = mts_member_node(p->stitched, member)->op;
+    return op == MTS_OP_SLICE || op == MTS_OP_PAD || (op == MTS_OP_CONCAT && !has_copies(p, member));
+}
+
 /* Whether a member computes what it touches where that lies now. */
 static bool agrees(const packer *p, uint32_t index)
 {
@@ -207,8 +233,11 @@ static bool agrees(const packer *p, uint32_t index)
     if (!touches_packs(p, member)) {
         return true;
     }
-    if (how->in_place || how->variant != MTS_VARIANT_NONE) {
+    if (how->variant != MTS_VARIANT_NONE) {
         return how->variant == MTS_VARIANT_PACKED && convolution_agrees(p, member);
+    }
+    if (how->in_place) {
+        return place_agrees(p, member);
     }
     switch (mts_member_node(p->stitched, member)->op) {
     case MTS_OP_UNARY:
@@ -234,13 +263,26 @@ static bool agrees(const packer *p, uint32_t index)
 
 /* ---- values ---- */
 
+/* Whether a value that lies in another one, or holds some, may do so in packs: all are
+   whole ones. Convolutions write no zeros behind packs, other kernels do. */
+static bool is_placed_by_packs(const packer *p, uint32_t value)
+{
+    const mts_shape *shape = shape_of(p, value);
+    const mts_place *place = &p->facts->places[value];
+    const uint32_t producer = p->stitched->values[value].member;
+    return shape->dims[0] == 1 && is_whole(shape->dims[CHANNELS]) && place->plane % LANES == 0 &&
+           !place->planes &&
+           (place->zeros == 0 ||
+            (producer != MTS_NONE && p->plan->members[producer].variant == MTS_VARIANT_NONE));
+}
+
 /* Whether a value may lie in packs, as far as it alone tells. One pixel of an image lies
    the same in both layouts, and counts as planes. */
 static bool is_packable(const packer *p, uint32_t value)
 {
     const mts_shape *shape = shape_of(p, value);
-    return !p->facts->forced[value] && !p->facts->dense[value] && !p->shared[value] && shape->rank == 4 &&
-           fills_packs(shape) && !mts_packed_is_pixel(shape);
+    return !p->facts->forced[value] && !p->facts->dense[value] && shape->rank == 4 && fills_packs(shape) &&
+           !is_pixel(shape) && (!p->shared[value] || is_placed_by_packs(p, value));
 }
 
 /* Puts all that a member touches into planes; false: it was there. */
@@ -256,6 +298,16 @@ static bool put_into_planes(packer *p, const mts_member *member)
     return touched;
 }
 
+/* A value and the one that holds it lie alike; false: they did. */
+static bool lay_alike(packer *p, uint32_t value)
+{
+    uint32_t plane = 0;
+    const uint32_t root = mts_place_root(p->facts->places, value, &plane);
+    const bool differ = p->packs[value] != p->packs[root];
+    p->packs[value] = p->packs[root] = p->packs[value] && p->packs[root];
+    return differ;
+}
+
 /* From all that may be packs on, until no member refuses what is left: each round puts
    values into planes and none back. */
 static void settle(packer *p)
@@ -267,6 +319,9 @@ static void settle(packer *p)
             if (!agrees(p, m)) {
                 changed = put_into_planes(p, &p->stitched->members[m]) || changed;
             }
+        }
+        for (uint32_t v = 0; v < p->stitched->value_count; v++) {
+            changed = lay_alike(p, v) || changed;
         }
     }
 }

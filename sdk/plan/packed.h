@@ -17,9 +17,9 @@
 
 /* Whether a member that has another variant so far becomes one of variant PACKED. */
 bool mts_packed_takes(const mts_stitched *stitched, const mts_member *member, mts_variant variant);
-/* Whether a value is one image of one pixel, channel by channel: it lies the same in packs
-   and in planes, but for zeros behind its last channel. */
-bool mts_packed_is_pixel(const mts_shape *shape);
+/* Floats behind a value for the zeros of its last pack: of one image of one pixel, which lies
+   the same in packs and in planes but for these. Others: 0. */
+uint32_t mts_packed_zeros_behind(const mts_shape *shape);
 /* Fills blocks[value_count]: the values that lie in packs. Errors: OUT_OF_MEMORY. */
 mts_status mts_packed_choose(const mts_plan *plan, const mts_blocks_facts *facts, bool *blocks,
                              mts_arena *arena, mts_error *error);

@@ -88,9 +88,9 @@ typedef struct mts_storage {
        and copies write such a part, and nothing reads it. */
     const uint32_t *planes;
     /* 0: planes. MTS_CHANNEL_BLOCK or MTS_CHANNEL_PACK: so many planes at a time share their
-       place: lane c of pixel p is float p * lanes + c of it. Without a border. Only
-       convolutions touch it: of blocks 1x1 and depthwise ones (blocks.h), of packs those
-       of variant PACKED, which keep the lanes beyond the last channel 0 (packed.h). */
+       place: lane c of pixel p is float p * lanes + c of it. Without a border. Only 1x1 and
+       depthwise convolutions touch blocks (blocks.h). Members that touch packs keep the
+       lanes beyond the last channel 0 (packed.h). */
     uint32_t lanes;
 } mts_storage;
 

@@ -263,8 +263,8 @@ static void scale_agrees_where_channels_are_lanes(void **state)
             mts_scale_params *r = &params[m];
             const uint32_t packs = kernel_pair_pick(pair, 1, 5), pixels = kernel_pair_pick(pair, 1, 40);
             const bool split = (n + m) % 3 == 0;
-            const uint32_t dims[MTS_PARAM_RANK] = {1,      1,      packs, split ? MTS_CHANNEL_PACK : 3,
-                                                   pixels, split ? 5 : MTS_CHANNEL_PACK};
+            const uint32_t dims[MTS_PARAM_RANK] = {
+                1, 1, packs, split ? MTS_CHANNEL_PACK : 3, pixels, split ? 5 : MTS_CHANNEL_PACK};
             r->src = kernel_pair_operand(pair, dims, false, NULL);
             r->dest = kernel_pair_output(pair, dims);
             r->fn = functions[(n + m) % 4];

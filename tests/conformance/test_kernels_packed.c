@@ -213,8 +213,8 @@ static void packed_pool(kernel_pair *pair, mts_pool_params *r, uint32_t kind)
         r->dilation[i] = kernel_pair_pick(pair, 0, 3) ? 1 : 2;
         r->pad[i] = (int32_t)kernel_pair_pick(pair, 0, r->window[i] - 1);
         r->pad[i + 2] = (int32_t)kernel_pair_pick(pair, 0, r->window[i] - 1);
-        const int32_t room = (int32_t)in[i] + r->pad[i] + r->pad[i + 2] -
-                             (int32_t)((r->window[i] - 1) * r->dilation[i] + 1);
+        const int32_t room =
+            (int32_t)in[i] + r->pad[i] + r->pad[i + 2] - (int32_t)((r->window[i] - 1) * r->dilation[i] + 1);
         out[i] = room < 0 ? 1 : (uint32_t)room / r->stride[i] + 1;
     }
     r->kind = kind;

@@ -99,6 +99,30 @@ static void build_strided(mts_net *net)
     mts_net_end(net, mts_net_mean(net, mts_net_depthwise(net, last)), 5);
 }
 
+/* Pools, resizes, sums and scales of packs, two branches in one storage and a slice of it. */
+static void build_between(mts_net *net)
+{
+    const mts_net_value x = mts_net_input(net, 3, 16);
+    const mts_net_value stem = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
+    const mts_net_value back = mts_net_double(net, mts_net_pool(net, stem));
+    const mts_net_value sum = mts_net_scale(net, mts_net_add(net, back, stem));
+    const mts_net_value a = mts_net_conv(net, sum, mts_net_channels(net, true), 3, 1, NULL);
+    const mts_net_value b = mts_net_conv(net, sum, mts_net_channels(net, true), 1, 1, NULL);
+    const mts_net_value both = mts_net_concat(net, a, b);
+    const mts_net_value part = mts_net_slice(net, both, 4, both.count - 4);
+    const mts_net_value last = mts_net_conv(net, part, mts_net_channels(net, true), 3, 2, NULL);
+    mts_net_end(net, mts_net_mean(net, last), 5);
+}
+
+static void other_operators_agree(void **state)
+{
+    (void)state;
+    check(build_between, &(mts_net_plan){.tasks = 1, .shared = 8});
+    check(build_between, &(mts_net_plan){.tasks = 1, .shared = 7, .seed = 2});
+    check(build_between,
+          &(mts_net_plan){.tasks = 3, .shared = 6, .exclusive = 2, .shuffled = true, .seed = 3});
+}
+
 static void one_network_agrees(void **state)
 {
     (void)state;
@@ -159,6 +183,7 @@ int main(void)
     static const char *const names[2] = {"reference", "opencl"};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_network_agrees),
+        cmocka_unit_test(other_operators_agree),
         cmocka_unit_test(tasks_that_share_channels_agree),
         cmocka_unit_test(tasks_that_share_filters_or_layers_agree),
         cmocka_unit_test(float16_agrees),

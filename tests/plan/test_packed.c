@@ -26,13 +26,44 @@ static void build(mts_net *net)
     mts_net_end(net, mts_net_mean(net, mts_net_depthwise(net, sum)), 5);
 }
 
+/* A pool, twice its size, a sum and a scale per channel between convolutions. */
+static void build_between(mts_net *net)
+{
+    const mts_net_value x = mts_net_input(net, 3, 16);
+    const mts_net_value stem = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
+    const mts_net_value back = mts_net_double(net, mts_net_pool(net, stem));
+    const mts_net_value sum = mts_net_scale(net, mts_net_add(net, back, stem));
+    mts_net_end(net, mts_net_mean(net, mts_net_conv(net, sum, mts_net_channels(net, true), 1, 1, NULL)), 5);
+}
+
+/* Two branches joined by channels, and a slice of what they are, which lie in one storage. */
+static void build_joined(mts_net *net)
+{
+    const mts_net_value x = mts_net_input(net, 3, 12);
+    const mts_net_value a = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
+    const mts_net_value b = mts_net_conv(net, x, mts_net_channels(net, true), 1, 1, NULL);
+    const mts_net_value both = mts_net_concat(net, a, b);
+    const mts_net_value part = mts_net_slice(net, both, 4, both.count - 4);
+    mts_net_end(net, mts_net_mean(net, mts_net_conv(net, part, mts_net_channels(net, true), 3, 1, NULL)), 5);
+}
+
+/* A flattened image is read dense: its producer stores planes. */
+static void build_flat(mts_net *net)
+{
+    const mts_net_value x = mts_net_input(net, 3, 6);
+    const mts_net_value a = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
+    const mts_net_value b = mts_net_conv(net, a, mts_net_channels(net, true), 3, 1, NULL);
+    mts_net_end(net, mts_net_flatten(net, b), 5);
+}
+
 typedef struct counts {
     uint32_t packs, convolutions, space_to_depth;
+    uint32_t parts; /* values in packs that lie in others */
     uint64_t zeros; /* before the arena's first tensor */
 } counts;
 
-/* Of a plan, and what is wrong with it: nothing but convolutions of variant PACKED touches
-   packs, and their planes are whole packs. */
+/* Of a plan, and what is wrong with it: packs have no border and are whole, and no
+   convolution of another variant touches any. */
 static counts check_plan(const mts_plan *plan)
 {
     const mts_stitched *s = plan->stitched;
@@ -41,13 +72,15 @@ static counts check_plan(const mts_plan *plan)
         const mts_storage *out = &plan->storages[plan->value_storage[s->members[m].output]];
         const bool packed = plan->members[m].variant == MTS_VARIANT_PACKED;
         found.convolutions += packed ? 1 : 0;
+        const bool takes = packed || plan->members[m].variant == MTS_VARIANT_NONE;
         found.packs += out->lanes > 0 ? 1 : 0;
-        assert_true(out->lanes == 0 || (packed && out->lanes == MTS_CHANNEL_PACK && out->gap == 0 &&
+        found.parts += out->lanes > 0 && out->host != MTS_NONE ? 1 : 0;
+        assert_true(out->lanes == 0 || (takes && out->lanes == MTS_CHANNEL_PACK && out->gap == 0 &&
                                         out->floats >= (uint64_t)mts_storage_channels(out) * out->pitch &&
                                         out->region == MTS_REGION_TRANSIENT));
         for (uint32_t i = 0; i < s->members[m].input_count; i++) {
             const uint32_t value = s->members[m].inputs[i];
-            assert_true(packed || value == MTS_NONE || plan->storages[plan->value_storage[value]].lanes == 0);
+            assert_true(takes || value == MTS_NONE || plan->storages[plan->value_storage[value]].lanes == 0);
         }
     }
     for (uint32_t i = 0; i < plan->conversion_count; i++) {
@@ -61,7 +94,7 @@ static counts check_plan(const mts_plan *plan)
     return found;
 }
 
-static counts plan_of(uint32_t shared, bool packed)
+static counts plan_of(mts_net_build make, uint32_t shared, bool packed)
 {
     const mts_net_plan family = {.tasks = TASKS, .shared = shared};
     const mts_graph *graphs[TASKS];
@@ -75,7 +108,7 @@ static counts plan_of(uint32_t shared, bool packed)
     for (uint32_t t = 0; t < TASKS; t++) {
         mts_net net;
         mts_net_begin(&net, &family, &arena, t);
-        build(&net);
+        make(&net);
         graphs[t] = net.graph;
         slot_of[t] = &slots[t];
     }
@@ -93,29 +126,60 @@ static counts plan_of(uint32_t shared, bool packed)
     return found;
 }
 
-static void what_only_convolutions_touch_lies_in_packs(void **state)
+static void convolutions_and_what_stands_behind_them_touch_packs(void **state)
 {
     (void)state;
-    const counts found = plan_of(8, true);
+    const counts found = plan_of(build, 8, true);
     assert_int_equal(found.convolutions, 4 * TASKS);
-    assert_int_equal(found.packs, 3 * TASKS);  /* not what the mean reads */
+    assert_int_equal(found.packs, 4 * TASKS);  /* not the mean, which is one pixel */
     assert_int_equal(found.space_to_depth, 0); /* the stride is read in place */
     assert_true(found.zeros >= MTS_CHANNEL_PACK);
+}
+
+static void pools_resizes_sums_and_scales_take_packs(void **state)
+{
+    (void)state;
+    assert_int_equal(plan_of(build_between, 8, true).packs, 6 * TASKS);
+}
+
+/* A scale of 7 channels would read beyond its vectors, and what it reads lies in planes then:
+   the sum with both of its operands, because zeros of packs have to stay 0. */
+static void lanes_beyond_the_channels_keep_elements_in_planes(void **state)
+{
+    (void)state;
+    const counts found = plan_of(build_between, 7, true);
+    assert_int_equal(found.convolutions, 2 * TASKS);
+    assert_int_equal(found.packs, TASKS); /* what the last convolution stores for the mean */
+}
+
+static void parts_of_whole_packs_lie_in_one_storage(void **state)
+{
+    (void)state;
+    const counts found = plan_of(build_joined, 8, true);
+    assert_int_equal(found.packs, 5 * TASKS);
+    assert_int_equal(found.parts, 3 * TASKS);
+    assert_int_equal(plan_of(build_joined, 6, true).parts, 0);
+}
+
+static void what_is_read_dense_lies_in_planes(void **state)
+{
+    (void)state;
+    assert_int_equal(plan_of(build_flat, 8, true).packs, TASKS);
 }
 
 static void values_that_would_be_mostly_zeros_stay_planes(void **state)
 {
     (void)state;
-    const counts found = plan_of(5, true);           /* 8 lanes for 5 channels */
+    const counts found = plan_of(build, 5, true);    /* 8 lanes for 5 channels */
     assert_int_equal(found.convolutions, 3 * TASKS); /* without the depthwise one */
     assert_int_equal(found.packs, 0);
-    assert_int_equal(plan_of(6, true).packs, 3 * TASKS);
+    assert_int_equal(plan_of(build, 6, true).packs, 4 * TASKS);
 }
 
 static void nothing_lies_in_packs_unless_the_request_says_so(void **state)
 {
     (void)state;
-    const counts found = plan_of(8, false);
+    const counts found = plan_of(build, 8, false);
     assert_int_equal(found.convolutions, 0);
     assert_int_equal(found.packs, 0);
     assert_int_equal(found.space_to_depth, TASKS);
@@ -124,7 +188,11 @@ static void nothing_lies_in_packs_unless_the_request_says_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_only_convolutions_touch_lies_in_packs),
+        cmocka_unit_test(convolutions_and_what_stands_behind_them_touch_packs),
+        cmocka_unit_test(pools_resizes_sums_and_scales_take_packs),
+        cmocka_unit_test(lanes_beyond_the_channels_keep_elements_in_planes),
+        cmocka_unit_test(parts_of_whole_packs_lie_in_one_storage),
+        cmocka_unit_test(what_is_read_dense_lies_in_planes),
         cmocka_unit_test(values_that_would_be_mostly_zeros_stay_planes),
         cmocka_unit_test(nothing_lies_in_packs_unless_the_request_says_so),
     };

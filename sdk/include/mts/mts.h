@@ -376,8 +376,8 @@ typedef struct mts_session_options {
        whether it is so. Frames follow one another on the device then, and runs of some of the
        tasks or with a deadline go launch by launch. See docs/design/waves.md. */
     uint32_t persistent;
-    /* ON: convolutions of OpenCL and CUDA devices read and store four channels side by side where
-       no other operator needs planes. OFF: activations lie in planes, one for each channel. AUTO
+    /* ON: tensors of OpenCL and CUDA devices lie with four channels side by side where neither
+       their producer nor a reader needs planes. OFF: activations lie in planes, one for each channel. AUTO
        (default): as docs/MOBILE.md says for the device. Numbers differ by rounding. A library built
        with MTS_SMALL ignores it. */
     mts_use packed_channels;

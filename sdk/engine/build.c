@@ -149,6 +149,7 @@ static bool uses(mts_use wanted, bool usual)
 
 static mts_status plan(mts_builder *b)
 {
+    const mts_kernel_config packed = {.kernel = MTS_KERNEL_CONFIG_PACKED};
     const mts_device_info *info = &b->info;
     mts_plan_request wanted = {
         .stitched = b->stitched,
@@ -157,7 +158,8 @@ static mts_status plan(mts_builder *b)
         .depthwise_rows = mts_launch_by_processor(info),
         .spread_planes = !info->is_gpu,
         .packed = MTS_HAS_PACKED && info->packed_lanes == MTS_CHANNEL_PACK &&
-                  uses(b->engine->options.packed_channels, mts_device_defaults_find(info)->packed),
+                  uses(b->engine->options.packed_channels, mts_device_defaults_find(info)->packed) &&
+                  !mts_kernel_configs_failed(b->decision.configs, &packed),
         .tile_rows = info->row_lanes && b->engine->stats.precision == MTS_PRECISION_FLOAT32
                          ? mts_kernel_config_tiles(info).rows
                          : 0};
@@ -392,6 +394,13 @@ static mts_status find_kernel(mts_builder *b, const mts_encoded_launch *launch, 
     return MTS_STATUS_OK;
 }
 
+/* Whether the kernel is built for work-groups of exactly local[0] work-items. */
+static bool is_exact(const mts_encoded_launch *launch)
+{
+    return launch->kind == MTS_LAUNCH_BLOCKS ||
+           (MTS_HAS_PACKED && launch->kind == MTS_LAUNCH_PACKED && strstr(launch->defines, "-DGROUP="));
+}
+
 /* Kernels, and the launches that are going to be recorded. */
 static mts_status prepare(mts_builder *b)
 {
@@ -420,12 +429,12 @@ static mts_status prepare(mts_builder *b)
         if (status != MTS_STATUS_OK) {
             return status;
         }
-        if (from->kind == MTS_LAUNCH_BLOCKS && to->kernel && to->kernel->work_group_size < to->local[0]) {
+        if (is_exact(from) && to->kernel && to->kernel->work_group_size < to->local[0]) {
             return mts_fail(b->error, MTS_STATUS_DEVICE,
                             "layer %s: %s was built for work-groups of %u work-items, the device takes %u",
                             from->label, from->kernel, to->local[0], to->kernel->work_group_size);
         }
-        if (to->kernel && from->kind != MTS_LAUNCH_BLOCKS) {
+        if (to->kernel && !is_exact(from)) {
             mts_launch_fit(to, from->kind != MTS_LAUNCH_GRID);
         }
     }

@@ -152,6 +152,7 @@ static mts_status fail_special(mts_planning *p, bool *marked)
     static const mts_kernel_config special[] = {{.kernel = MTS_KERNEL_CONFIG_MIXED},
                                                 {.kernel = MTS_KERNEL_CONFIG_FUSED},
                                                 {.kernel = MTS_KERNEL_CONFIG_BLOCK},
+                                                {.kernel = MTS_KERNEL_CONFIG_PACKED},
                                                 {.kernel = MTS_KERNEL_CONFIG_WINOGRAD}};
     mts_status status = MTS_STATUS_OK;
     *marked = false;

@@ -91,6 +91,8 @@ static const mts_device_defaults table[] = {
 #endif
 };
 
+#ifndef MTS_SMALL
+
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -134,12 +136,17 @@ static bool contains(const char *text, const char *names)
     return false;
 }
 
+#endif
+
 static bool fits(const mts_device_defaults *row, const mts_device_info *device)
 {
-    return row->is_gpu == device->is_gpu && device->vector_floats >= row->vector_floats &&
-           (row->arch > 0
+    bool named = true;
+#ifndef MTS_SMALL
+    named = row->arch > 0
                 ? device->arch >= row->arch
-                : !row->names || contains(device->name, row->names) || contains(device->driver, row->names));
+                : !row->names || contains(device->name, row->names) || contains(device->driver, row->names);
+#endif
+    return named && row->is_gpu == device->is_gpu && device->vector_floats >= row->vector_floats;
 }
 
 const mts_device_defaults *mts_device_defaults_find(const mts_device_info *device)

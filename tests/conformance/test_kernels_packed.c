@@ -145,20 +145,18 @@ static mts_conv_params packed_job(kernel_pair *pair, bool depthwise, uint32_t mo
     return job;
 }
 
-/* In every shape of a work-item that takes jobs of so many rows, with weights in the buffer and in an image. */
-static void run_all(kernel_pair *pair, bool depthwise, uint32_t most, uint32_t first, const uint32_t *grid,
-                    const uint32_t *local)
+/* In turns in every shape of a work-item that takes jobs of so many rows, with weights in the buffer and in an
+   image. */
+static void run(kernel_pair *pair, uint32_t n, bool depthwise, uint32_t most, uint32_t first,
+                const uint32_t *grid, const uint32_t *local)
 {
     const bool has_images = pair->devices[1] && pair->devices[1]->info.image_texels > 0;
-    for (int image = 0; image <= (has_images ? 1 : 0); image++) {
-        for (uint32_t pixels = most > MTS_CHANNEL_PACK ? 4 : 1; pixels <= 4; pixels *= 2) {
-            char defines[128];
-            (void)snprintf(defines, sizeof defines, "-DVEC=4 -DPIXELS=%u -DPACKS=%u%s%s", pixels,
-                           most / MTS_CHANNEL_PACK, depthwise ? " -DDEPTHWISE=1" : "",
-                           image ? " " MTS_KERNEL_IMAGES : "");
-            kernel_pair_run(pair, "conv_packed__f32_lanes", defines, first, grid, local);
-        }
-    }
+    const uint32_t pixels = most > MTS_CHANNEL_PACK ? 4 : 1u << n / 2 % 3;
+    char defines[128];
+    (void)snprintf(defines, sizeof defines, "-DVEC=4 -DPIXELS=%u -DPACKS=%u%s%s", pixels,
+                   most / MTS_CHANNEL_PACK, depthwise ? " -DDEPTHWISE=1" : "",
+                   has_images && n % 2 == 1 ? " " MTS_KERNEL_IMAGES : "");
+    kernel_pair_run(pair, "conv_packed__f32_lanes", defines, first, grid, local);
 }
 
 /* most: rows of a job. */
@@ -180,8 +178,8 @@ static void check(kernel_pair *pair, bool depthwise, uint32_t most)
             }
         }
         const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params));
-        const uint32_t local[3] = {locals[n % 3], 1, 1}, grid[3] = {count * local[0], 1, 1};
-        run_all(pair, depthwise, most, first, grid, local);
+        const uint32_t local[3] = {locals[n / 6 % 3], 1, 1}, grid[3] = {count * local[0], 1, 1};
+        run(pair, n, depthwise, most, first, grid, local);
     }
 }
 

@@ -23,8 +23,11 @@
  * added to those in float32; planes, depthwise convolutions and what follows the sums stay
  * in float32.
  *
- * Built with VEC=4, the lanes of a pack. Tunable: DEPTHWISE, 1: a program for the jobs of
+ * Built with VEC=4, the lanes of a pack. Tunables: DEPTHWISE, 1: a program for the jobs of
  * depthwise convolutions (MTS_BLOCKS_DEPTHWISE), of a pack of rows, and for no others.
+ * PIXELS of a work-item, and PACKS of rows that jobs have at most: smaller ones for devices
+ * of few registers and launches of few work-items (sdk/lower/packed_tile.h). GROUP: work-
+ * groups have so many work-items, always.
  */
 #ifndef DEPTHWISE
 #define DEPTHWISE 0 /* 0, 1 */
@@ -32,8 +35,26 @@
 #if VEC != 4
 #error "a pack has four lanes: -DVEC=4"
 #endif
-#define PACKED_PIXELS 4
-#define PACKED_ROWS (2 - DEPTHWISE) /* packs of rows */
+#ifndef PIXELS
+#define PIXELS 4 /* 1, 2, 4 */
+#endif
+#ifndef PACKS
+#define PACKS (2 - DEPTHWISE) /* packs of rows: 1, 2 */
+#endif
+#ifdef GROUP
+#define PACKED_KERNEL KERNEL_OF(GROUP)
+#else
+#define PACKED_KERNEL KERNEL
+#endif
+#define PACKED_PIXELS PIXELS
+#define PACKED_ROWS PACKS
+#if PIXELS == 4
+#define PACKED_EACH_PIXEL(M) M(0) M(1) M(2) M(3)
+#elif PIXELS == 2
+#define PACKED_EACH_PIXEL(M) M(0) M(1)
+#else
+#define PACKED_EACH_PIXEL(M) M(0)
+#endif
 
 /* A pack begins at a multiple of its size. */
 #if defined(__CUDACC__)
@@ -371,7 +392,7 @@ INLINE mts_vec packed_value(GLOBAL const mts_real *act, GLOBAL const mts_u32 *in
 }
 
 /* clang-format off */
-#define PACKED_PICK(unused, j) if (n == (j)) { v = sum[j]; pixel = at->at[j]; line = at->line[j]; y = at->y[j]; }
+#define PACKED_PICK(j) if (n == (j)) { v = sum[j]; pixel = at->at[j]; line = at->line[j]; y = at->y[j]; }
 /* clang-format on */
 
 /* A pack of rows, pixel by pixel: this is not written out, as it takes any layout and any
@@ -385,7 +406,7 @@ INLINE void packed_end_any(GLOBAL mts_real *act, GLOBAL const mts_u32 *index,
         mts_vec v = mts_vec_splat(0.0f);
         mts_u32 pixel = 0, line = 0;
         mts_i32 y = 0;
-        PACKED_EACH_LANE(PACKED_PICK, 0)
+        PACKED_EACH_PIXEL(PACKED_PICK)
         if (PACKED_INSIDE(y)) {
             v = packed_value(act, index, p, e, end, pixel, line, v);
             v = e->fn == MTS_FN_PRELU ? mts_vec_slope(v, end->slope) : mts_vec_element(e->fn, v, e->a, e->b);
@@ -444,7 +465,7 @@ INLINE void packed_ends(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBA
     }
 }
 
-KERNEL void conv_packed__f32_lanes(MTS_WEIGHT_ARGS)
+PACKED_KERNEL void conv_packed__f32_lanes(MTS_WEIGHT_ARGS)
 {
     GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(params + first) + mts_group_id(0);
     GLOBAL const mts_conv_params *job = (GLOBAL const mts_conv_params *)(params + tile->job);
@@ -464,6 +485,8 @@ KERNEL void conv_packed__f32_lanes(MTS_WEIGHT_ARGS)
             mts_vec_splat(0.0f);
 #if DEPTHWISE
         packed_sums(act, MTS_WEIGHTS, params, job, p, &at, sum);
+#elif PACKS == 1
+        packed_sums(act, MTS_WEIGHTS, params, job, p, &at, sum, 1);
 #else
         if (job->rows_a > 4)
             packed_sums(act, MTS_WEIGHTS, params, job, p, &at, sum, 2);

@@ -97,6 +97,7 @@ INLINE GLOBAL const mts_segment_params *fc_segment_of(GLOBAL const mts_u32 *para
 #define FC_ALONE(t, j) \
     if (t < nt) fc_segment(act, pool + fc_segment_of(params, job + t, s)->weight_a + skip, job + t, segment->channel, \
                            segment->count, total + t, 1);
+#define FC_PICK(t, j) if (t < nt && n == t) sum = total[t];
 #define FC_STORE(t, j) if (t < nt) fc_finish(act, pool, params, job + t, block * VEC, total[t]);
 /* clang-format on */
 
@@ -125,7 +126,17 @@ INLINE void fc_jobs(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL co
             EACH_JOB(FC_ALONE, 0)
         }
     }
+#if VEC == 1
+    /* A GPU's program has what follows the sums once, not once for each job. */
+    NO_UNROLL for (int n = 0; n < nt; n++)
+    {
+        mts_vec sum = total[0];
+        EACH_JOB(FC_PICK, 0)
+        fc_finish(act, pool, params, job + n, block, sum);
+    }
+#else
     EACH_JOB(FC_STORE, 0)
+#endif
 }
 
 KERNEL void fc_lanes__f32_planar(MTS_ARGS) {

@@ -103,6 +103,13 @@ INLINE mts_vec norm_term(mts_vec v, mts_vec mean, const int term) {
     return term == NORM_SQUARE ? mts_vec_mul(d, d) : term == NORM_ABSOLUTE ? mts_vec_fabs(v) : v;
 }
 
+#if VEC == 1
+/* The term of the second pass, at run time: a GPU's program has its loop once. */
+INLINE int norm_second(GLOBAL const mts_norm_params *r) {
+    return r->kind == MTS_NORM_L1 ? NORM_ABSOLUTE : NORM_SQUARE;
+}
+#endif
+
 /* ---- sets of whole lines ---- */
 
 /* Lanes beyond the last column count 0. */
@@ -216,13 +223,21 @@ INLINE void norm_columns(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOB
                          const norm_part *s) {
     const float count = (float)s->lines;
     for (mts_u32 x = s->begin + s->column; x < s->end; x += s->stride) {
-        mts_vec mean = mts_vec_splat(0.0f), sum;
+        mts_vec mean = mts_vec_splat(0.0f), sum = mean;
+#if VEC == 1
+        NO_UNROLL for (int pass = r->kind <= MTS_NORM_DEVIATION ? 0 : 1; pass < 2; pass++)
+        {
+            sum = norm_column_sum(act, r, s, x, mean, pass == 0 ? NORM_PLAIN : norm_second(r));
+            if (pass == 0) mean = sum / count;
+        }
+#else
         if (r->kind <= MTS_NORM_DEVIATION)
             mean = mts_vec_div(norm_column_sum(act, r, s, x, mean, NORM_PLAIN), mts_vec_splat(count));
         if (r->kind == MTS_NORM_L1)
             sum = norm_column_sum(act, r, s, x, mean, NORM_ABSOLUTE);
         else
             sum = norm_column_sum(act, r, s, x, mean, NORM_SQUARE);
+#endif
         const mts_vec factor = norm_factor(r, sum, count);
         for (mts_u32 i = 0; i < s->lines; i++) {
             const norm_line l = norm_nth(r, s, i);
@@ -284,12 +299,20 @@ KERNEL void norm_any__f32_planar(MTS_ARGS) {
         const int centred = r->kind <= MTS_NORM_DEVIATION;
         float sum = 0.0f, mean = 0.0f;
         norm_enter(r, &s, set);
+#if VEC == 1
+        NO_UNROLL for (int pass = centred ? 0 : 1; pass < 2; pass++)
+        {
+            sum = norm_sum(act, r, &s, mean, pass == 0 ? NORM_PLAIN : norm_second(r));
+            if (pass == 0) mean = norm_meet(sums, sum) / count;
+        }
+#else
         if (centred) sum = norm_sum(act, r, &s, 0.0f, NORM_PLAIN);
         if (centred || GROUP > 1) mean = norm_meet(sums, sum) / count;
         if (r->kind == MTS_NORM_L1)
             sum = norm_sum(act, r, &s, 0.0f, NORM_ABSOLUTE);
         else
             sum = norm_sum(act, r, &s, mean, NORM_SQUARE);
+#endif
         sum = norm_meet(sums, sum);
         norm_write(act, pool, r, &s, mts_vec_splat(mean), norm_factor(r, mts_vec_splat(sum), count));
     }

@@ -29,6 +29,13 @@ static mts_status find_kernel(mts_builder *b, const mts_encoded_launch *launch, 
     return MTS_STATUS_OK;
 }
 
+/* Whether the kernel is built for work-groups of exactly local[0] work-items. */
+static bool is_exact(const mts_encoded_launch *launch)
+{
+    return launch->kind == MTS_LAUNCH_BLOCKS ||
+           (MTS_HAS_PACKED && launch->kind == MTS_LAUNCH_PACKED && strstr(launch->defines, "-DGROUP="));
+}
+
 /* Kernels, and the launches that are going to be recorded. */
 static mts_status prepare(mts_builder *b)
 {
@@ -58,12 +65,12 @@ static mts_status prepare(mts_builder *b)
         if (status != MTS_STATUS_OK) {
             return status;
         }
-        if (from->kind == MTS_LAUNCH_BLOCKS && to->kernel && to->kernel->work_group_size < to->local[0]) {
+        if (is_exact(from) && to->kernel && to->kernel->work_group_size < to->local[0]) {
             return mts_fail(b->error, MTS_STATUS_DEVICE,
                             "layer %s: %s was built for work-groups of %u work-items, the device takes %u",
                             from->label, from->kernel, to->local[0], to->kernel->work_group_size);
         }
-        if (to->kernel && from->kind != MTS_LAUNCH_BLOCKS) {
+        if (to->kernel && !is_exact(from)) {
             mts_launch_fit(to, from->kind != MTS_LAUNCH_GRID);
         }
     }

@@ -141,6 +141,7 @@ static bool uses(mts_use wanted, bool usual)
 
 static mts_status plan(mts_builder *b)
 {
+    const mts_kernel_config packed = {.kernel = MTS_KERNEL_CONFIG_PACKED};
     const mts_device_info *info = &b->info;
     mts_plan_request wanted = {
         .stitched = b->stitched,
@@ -149,7 +150,8 @@ static mts_status plan(mts_builder *b)
         .depthwise_rows = mts_launch_by_processor(info),
         .spread_planes = !info->is_gpu,
         .packed = MTS_HAS_PACKED && info->packed_lanes == MTS_CHANNEL_PACK &&
-                  uses(b->engine->options.packed_channels, mts_device_defaults_find(info)->packed),
+                  uses(b->engine->options.packed_channels, mts_device_defaults_find(info)->packed) &&
+                  !mts_kernel_configs_failed(b->decision.configs, &packed),
         .tile_rows = info->row_lanes && b->engine->stats.precision == MTS_PRECISION_FLOAT32
                          ? mts_kernel_config_tiles(info).rows
                          : 0};

@@ -3,12 +3,15 @@
  * jobs of up to 8 rows, a list of tiles, one launch. Not responsible for which values lie
  * so (plan/packed.c) nor for cutting pixels (encode_tile.c).
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "lower/conv_jobs.h"
 #include "lower/encode_tile.h"
 #include "lower/encoders.h"
 #include "lower/launch_shape.h"
+#include "lower/packed_tile.h"
 #include "stitch/tiles.h"
 
 /* A shape that was written, and its word index. */
@@ -19,6 +22,7 @@ typedef struct packed_shape {
 
 typedef struct packing {
     mts_tiler tiler;
+    mts_packed_tile tile;
     /* Of the members so far, each once. */
     packed_shape *shapes;
     uint32_t shape_count;
@@ -153,7 +157,6 @@ static void add_member(packing *p, uint32_t index)
     mts_conv_site_open(&site, t->encoding, index);
     site.in = view.base; /* the input may be a reshaped alias: a view knows its strides */
     site.in_pitch = view.stride[3];
-    const uint32_t most = depthwise ? MTS_CHANNEL_PACK : MTS_PACKED_ROWS;
     site.blocks |= depthwise ? MTS_BLOCKS_DEPTHWISE : 0;
     const mts_packed_params shape = shape_of(t->encoding, &site);
     const uint32_t groups = depthwise ? 1 : site.conv->group, rows_per_group = site.channels / groups;
@@ -161,7 +164,7 @@ static void add_member(packing *p, uint32_t index)
     t->members++;
     for (uint32_t g = 0; g < groups && t->status == MTS_STATUS_OK; g++) {
         mts_row_blocks rows;
-        t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, most, MTS_TILES_FULL,
+        t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, p->tile.rows, MTS_TILES_FULL,
                                   &t->scratch, &rows, t->encoding->error);
         for (uint32_t b = 0; t->status == MTS_STATUS_OK && b < rows.count; b++) {
             add_row_block(t, &site, weight, &rows, &rows.blocks[b], g);
@@ -178,12 +181,43 @@ static bool takes_images(const mts_encoding *encoding)
                                    MTS_CHANNEL_PACK * encoding->device->image_texels;
 }
 
+/* Packs of channels of a pixel that the layer's members of a kind store. */
+static uint64_t count_outputs(const mts_encoding *encoding, const mts_layer *layer, bool depthwise)
+{
+    uint64_t outputs = 0;
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        const mts_member *member = &encoding->stitched->members[m];
+        const int64_t *dims = encoding->stitched->values[member->output].shape.dims;
+        if (encoding->plan->members[m].variant == MTS_VARIANT_PACKED &&
+            is_depthwise(encoding, m) == depthwise) {
+            outputs += (uint64_t)dims[0] * mts_u64_ceil_div((uint64_t)dims[1], MTS_CHANNEL_PACK) *
+                       (uint64_t)dims[2] * (uint64_t)dims[3];
+        }
+    }
+    return outputs;
+}
+
+/* NULL: no memory. */
+static const char *defines_of(mts_encoding *encoding, const mts_packed_tile *tile, bool depthwise)
+{
+    char text[160];
+    char group[32] = "";
+    if (tile->exact) {
+        (void)snprintf(group, sizeof group, " -DGROUP=%u", tile->local);
+    }
+    (void)snprintf(text, sizeof text, "%s -DPIXELS=%u -DPACKS=%u%s",
+                   mts_launch_packed_defines(encoding->precision, depthwise, takes_images(encoding)),
+                   tile->pixels, tile->rows / MTS_CHANNEL_PACK, group);
+    return mts_arena_string(encoding->strings, text);
+}
+
 /* The launch of a layer's depthwise members, or of its others. */
 static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer, bool depthwise)
 {
-    const mts_kernel_config usual = mts_tile_usual(encoding->device);
     mts_encoded_launch launch = {.kind = MTS_LAUNCH_PACKED, .kernel = "conv_packed__f32_lanes"};
-    packing p = {.shape_count = 0};
+    packing p = {.tile = mts_packed_tile_choose(encoding->device, encoding->precision, depthwise,
+                                                count_outputs(encoding, layer, depthwise))};
+    const mts_kernel_config config = {.rows = p.tile.rows, .vectors = p.tile.pixels, .local = p.tile.local};
     mts_tiler *t = &p.tiler;
     mts_tiler_begin(t, encoding, layer, MTS_PACKED_ROWS, NULL);
     p.shapes = mts_arena_zero(&t->scratch, layer->count, sizeof *p.shapes);
@@ -197,9 +231,9 @@ static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer,
         }
     }
     mts_status status = t->status;
-    launch.defines = mts_launch_packed_defines(encoding->precision, depthwise, takes_images(encoding));
     if (status == MTS_STATUS_OK && t->members > 0) {
-        status = mts_tile_launch(t, &usual, launch);
+        launch.defines = defines_of(encoding, &p.tile, depthwise);
+        status = launch.defines ? mts_tile_launch(t, &config, launch) : mts_encode_memory(encoding);
     }
     mts_tiler_close(t);
     return status;

@@ -17,7 +17,7 @@ typedef enum mts_launch_kind {
     /* conv_tile: global[0] is the number of work-groups times local[0], so both shrink
        together. */
     MTS_LAUNCH_TILES,
-    /* conv_packed: likewise. */
+    /* conv_packed: likewise; with -DGROUP=n exactly n work-items. */
     MTS_LAUNCH_PACKED,
     /* conv_winograd: likewise. */
     MTS_LAUNCH_WINOGRAD,

@@ -15,39 +15,83 @@
 #define PROCESSOR_TILE(r) .tile = {.rows = r, .vectors = 48, .local = 1}, .tiles_per_unit = 16
 #define GPU_TILE .is_gpu = true, .tile = {.rows = 8, .vectors = 4, .local = 64}, .tiles_per_unit = 16
 
+/* 64 registers; more go to main memory. */
+#define MALI_UNIT .wave = 16, .waves = 16, .registers = 64, .exact_groups = true
+#define NVIDIA_UNIT .wave = 32, .waves = 8, .registers = 255, .exact_groups = true
+
 static const mts_device_defaults table[] = {
     {.title = "processor", PROCESSOR_TILE(6)},
     {.title = "processor, 16 floats", .vector_floats = 16, PROCESSOR_TILE(13)},
     {.title = "unknown", GPU_TILE},
 #ifndef MTS_SMALL /* which has one kernel of convolutions for GPUs, and one shape of its tiles */
     /* Packs: every public runtime's layout on these. Images: the texture units have a first
-       level cache of their own, which buffers do not go through on 6xx. */
-    {.title = "adreno", .names = "adreno", GPU_TILE, .packed = true, .images = true},
-    {.title = "adreno 6xx", .names = "adreno(tm) 6##", GPU_TILE, .packed = true, .images = true},
-    {.title = "adreno 7xx", .names = "adreno(tm) 7##", GPU_TILE, .packed = true, .images = true},
-    {.title = "adreno 8xx", .names = "adreno(tm) 8##", GPU_TILE, .packed = true, .images = true},
+       level cache of their own, which buffers do not go through. Not exact_groups: with
+       reqd_work_group_size Adreno's programs are slower (CLBlast leaves it out there). */
+    {.title = "adreno", .names = "adreno", GPU_TILE, .packed = true, .images = true, .wave = 64, .waves = 3},
+    {.title = "adreno 6xx",
+     .names = "adreno(tm) 6##",
+     GPU_TILE,
+     .packed = true,
+     .images = true,
+     .wave = 64,
+     .waves = 3},
+    {.title = "adreno 7xx",
+     .names = "adreno(tm) 7##",
+     GPU_TILE,
+     .packed = true,
+     .images = true,
+     .wave = 64,
+     .waves = 3},
+    {.title = "adreno 8xx",
+     .names = "adreno(tm) 8##",
+     GPU_TILE,
+     .packed = true,
+     .images = true,
+     .wave = 64,
+     .waves = 3},
     /* Buffers and images share the caches. */
-    {.title = "mali", .names = "mali|immortalis", GPU_TILE, .packed = true},
+    {.title = "mali", .names = "mali|immortalis", GPU_TILE, .packed = true, MALI_UNIT},
     {.title = "mali bifrost",
      .names = "mali-g31|mali-g51|mali-g52|mali-g71|mali-g72|mali-g76",
      GPU_TILE,
-     .packed = true},
+     .packed = true,
+     MALI_UNIT},
     {.title = "mali valhall",
      .names = "mali-g57|mali-g68|mali-g77|mali-g78|mali-g#10|mali-g#15",
      GPU_TILE,
-     .packed = true},
-    {.title = "mali 5th generation", .names = "mali-g1|mali-g#20|mali-g#25", GPU_TILE, .packed = true},
-    {.title = "powervr", .names = "powervr", GPU_TILE, .packed = true},
-    {.title = "xclipse", .names = "xclipse", GPU_TILE, .packed = true},
+     .packed = true,
+     MALI_UNIT},
+    {.title = "mali 5th generation",
+     .names = "mali-g1|mali-g#20|mali-g#25",
+     GPU_TILE,
+     .packed = true,
+     MALI_UNIT},
+    {.title = "powervr",
+     .names = "powervr",
+     GPU_TILE,
+     .packed = true,
+     .wave = 32,
+     .waves = 8,
+     .exact_groups = true},
+    {.title = "xclipse",
+     .names = "xclipse",
+     GPU_TILE,
+     .packed = true,
+     .wave = 64,
+     .waves = 4,
+     .registers = 256,
+     .exact_groups = true},
     /* No one has measured packs there, and conv_block is made for them. */
-    {.title = "nvidia", .names = "nvidia", GPU_TILE},
-    {.title = "maxwell", .names = "nvidia", .arch = 50, GPU_TILE},
-    {.title = "pascal", .names = "nvidia", .arch = 60, GPU_TILE},
-    {.title = "volta, turing", .names = "nvidia", .arch = 70, GPU_TILE},
-    {.title = "ampere to hopper", .names = "nvidia", .arch = 80, GPU_TILE},
-    {.title = "blackwell, thor", .names = "nvidia", .arch = 100, GPU_TILE},
+    {.title = "nvidia", .names = "nvidia", GPU_TILE, NVIDIA_UNIT},
+    {.title = "maxwell", .names = "nvidia", .arch = 50, GPU_TILE, NVIDIA_UNIT},
+    {.title = "pascal", .names = "nvidia", .arch = 60, GPU_TILE, NVIDIA_UNIT},
+    {.title = "volta, turing", .names = "nvidia", .arch = 70, GPU_TILE, NVIDIA_UNIT},
+    {.title = "ampere to hopper", .names = "nvidia", .arch = 80, GPU_TILE, NVIDIA_UNIT},
+    {.title = "blackwell, thor", .names = "nvidia", .arch = 100, GPU_TILE, NVIDIA_UNIT},
 #endif
 };
+
+#ifndef MTS_SMALL
 
 static char lower(char c)
 {
@@ -92,12 +136,17 @@ static bool contains(const char *text, const char *names)
     return false;
 }
 
+#endif
+
 static bool fits(const mts_device_defaults *row, const mts_device_info *device)
 {
-    return row->is_gpu == device->is_gpu && device->vector_floats >= row->vector_floats &&
-           (row->arch > 0
+    bool named = true;
+#ifndef MTS_SMALL
+    named = row->arch > 0
                 ? device->arch >= row->arch
-                : !row->names || contains(device->name, row->names) || contains(device->driver, row->names));
+                : !row->names || contains(device->name, row->names) || contains(device->driver, row->names);
+#endif
+    return named && row->is_gpu == device->is_gpu && device->vector_floats >= row->vector_floats;
 }
 
 const mts_device_defaults *mts_device_defaults_find(const mts_device_info *device)

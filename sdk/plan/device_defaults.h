@@ -25,6 +25,12 @@ typedef struct mts_device_defaults {
     uint32_t tiles_per_unit;
     /* Convolutions take packs of channels; their weights are read through images. */
     bool packed, images;
+    /* Work-items that run as one, waves of them that each compute unit should get at least to
+       hide what memory takes, and registers of 32 bits that a work-item can have; 0: not
+       known. */
+    uint32_t wave, waves, registers;
+    /* Programs are built for one size of work-groups where it is known. */
+    bool exact_groups;
 } mts_device_defaults;
 
 /* The last row of the table that fits; never NULL. */

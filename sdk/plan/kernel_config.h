@@ -21,7 +21,8 @@ typedef enum mts_kernel_config_kernel {
     MTS_KERNEL_CONFIG_BLOCK = 3,    /* direct, blocks staged in a GPU's local memory */
     MTS_KERNEL_CONFIG_FUSED = 4,    /* of a block's signature: its layers are one launch (lower/fuse.h) */
     MTS_KERNEL_CONFIG_MIXED = 5,    /* of no layer: the combined program, where it does not build */
-    MTS_KERNEL_CONFIG_KERNEL_COUNT = 6
+    MTS_KERNEL_CONFIG_PACKED = 6,   /* of no layer: packs of channels, where conv_packed does not build */
+    MTS_KERNEL_CONFIG_KERNEL_COUNT = 7
 } mts_kernel_config_kernel;
 
 typedef struct mts_kernel_config {

@@ -152,10 +152,15 @@ static mts_status create_once(mts_planning *p, bool *kernels_failed, mts_engine 
  * *marked: at least one was not marked before. */
 static mts_status fail_special(mts_planning *p, bool *marked)
 {
-    static const mts_kernel_config special[] = {{.kernel = MTS_KERNEL_CONFIG_MIXED},
-                                                {.kernel = MTS_KERNEL_CONFIG_FUSED},
-                                                {.kernel = MTS_KERNEL_CONFIG_BLOCK},
-                                                {.kernel = MTS_KERNEL_CONFIG_WINOGRAD}};
+    static const mts_kernel_config special[] = {
+        {.kernel = MTS_KERNEL_CONFIG_MIXED},
+        {.kernel = MTS_KERNEL_CONFIG_FUSED},
+        {.kernel = MTS_KERNEL_CONFIG_BLOCK},
+#if MTS_HAS_PACKED
+        {.kernel = MTS_KERNEL_CONFIG_PACKED},
+#endif
+        {.kernel = MTS_KERNEL_CONFIG_WINOGRAD}
+    };
     mts_status status = MTS_STATUS_OK;
     *marked = false;
     for (size_t i = 0; status == MTS_STATUS_OK && i < sizeof special / sizeof special[0]; i++) {

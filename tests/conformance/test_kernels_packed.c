@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -103,7 +104,7 @@ static uint32_t depthwise_segment(kernel_pair *pair, mts_conv_params *job, uint3
     return kernel_pair_words(pair, &one, MTS_PARAM_WORDS(mts_segment_params));
 }
 
-static mts_conv_params packed_job(kernel_pair *pair, bool depthwise)
+static mts_conv_params packed_job(kernel_pair *pair, bool depthwise, uint32_t most)
 {
     const uint32_t channels = kernel_pair_pick(pair, depthwise ? 4 : 1, 13),
                    kernel_h = kernel_pair_pick(pair, 1, 3);
@@ -126,8 +127,7 @@ static mts_conv_params packed_job(kernel_pair *pair, bool depthwise)
     p.res_row = p.w + (p.blocks & MTS_BLOCKS_RESIDUAL ? 0 : kernel_pair_pick(pair, 0, 3));
     p.zeros = conv_align(kernel_pair_act(pair, MTS_CHANNEL_PACK + CONV_VECTOR));
     memset(pair->act + p.zeros, 0, MTS_CHANNEL_PACK * sizeof *pair->act);
-    mts_conv_params job = {.rows_a =
-                               kernel_pair_pick(pair, 1, depthwise ? MTS_CHANNEL_PACK : MTS_PACKED_ROWS),
+    mts_conv_params job = {.rows_a = kernel_pair_pick(pair, 1, most),
                            .in_pitch = p.in_row * p.in_h,
                            .pixels = p.h * p.row,
                            .tile = kernel_pair_pick(pair, 1, 100),
@@ -145,7 +145,22 @@ static mts_conv_params packed_job(kernel_pair *pair, bool depthwise)
     return job;
 }
 
-static void check(kernel_pair *pair, bool depthwise)
+/* In turns in every shape of a work-item that takes jobs of so many rows, with weights in the buffer and in an
+   image. */
+static void run(kernel_pair *pair, uint32_t n, bool depthwise, uint32_t most, uint32_t first,
+                const uint32_t *grid, const uint32_t *local)
+{
+    const bool has_images = pair->devices[1] && pair->devices[1]->info.image_texels > 0;
+    const uint32_t pixels = most > MTS_CHANNEL_PACK ? 4 : 1u << n / 2 % 3;
+    char defines[128];
+    (void)snprintf(defines, sizeof defines, "-DVEC=4 -DPIXELS=%u -DPACKS=%u%s%s", pixels,
+                   most / MTS_CHANNEL_PACK, depthwise ? " -DDEPTHWISE=1" : "",
+                   has_images && n % 2 == 1 ? " " MTS_KERNEL_IMAGES : "");
+    kernel_pair_run(pair, "conv_packed__f32_lanes", defines, first, grid, local);
+}
+
+/* most: rows of a job. */
+static void check(kernel_pair *pair, bool depthwise, uint32_t most)
 {
     static const uint32_t locals[] = {1, 16, 5};
     for (uint32_t n = 0; n < 40; n++) {
@@ -156,33 +171,27 @@ static void check(kernel_pair *pair, bool depthwise)
         pair->product_slack =
             depthwise ? 0.0f : 0.1f; /* sums of 16 such products are float16 too, times a scale */
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            const mts_conv_params job = packed_job(pair, depthwise);
+            const mts_conv_params job = packed_job(pair, depthwise, most);
             const uint32_t at = kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params));
             for (uint32_t p = 0; p < job.pixels; p += job.tile) {
                 tiles[count++] = (mts_tile_params){at, p};
             }
         }
         const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params));
-        const uint32_t local[3] = {locals[n % 3], 1, 1}, grid[3] = {count * local[0], 1, 1};
-        kernel_pair_run(pair, "conv_packed__f32_lanes", depthwise ? "-DVEC=4 -DDEPTHWISE=1" : "-DVEC=4",
-                        first, grid, local);
-        if (pair->devices[1] && pair->devices[1]->info.image_texels > 0) {
-            kernel_pair_run(pair, "conv_packed__f32_lanes",
-                            depthwise ? "-DVEC=4 -DDEPTHWISE=1 " MTS_KERNEL_IMAGES
-                                      : "-DVEC=4 " MTS_KERNEL_IMAGES,
-                            first, grid, local);
-        }
+        const uint32_t local[3] = {locals[n / 6 % 3], 1, 1}, grid[3] = {count * local[0], 1, 1};
+        run(pair, n, depthwise, most, first, grid, local);
     }
 }
 
 static void conv_packed_agrees_for_layouts_strides_segments_and_epilogues(void **state)
 {
-    check(*state, false);
+    check(*state, false, MTS_PACKED_ROWS);
+    check(*state, false, MTS_CHANNEL_PACK);
 }
 
 static void conv_packed_agrees_for_depthwise_convolutions(void **state)
 {
-    check(*state, true);
+    check(*state, true, MTS_CHANNEL_PACK);
 }
 
 /* ---- pools and resizes, whose columns are lanes of packs ---- */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -178,6 +179,27 @@ static void without_being_asked_for_it_is_not_taken(void **state)
     planted_world_release(&w);
 }
 
+/* Behind a profile that builds no program of the kernel (tests/opencl). */
+static void a_driver_that_does_not_build_the_kernel_gets_planes(void **state)
+{
+    planted_world w;
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .packed_channels = MTS_USE_ON};
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    (void)state;
+    if (!devices[1] || !getenv("MTS_PROFILE") || !strstr(getenv("MTS_PROFILE"), "refuse=")) {
+        skip();
+    }
+    planted_world_make(&w, build_strided, &(mts_net_plan){.tasks = 1, .shared = 8});
+    assert_int_equal(
+        mts_planned_engine_create(devices[1], w.net.archive, &options, NULL, &engine, NULL, &error),
+        MTS_STATUS_OK);
+    check_launches(engine, false, 0);
+    planted_world_check(&w, engine, TOLERANCE);
+    mts_engine_destroy(&engine);
+    planted_world_release(&w);
+}
+
 int main(void)
 {
     static const char *const names[2] = {"reference", "opencl"};
@@ -187,6 +209,7 @@ int main(void)
         cmocka_unit_test(tasks_that_share_channels_agree),
         cmocka_unit_test(tasks_that_share_filters_or_layers_agree),
         cmocka_unit_test(float16_agrees),
+        cmocka_unit_test(a_driver_that_does_not_build_the_kernel_gets_planes),
         cmocka_unit_test(without_being_asked_for_it_is_not_taken),
     };
     mts_error error = {0};
@@ -194,6 +217,9 @@ int main(void)
         if (net_device_open(names[d], NULL, &devices[d], &error) != MTS_STATUS_OK) {
             printf("%s: %s\n", names[d], error.text);
         }
+    }
+    if (getenv("MTS_PROFILE") && strstr(getenv("MTS_PROFILE"), "refuse=")) {
+        cmocka_set_test_filter("a_driver_*");
     }
     const int failed = devices[0] ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
     for (int d = 0; d < 2; d++) {

@@ -3,12 +3,22 @@
  * without one, so that a kernel becomes one function as on a device. For compiling only
  * (gpu_static.py): sizes and registers are near a driver's, results are not.
  *
- * Responsible for amdgcn (ids from registers, mathematics from the machine's own
- * instructions). The target spir64 needs none of it: there these are names.
+ * Responsible for amdgcn and nvptx64 (ids from registers, mathematics from the machine's
+ * own instructions). The target spir64 needs none of it: there these are names.
  */
-#ifdef __AMDGCN__
+#if defined(__AMDGCN__) || defined(__NVPTX__)
 
 #define STATIC_INLINE static inline __attribute__((always_inline, overloadable))
+#ifdef __NVPTX__
+#define STATIC_PICK(d, name)                                                                                 \
+    ((d) == 0 ? __nvvm_read_ptx_sreg_##name##_x() : (d) == 1 ? __nvvm_read_ptx_sreg_##name##_y() : __nvvm_read_ptx_sreg_##name##_z())
+#define get_local_id(d) STATIC_PICK(d, tid)
+#define get_group_id(d) STATIC_PICK(d, ctaid)
+#define get_local_size(d) STATIC_PICK(d, ntid)
+#define get_global_size(d) (STATIC_PICK(d, nctaid) * STATIC_PICK(d, ntid))
+#define barrier(flags) __syncthreads()
+#define mem_fence(flags) __nvvm_membar_gl()
+#else
 #define STATIC_PICK(d, name)                                                                                 \
     ((d) == 0 ? __builtin_amdgcn_##name##_x() : (d) == 1 ? __builtin_amdgcn_##name##_y() : __builtin_amdgcn_##name##_z())
 
@@ -16,8 +26,10 @@
 #define get_group_id(d) STATIC_PICK(d, workgroup_id)
 #define get_local_size(d) STATIC_PICK(d, workgroup_size)
 #define get_global_size(d) STATIC_PICK(d, grid_size)
-#define get_global_id(d) (get_group_id(d) * get_local_size(d) + get_local_id(d))
 #define barrier(flags) __builtin_amdgcn_s_barrier()
+#define mem_fence(flags) __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent")
+#endif
+#define get_global_id(d) (get_group_id(d) * get_local_size(d) + get_local_id(d))
 
 /* One of these for a number, and lane by lane for the vectors. */
 #define STATIC_OF_LANES(type, count, name)                                                                   \
@@ -35,8 +47,13 @@
         return expression;                                                                                   \
     }                                                                                                        \
     STATIC_OF_LANES(float, 4, static_##name)
+#ifdef __NVPTX__
+STATIC_MATH(exp, __nvvm_ex2_approx_f(x * 1.44269504f))
+STATIC_MATH(log, __nvvm_lg2_approx_f(x) * 0.693147181f)
+#else
 STATIC_MATH(exp, __builtin_exp2f(x * 1.44269504f))
 STATIC_MATH(log, __builtin_log2f(x) * 0.693147181f)
+#endif
 STATIC_MATH(sqrt, __builtin_sqrtf(x))
 STATIC_MATH(floor, __builtin_floorf(x))
 STATIC_MATH(ceil, __builtin_ceilf(x))
@@ -83,11 +100,8 @@ STATIC_INLINE half4 static_fma(half4 a, half4 b, half4 c)
 #define read_imagef(image, i) ((image)[i])
 #endif
 
-#ifdef __AMDGCN__
-#define mem_fence(flags) __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent")
 #define atomic_inc(p) __atomic_fetch_add(p, 1u, __ATOMIC_RELAXED)
 #define atomic_xchg(p, x) __atomic_exchange_n(p, x, __ATOMIC_RELAXED)
-#endif
 
 #define vload_half(i, p) __builtin_load_halff((p) + (i))
 #define vstore_half(x, i, p) __builtin_store_halff(x, (p) + (i))

@@ -4,8 +4,8 @@
     gpu_static.py TABLE [--only TEXT] [--write] [--note TEXT]
 
 Compiles each row of ROWS with clang 14 for amdgcn (gfx1030, of the family of Samsung's Xclipse; for other GPUs a proxy)
-and, where llvm-spirv-14 is installed, to SPIR-V, which has to work. NVIDIA's compilers have their own test
-(cuda_compile). Reads off:
+for nvptx64 (sm_70) and, where llvm-spirv-14 is installed, to SPIR-V, which has to work. NVIDIA's compilers have their own
+test (cuda_compile). Reads off:
 
   vector     registers of a work-item (VGPRs)
   scalar     registers of a wave (SGPRs)
@@ -16,6 +16,8 @@ and, where llvm-spirv-14 is installed, to SPIR-V, which has to work. NVIDIA's co
   products   multiply-adds of a work-item in one pass of the main loop
   loads      loads from global and local memory in that loop, of one number or of one vector, before the compiler joins
              neighbours: what a compiler that joins none has to do
+  ptx        instructions of PTX
+  depot      bytes of private memory there
 
 Compares with TABLE, docs/results/gpu_static.md. Fails where a row got worse or has no counterpart, and where a row
 breaks a limit (code of 24 KB, no spills) without a note. --write writes the table anew; a row that got worse
@@ -37,6 +39,9 @@ CLANG, SPIRV = "clang-14", "llvm-spirv-14"
 LANGUAGE = ["-x", "cl", "-cl-std=CL1.2", "-Xclang", "-finclude-default-header", "-w"]
 # Private arrays stay private: clang would move them to local memory where a work-group has some left, which hides scratch.
 AMDGCN = ["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx1030", "-nogpulib", "-O2", "-mllvm", "-disable-promote-alloca-to-lds"]
+# PTX has no end of registers, so that only its instructions and the bytes of private memory say something.
+NVPTX = ["-target", "nvptx64-nvidia-nvcl", "-Xclang", "-target-cpu", "-Xclang", "sm_70", "-Xclang", "-target-feature",
+         "-Xclang", "+ptx70", "-Xclang", "-cl-ext=+cl_khr_fp16", "-O2"]
 CODE_MOST = 24 << 10
 CODE_SLACK = 1.02  # what counts as more code
 REGISTER_STEP = 8  # registers are handed out by as many
@@ -48,7 +53,8 @@ PACKED = "-DVEC=4 -DREGS=40"  # mts_launch_packed_defines
 ROWS = {
     "conv_tile__f32_planar": [f"{GPU} -DCASES=CASE(8,0)", GPU, f"{GPU} -DHALF=1"],
     "conv_block__f32_planar": [BLOCK, f"{BLOCK} -DHALF=1", f"{BLOCK} -DHALF=2"],
-    "conv_packed__f32_lanes": [f"{PACKED}{depthwise}{half}{images}" for images in ("", " -DIMAGES=1") for depthwise in ("", " -DDEPTHWISE=1")
+    "conv_packed__f32_lanes": [f"{PACKED}{half} -DPIXELS={pixels} -DPACKS=1 -DGROUP=64" for pixels in (4, 2, 1) for half in ("", " -DHALF=2")]
+                              + [f"{PACKED}{depthwise}{half}{images}" for images in ("", " -DIMAGES=1") for depthwise in ("", " -DDEPTHWISE=1")
                                for half in ("", " -DHALF=1", " -DHALF=2")],
     "fc_lanes__f32_planar": [GPU, f"{GPU} -DHALF=1"],
     "fc_block__f32_planar": [f"{GPU} -DGROUP=64", f"{GPU} -DHALF=1 -DGROUP=64"],
@@ -62,7 +68,7 @@ ROWS = {
 # Whose main loops add products. In others only formulas of functions do.
 MULTIPLY = {"conv_tile__f32_planar", "conv_packed__f32_lanes", "conv_block__f32_planar", "fc_lanes__f32_planar", "fc_block__f32_planar",
             "depthwise_tile__f32_planar", "matmul_any__f32_planar", "deconv_any__f32_planar", "recur_any__f32_planar"}
-FIGURES = ["vector", "scalar", "scratch", "spills", "local", "code", "products", "loads"]
+FIGURES = ["vector", "scalar", "scratch", "spills", "local", "code", "products", "loads", "ptx", "depot"]
 NONE = "-"
 
 
@@ -226,6 +232,8 @@ def judge_row(folder, number, name, options):
     if called:
         raise RuntimeError(f"{name} calls {', '.join(called)}, which clang_opencl.h lacks")
     check_spirv(text, given, stem)
+    run([CLANG, *LANGUAGE, *NVPTX, "-S", "-include", ROOT / "tests/gpu_static/clang_opencl.h", "-o", f"{stem}.ptx", *given, text])
+    ptx = pathlib.Path(f"{stem}.ptx").read_text()
     loop = main_loop(pathlib.Path(f"{stem}.ll").read_text()) if name in MULTIPLY else None
 
     def figure(pattern):
@@ -235,7 +243,9 @@ def judge_row(folder, number, name, options):
             "scratch": figure(r"ScratchSize: (\d+)"),
             "spills": figure(r"\.vgpr_spill_count: +(\d+)") + figure(r"\.sgpr_spill_count: +(\d+)"),
             "local": figure(r"LDSByteSize: (\d+)"), "code": figure(r"codeLenInByte = (\d+)"),
-            "products": loop[0] if loop else NONE, "loads": loop[1] if loop else NONE}
+            "products": loop[0] if loop else NONE, "loads": loop[1] if loop else NONE,
+            "ptx": len(re.findall(r"^\t(?!\.)[^\n]*;$", ptx, re.MULTILINE)),
+            "depot": sum(map(int, re.findall(r"__local_depot\d+\[(\d+)\]", ptx)))}
 
 
 def judge_all(jobs):
@@ -270,11 +280,14 @@ def registers_of(row):
 
 def worse(old, new):
     """What got worse, as sentences."""
-    found = [f"{name} {old[name]} -> {new[name]}" for name in ("scratch", "spills", "local") if new[name] > old[name]]
+    found = [f"{name} {old[name]} -> {new[name]}" for name in ("scratch", "spills", "local", "depot")
+             if old[name] != NONE and new[name] > old[name]]
     if registers_of(new) > registers_of(old):
         found.append(f"vector registers {old['vector']} -> {new['vector']}")
     if new["code"] > old["code"] * CODE_SLACK:
         found.append(f"code {old['code']} -> {new['code']} bytes")
+    if old["ptx"] != NONE and new["ptx"] > old["ptx"] * CODE_SLACK:
+        found.append(f"instructions of PTX {old['ptx']} -> {new['ptx']}")
     if per_load(old) != NONE and (per_load(new) == NONE or float(per_load(new)) < float(per_load(old))):
         found.append(f"multiply-adds a load {per_load(old)} -> {per_load(new)}")
     return found

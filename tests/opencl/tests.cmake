@@ -61,18 +61,24 @@ if(MTS_OPENCL_LOADER AND MTS_OPENCL_LAYER_HEADERS AND NOT CMAKE_CROSSCOMPILING A
   # GPUs by name: the row of the defaults that each takes (plan/device_defaults.c), and networks in packs behind it. Adreno
   # has images: one that reaches all weights of a network, and one of 400 pixels, behind which launches read the buffer.
   function(add_profile name row profile)
-    set(environment "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>"
-      "MTS_PROFILE=group=32,local=8192,alloc=268435456,${profile}" "MTS_TEST_ROW=${row}")
     add_test(NAME opencl/profile_${name} COMMAND opencl_profile)
-    add_test(NAME opencl/profile_${name}_packed COMMAND engine_packed)
-    set_tests_properties(opencl/profile_${name} opencl/profile_${name}_packed PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
-      ENVIRONMENT "${environment}")
+    set_tests_properties(opencl/profile_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
+      "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=group=32,local=8192,${profile};MTS_TEST_ROW=${row}")
+    if(ARGN)
+      add_test(NAME opencl/profile_${name}_packed COMMAND engine_packed)
+      set_tests_properties(opencl/profile_${name}_packed PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900 ENVIRONMENT
+        "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=group=32,local=8192,${profile}")
+    endif()
   endfunction()
-  add_profile(adreno "adreno 6xx" "texels=134217728,name=QUALCOMM Adreno(TM),version=Adreno(TM) 640")
-  add_profile(adreno_least "adreno 7xx" "texels=400,name=QUALCOMM Adreno(TM),version=Adreno(TM) 740")
-  add_profile(mali "mali valhall" "name=Mali-G710 r0p0")
-  add_profile(powervr "powervr" "name=PowerVR B-Series BXM-8-256")
-  add_profile(unknown "unknown" "texels=65536,name=A GPU of tomorrow")
+  add_profile(adreno "adreno 6xx" "alloc=268435456,texels=134217728,name=QUALCOMM Adreno(TM),version=Adreno(TM) 640" packed)
+  add_profile(adreno_least "adreno 7xx" "alloc=268435456,texels=400,name=QUALCOMM Adreno(TM),version=Adreno(TM) 740" packed)
+  add_profile(mali "mali valhall" "alloc=268435456,name=Mali-G710 r0p0" packed)
+  add_profile(powervr "powervr" "alloc=268435456,name=PowerVR B-Series BXM-8-256")
+  add_profile(unknown "unknown" "alloc=268435456,texels=65536,name=A GPU of tomorrow")
+  # One whose driver does not build the kernel of packs.
+  add_test(NAME opencl/profile_refuses_packed COMMAND engine_packed)
+  set_tests_properties(opencl/profile_refuses_packed PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
+    "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=group=64,local=32768,refuse=conv_packed,name=Mali-G78")
   # A GPU with products of unsigned and signed bytes, and one with products of signed ones that add to a sum.
   foreach(dot 1 8)
     add_test(NAME opencl/profile_dot_${dot} COMMAND conformance_kernels_bytes)

@@ -14,8 +14,10 @@ const phone_setting phone_settings[] = {
     {.name = "base"},
     {.name = "float16-storage", .precision = MTS_PRECISION_FLOAT16_STORAGE},
     {.name = "float16", .precision = MTS_PRECISION_FLOAT16},
-    {.name = "packed", .packed_channels = 1},
-    {.name = "packed-float16", .precision = MTS_PRECISION_FLOAT16, .packed_channels = 1},
+    {.name = "planes", .packed_channels = MTS_USE_OFF},
+    {.name = "packed", .packed_channels = MTS_USE_ON, .weight_images = MTS_USE_OFF},
+    {.name = "packed-images", .packed_channels = MTS_USE_ON, .weight_images = MTS_USE_ON},
+    {.name = "packed-float16", .precision = MTS_PRECISION_FLOAT16, .packed_channels = MTS_USE_ON},
     {.name = "replay", .replay = MTS_USE_ON},
     {.name = "no-replay", .replay = MTS_USE_OFF},
     {.name = "smooth", .queue = MTS_QUEUE_SMOOTH},
@@ -160,6 +162,7 @@ static bool open_session(world *w, const phone_way *way)
     mts_session_options_default(&options);
     options.precision = setting->precision;
     options.packed_channels = setting->packed_channels;
+    options.weight_images = setting->weight_images;
     options.separate_inputs = 1;
     if (!good(w, mts_runtime_create(&runtime, &w->runtime))) {
         return false;

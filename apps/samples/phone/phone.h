@@ -14,8 +14,7 @@
 typedef struct phone_setting {
     const char *name;
     mts_precision precision;
-    uint32_t packed_channels;
-    mts_use replay;
+    mts_use packed_channels, weight_images, replay;
     mts_queue_mode queue;
 } phone_setting;
 

@@ -9,7 +9,8 @@
  * bytes; 2, added to a sum; 4, of signed bytes; 8, added to a sum. Programs then find the functions of that extension
  * that N names, written in OpenCL C, and no others, and a program of codes that is not built for the best of them fails.
  * With "broken=1" a program for any of them fails, as with a driver whose compiler lacks what it says. With "texels=N"
- * they have images over buffers of so many pixels. With "name=mali-g78" a device has this name, and with
+ * they have images over buffers of so many pixels. With
+ * "refuse=conv_packed" programs whose text has this word do not build. With "name=mali-g78" a device has this name, and with
  * "version=Adreno(TM) 640" this behind its version's number, as Adreno's drivers say what GPU it is; both end at a comma.
  * Devices of a profile have no other images, no arithmetic in float16 and 64 KB of constant memory. Not a simulator: speed, caches and the order of work-items are the driver's.
  */
@@ -323,9 +324,11 @@ static cl_program CL_API_CALL create_program(cl_context context, cl_uint count, 
     return target.clCreateProgramWithSource(context, used, all, sizes, result);
 }
 
-/* Whether a program is of codes; one of a binary has no text. */
-static bool is_of_codes(cl_program program)
+/* Whether a program's text has a word, of so many characters; one of a binary has no text. */
+static bool program_has(cl_program program, const char *word, int length)
 {
+    char name[64];
+    (void)snprintf(name, sizeof name, "%.*s", length, word);
     size_t size = 0;
     if (target.clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, NULL, &size) != CL_SUCCESS || size == 0) {
         return false;
@@ -333,7 +336,7 @@ static bool is_of_codes(cl_program program)
     char *text = calloc(size + 1, 1);
     const bool is = text &&
                     target.clGetProgramInfo(program, CL_PROGRAM_SOURCE, size, text, NULL) == CL_SUCCESS &&
-                    strstr(text, "__i32_words");
+                    strstr(text, name);
     free(text);
     return is;
 }
@@ -352,8 +355,14 @@ static cl_int CL_API_CALL build_program(cl_program program, cl_uint count, const
                                         void(CL_CALLBACK *notify)(cl_program program, void *user), void *user)
 {
     const char *given = options ? options : "";
+    int length = 0;
+    const char *refused = text_of("refuse=", &length);
+    if (refused && program_has(program, refused, length)) {
+        (void)fprintf(stderr, "profile: a program with %.*s does not build\n", length, refused);
+        return CL_BUILD_PROGRAM_FAILURE;
+    }
     const bool fails = most.broken ? strstr(given, "-DDOT=") != NULL : !takes_best(given);
-    if (most.dot && fails && is_of_codes(program)) {
+    if (most.dot && fails && program_has(program, "__i32_words", 11)) {
         (void)fprintf(stderr, "profile: a program of codes with '%s' does not build\n", given);
         return CL_BUILD_PROGRAM_FAILURE;
     }

@@ -1,0 +1,80 @@
+/*
+ * test_packed_tile.c: how much a work-item of conv_packed computes, by device and size of a launch.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "lower/packed_tile.h"
+
+#define LARGE 1000000u
+
+static mts_device_info gpu(const char *name)
+{
+    mts_device_info info = {.is_gpu = true, .vector_floats = 4, .compute_units = 4, .work_group_size = 256};
+    (void)snprintf(info.name, sizeof info.name, "%s", name);
+    return info;
+}
+
+static mts_packed_tile choose(const char *name, mts_precision precision, uint64_t outputs)
+{
+    const mts_device_info info = gpu(name);
+    return mts_packed_tile_choose(&info, precision, false, outputs);
+}
+
+static void large_launches_take_the_largest_tile_that_the_registers_hold(void **state)
+{
+    (void)state;
+    assert_int_equal(choose("QUALCOMM Adreno(TM)", MTS_PRECISION_FLOAT32, LARGE).rows, 8);
+    assert_int_equal(choose("Samsung Xclipse 940", MTS_PRECISION_FLOAT32, LARGE).rows, 8);
+    assert_int_equal(choose("Somebody's GPU", MTS_PRECISION_FLOAT32, LARGE).rows, 8);
+    for (int precision = 0; precision < MTS_PRECISION_COUNT; precision++) { /* 64 registers */
+        const mts_packed_tile mali = choose("Mali-G78", (mts_precision)precision, LARGE);
+        assert_int_equal(mali.rows, 4);
+        assert_int_equal(mali.pixels, 4);
+        assert_true(mts_packed_registers(&mali, (mts_precision)precision) <= 64);
+    }
+}
+
+/* Adreno: 3 waves of 64 for each of 4 units are 768 work-items, of which a tile takes 8, 4, 2 or 1 packs. */
+static void small_launches_take_smaller_tiles_so_that_units_have_waves_enough(void **state)
+{
+    static const struct {
+        uint64_t outputs;
+        uint32_t rows, pixels;
+    } cases[] = {{8 * 768, 8, 4}, {8 * 768 - 1, 4, 4}, {4 * 768, 4, 4}, {4 * 768 - 1, 4, 2},
+                 {2 * 768, 4, 2}, {2 * 768 - 1, 4, 1}, {1, 4, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const mts_packed_tile tile = choose("QUALCOMM Adreno(TM)", MTS_PRECISION_FLOAT32, cases[i].outputs);
+        assert_int_equal(tile.rows, cases[i].rows);
+        assert_int_equal(tile.pixels, cases[i].pixels);
+    }
+    assert_int_equal(choose("Somebody's GPU", MTS_PRECISION_FLOAT32, 1).rows, 8); /* nothing is known */
+}
+
+static void groups_of_one_size_are_built_where_that_is_no_loss(void **state)
+{
+    mts_device_info small = gpu("Mali-G78");
+    (void)state;
+    assert_false(choose("QUALCOMM Adreno(TM)", MTS_PRECISION_FLOAT32, LARGE).exact);
+    assert_false(choose("Somebody's GPU", MTS_PRECISION_FLOAT32, LARGE).exact);
+    assert_true(choose("Mali-G78", MTS_PRECISION_FLOAT32, LARGE).exact);
+    small.work_group_size = 32;
+    assert_int_equal(mts_packed_tile_choose(&small, MTS_PRECISION_FLOAT32, true, LARGE).local, 32);
+    assert_int_equal(mts_packed_tile_choose(&small, MTS_PRECISION_FLOAT32, true, LARGE).rows, 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_launches_take_the_largest_tile_that_the_registers_hold),
+        cmocka_unit_test(small_launches_take_smaller_tiles_so_that_units_have_waves_enough),
+        cmocka_unit_test(groups_of_one_size_are_built_where_that_is_no_loss),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -46,8 +46,8 @@ class OnAFakePhone(unittest.TestCase):
         self.assertEqual(got["bundles"], {"small": self.bundle.stat().st_size})
         settings = [result["setting"] for result in got["results"]]
         self.assertEqual(settings[0], "base")
-        self.assertEqual(set(settings), {"base", "float16-storage", "float16", "packed", "packed-float16", "replay",
-                                         "no-replay", "smooth", "fast"})
+        self.assertEqual(set(settings), {"base", "float16-storage", "float16", "planes", "packed", "packed-images",
+                                         "packed-float16", "replay", "no-replay", "smooth", "fast"})
         for result in got["results"]:
             self.assertNotIn("error", result)
             self.assertGreater(result["latency_ms"]["median"], 0)

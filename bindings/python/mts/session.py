@@ -8,7 +8,7 @@ from mts._callbacks import Callbacks, Progress, progress_of
 from mts._handles import Node, Owner
 from mts._native import INFINITE, Error, Status, encode, ffi, fill, invalid, lib, read
 from mts.frames import Frame, FrameLike, Region
-from mts.runtime import Bundle, Report, TaskInfo, report_of
+from mts.runtime import Bundle, Report, TaskInfo, Use, report_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,6 +102,7 @@ class Session(Owner):
     :param when_full: what `submit` does without a free slot
     :param persistent: few persistent launches, where the device can
     :param packed_channels: four channels side by side, on GPUs
+    :param weight_images: such convolutions read weights through images, on OpenCL
     :param done: called with a ticket and a status, inside of calls of the session, once for every ticket.
         It may call `output`, `output_ticket`, `enable`, `rate` and `rate_hz`. Required by "block"
     :param progress: True: a bar (tqdm, if it is installed), or a function of the part that is done, 0..1,
@@ -117,7 +118,8 @@ class Session(Owner):
                  grouping: Literal["family", "measured"] = "family", memory_budget: int = 0,
                  priorities: Optional[Sequence[int]] = None, tuning_ms: int = 0, frames_in_flight: int = 1,
                  when_full: Literal["busy", "block", "drop_oldest"] = "busy", persistent: bool = False,
-                 packed_channels: bool = False, done: Optional[Done] = None, progress: Progress = None) -> None:
+                 packed_channels: Use = "auto", weight_images: Use = "auto",
+                 done: Optional[Done] = None, progress: Progress = None) -> None:
         if not isinstance(bundle, Bundle):
             raise invalid(f"a session needs an mts.Bundle, not {type(bundle).__name__}")
         gate = self._gate = bundle._node.gate
@@ -137,7 +139,7 @@ class Session(Owner):
              separate_inputs=int(separate_inputs), zero_copy_inputs=int(zero_copy_inputs), grouping=grouping,
              memory_budget=memory_budget, priorities=priorities, tuning_ms=tuning_ms,
              frames_in_flight=frames_in_flight, when_full=when_full, persistent=int(persistent),
-             packed_channels=int(packed_channels))
+             packed_channels=packed_channels, weight_images=weight_images)
         self._frames: dict[int, Any] = {}  # arrays of zero-copy frames in flight, by ticket
         self._arrays: dict[tuple[str, int], Any] = {}  # arrays of zero-copy inputs
         self._zero_copy = int(zero_copy_frames), bool(zero_copy_inputs)

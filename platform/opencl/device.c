@@ -407,6 +407,7 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
     device->base.ops = &ops;
     device->base.allocator = options->allocator;
     device->base.log = options->log;
+    device->clock = mts_os_clock_ns;
     mts_status status = open_found(&device->cl, index, &found, error);
     if (status == MTS_STATUS_OK) {
         device->id = found.id;

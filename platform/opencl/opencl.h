@@ -48,6 +48,7 @@ typedef struct mts_cl_device {
     mts_cl_replay replay;          /* all NULL: command lists are not recorded */
     uint64_t replays;              /* recordings that were enqueued so far */
     uint64_t finished;             /* of those, the first so many have run */
+    uint64_t (*clock)(void);       /* what measures replays; a test may have another one */
     cl_command_queue record_queue; /* of cl_qcom_recordable_queues; NULL: nothing was recorded so */
     mts_cl_event events[MTS_DEVICE_EVENTS];
     uint32_t flush_every; /* launches after which the queue is flushed; 0: at a command list's end only */

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "platform/opencl/opencl.h"
-#include "platform/os/os.h"
 
 /* A measurement: rounds of each way in turns, the fastest counts. Recording has to save a
    thirtieth. Lists of fewer launches are too short for the clock; of launches that take
@@ -213,11 +212,11 @@ typedef struct candidate {
 /* Runs a list once, launch by launch or as it was recorded, which it has to stay. */
 static mts_status time_run(mts_cl_device *device, mts_cl_command_list *list, candidate *of, mts_error *error)
 {
-    const uint64_t start = mts_os_clock_ns();
+    const uint64_t start = device->clock();
     const size_t done = submit(device, &of->recorded, list->made);
     mts_status status = mts_cl_list_enqueue(device, list, done, error);
     MTS_TRY(status, mts_cl_finish(device, error));
-    const uint64_t ns = mts_os_clock_ns() - start;
+    const uint64_t ns = device->clock() - start;
     of->ns = ns < of->ns ? ns : of->ns;
     return status;
 }

@@ -322,11 +322,16 @@ static const void *input_of(world *w, uint32_t task, uint64_t seed)
     return data;
 }
 
+static bool packed; /* convolutions of floats take packs of channels */
+
 static mts_engine *run(world *w, int device, mts_strategy strategy, mts_session_stats *stats)
 {
     static const uint32_t list[TASKS] = {0, 1, 2};
-    const mts_engine_options options = {
-        .strategy = strategy, .separate_inputs = true, .tasks = list, .task_count = TASKS};
+    const mts_engine_options options = {.strategy = strategy,
+                                        .separate_inputs = true,
+                                        .tasks = list,
+                                        .task_count = TASKS,
+                                        .packed_channels = packed};
     const void *const *inputs[TASKS];
     mts_engine *engine = NULL;
     mts_error error = {0};
@@ -408,6 +413,39 @@ static void all_strategies_give_the_results_of_floats(void **state)
     }
 }
 
+/* Launches of an engine by a kernel whose name begins so. */
+static uint32_t launches_of(const mts_engine *engine, const char *kernel)
+{
+    mts_engine_view view;
+    uint32_t count = 0;
+    mts_engine_view_get(engine, &view);
+    for (uint32_t i = 0; i < view.launch_count; i++) {
+        count += view.launches[i].kernel && strncmp(view.launches[i].kernel, kernel, strlen(kernel)) == 0;
+    }
+    return count;
+}
+
+/* Bytes come before packs: what multiplies bytes does so in a session with packs too. */
+static void sessions_with_packs_of_channels_multiply_the_same_bytes(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 1; seed <= SEEDS_COMPILED; seed++) {
+        world w;
+        mts_session_stats stats;
+        world_make(&w, seed);
+        mts_engine *wanted = run(&w, 0, MTS_STRATEGY_SEQUENTIAL, &stats);
+        packed = true;
+        mts_engine *found = run(&w, 1, MTS_STRATEGY_COMPACT, &stats);
+        packed = false;
+        compare(&w, found, wanted, seed, 0);
+        /* not as many: waves put those of several tasks into one launch, each session in its way */
+        assert_int_equal(launches_of(found, "conv_bytes") > 0, devices[1]->info.byte_products);
+        mts_engine_destroy(&wanted);
+        mts_engine_destroy(&found);
+        world_end(&w);
+    }
+}
+
 /* Weights of a chain of 1x1 convolutions are bytes, and codes are all that it stores between its ends. */
 static void weights_and_activations_take_a_quarter(void **state)
 {
@@ -450,8 +488,10 @@ static void weights_and_activations_take_a_quarter(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_strategies_give_the_results_of_floats),
-                                       cmocka_unit_test(weights_and_activations_take_a_quarter)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_strategies_give_the_results_of_floats),
+        cmocka_unit_test(sessions_with_packs_of_channels_multiply_the_same_bytes),
+        cmocka_unit_test(weights_and_activations_take_a_quarter)};
     mts_error error = {0};
     const mts_status reference = net_device_open("reference", NULL, &devices[0], &error);
     const bool named = getenv("MTS_TEST_DEVICE") != NULL;

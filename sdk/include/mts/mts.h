@@ -135,7 +135,7 @@ typedef struct mts_runtime_options {
        can draw its screen between them. 0 (default): the library chooses by the driver. */
     uint32_t flush_launches;
     /* 1: the library checks every command before it gives it to the device (slower). 0 (default):
-       it does not. */
+       it does not. A library built with MTS_SMALL has no checks: UNSUPPORTED. */
     uint32_t check;
     /* Buffer of the caller for the sentence of the last failure; NULL (default): none. */
     char *error_text;

@@ -42,14 +42,15 @@ typedef struct fake_opencl {
 
     uint64_t written, read; /* bytes that were copied to and from buffers */
     uint32_t maps, unmaps;
-    const char *platform;     /* its name, which the table of quirks is asked for; NULL: the driver's */
-    const char *fails;        /* a function of recordings or of mapping that fails; NULL: none does */
-    uint32_t fails_from;      /* only calls from this one on */
-    bool simultaneous;        /* a recording of cl_khr_command_buffer may be enqueued twice */
-    uint32_t mutable_version; /* of mutable dispatch, major << 22 | minor << 12 | patch */
-    uint32_t record_most;     /* launches of a recording of cl_qcom_recordable_queues */
-    uint32_t plain_ns,
-        record_ns;             /* time that the processor takes for a launch by itself, or of a recording */
+    const char *platform;      /* its name, which the table of quirks is asked for; NULL: the driver's */
+    const char *fails;         /* a function of recordings or of mapping that fails; NULL: none does */
+    uint32_t fails_from;       /* only calls from this one on */
+    bool simultaneous;         /* a recording of cl_khr_command_buffer may be enqueued twice */
+    uint32_t mutable_version;  /* of mutable dispatch, major << 22 | minor << 12 | patch */
+    uint32_t record_most;      /* launches of a recording of cl_qcom_recordable_queues */
+    uint64_t clock_ns;         /* goes on with launches, */
+    uint32_t plain_ns;         /* by this with one by itself */
+    uint32_t record_ns;        /* and by this with one of a recording */
     uint32_t records, replays; /* recordings that were made, and enqueued */
     uint32_t changes;          /* launches that were changed in place, or came with other arguments */
     int32_t records_alive;

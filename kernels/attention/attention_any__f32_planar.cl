@@ -12,16 +12,21 @@
  *
  * On a CPU a work-item takes ATTENTION_VECS vectors of queries of a head. Scores lie
  * [key][query], so that both products broadcast one number (of k, of v) to vectors of
- * queries, and the softmax needs no sums across lanes. On a GPU (VEC 1) a work-item has a
- * query and a group shares blocks of keys and values in LOCAL memory.
+ * queries, and the softmax needs no sums across lanes. On a GPU (VEC 1) PARTS work-items
+ * share a query, each with some of the channels, and a group of at most 64 shares blocks
+ * of keys and values in LOCAL memory.
  *
  * Grid: (n, images * heads + 1, members); the last line of groups writes the zeros after
  * the last plane. CPU: n = ceil(queries / (ATTENTION_VECS * VEC)).
  *
- * DEPTH: most channels of a head that are possible, a multiple of 4 on a GPU.
+ * DEPTH: most channels of a head that are possible. PARTS: divides the size of a group.
  */
 #ifndef DEPTH
 #define DEPTH MTS_ATTENTION_DEPTH /* 16, 32, 64, .. */
+#endif
+
+#ifndef PARTS
+#define PARTS 4 /* 1, 2, 4, 8 */
 #endif
 
 /* Below every score but -infinity, whose exponential is 0 then and not NaN. */
@@ -184,28 +189,33 @@ KERNEL void attention_any__f32_planar(MTS_ARGS) {
 #else
 
 #define ATTENTION_KEYS 8 /* of a block */
+#define ATTENTION_LANES 64 /* most work-items of a group */
+#define ATTENTION_OWN ((DEPTH + PARTS - 1) / PARTS) /* channels of a work-item */
 
-/* A block of `keys` keys, or values, [key][channel], zero where there is none. */
+/* A block of `keys` keys, or values, [key][part][own channel], zero where there is none. */
 INLINE void attention_fetch(LOCAL_PTR float *to, GLOBAL const mts_real *from, mts_u32 plane, mts_u32 channels,
                             mts_u32 keys, mts_u32 lane, mts_u32 lanes) {
-    for (mts_u32 i = lane; i < ATTENTION_KEYS * DEPTH; i += lanes) {
+    for (mts_u32 i = lane; i < ATTENTION_KEYS * PARTS * ATTENTION_OWN; i += lanes) {
         const mts_u32 j = i % ATTENTION_KEYS, d = i / ATTENTION_KEYS;
-        to[j * DEPTH + d] = d < channels && j < keys ? mts_load(from + d * plane + j) : 0.0f;
+        to[j * PARTS * ATTENTION_OWN + d] = d < channels && j < keys ? mts_load(from + d * plane + j) : 0.0f;
     }
 }
 
 KERNEL void attention_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_attention_params *r = MTS_MEMBER(mts_attention_params);
-    LOCAL float k[ATTENTION_KEYS * DEPTH], v[ATTENTION_KEYS * DEPTH];
-    const mts_u32 lane = mts_local_id(0), lanes = mts_local_size(0);
-    const mts_u32 planes = r->dest.dims[2] * r->heads, queries = r->dest.dims[5], query = mts_global_id(0);
+    LOCAL float k[ATTENTION_KEYS * PARTS * ATTENTION_OWN], v[ATTENTION_KEYS * PARTS * ATTENTION_OWN];
+    LOCAL float parts[ATTENTION_KEYS * ATTENTION_LANES];
+    const mts_u32 lane = mts_local_id(0), lanes = mts_local_size(0), share = lanes / PARTS;
+    const mts_u32 planes = r->dest.dims[2] * r->heads, queries = r->dest.dims[5];
+    const mts_u32 query = mts_group_id(0) * share + lane % share, part = lane / share;
+    const mts_u32 begin = part * ATTENTION_OWN; /* of its channels */
     const int present = mts_global_id(1) < planes;
     const attention_head h = attention_find(r, present ? mts_global_id(1) : 0);
     const mts_u32 mine = mts_least(query, queries - 1), end = present ? r->keys : 0;
     GLOBAL const mts_real *const mask = r->mask_pool == 1 ? pool : act;
-    float q[DEPTH], sums[DEPTH], most = ATTENTION_LOW, total = 0.0f;
-    UNROLL for (int d = 0; d < DEPTH; d++) {
-        q[d] = (mts_u32)d < r->depth ? mts_load(act + h.q + d * r->q.stride[3] + mine) * r->scale : 0.0f;
+    float q[ATTENTION_OWN], sums[ATTENTION_OWN], most = ATTENTION_LOW, total = 0.0f;
+    UNROLL for (int d = 0; d < ATTENTION_OWN; d++) {
+        q[d] = begin + d < r->depth ? mts_load(act + h.q + (begin + d) * r->q.stride[3] + mine) * r->scale : 0.0f;
         sums[d] = 0.0f;
     }
     for (mts_u32 first = 0; first < end; first += ATTENTION_KEYS) {
@@ -216,29 +226,36 @@ KERNEL void attention_any__f32_planar(MTS_ARGS) {
         attention_fetch(v, act + h.v + first, r->v.stride[3], h.width, keys, lane, lanes);
         BARRIER();
         UNROLL for (int j = 0; j < ATTENTION_KEYS; j++) {
-            s[j] = 0.0f;
-            UNROLL for (int d = 0; d < DEPTH; d++) s[j] = mts_fma(q[d], k[j * DEPTH + d], s[j]);
+            float sum = 0.0f;
+            UNROLL for (int d = 0; d < ATTENTION_OWN; d++)
+                sum = mts_fma(q[d], k[(j * PARTS + part) * ATTENTION_OWN + d], sum);
+            parts[j * ATTENTION_LANES + lane] = sum;
+        }
+        BARRIER();
+        for (int j = 0; j < ATTENTION_KEYS; j++) {
+            s[j] = (mts_u32)j < keys ? 0.0f : -INFINITY;
+            for (mts_u32 p = 0; p < PARTS; p++) s[j] += parts[j * ATTENTION_LANES + p * share + lane % share];
             if (r->mask_pool != MTS_PARAM_NONE && (mts_u32)j < keys)
                 s[j] += mts_load(mask + h.mask + (first + j) * r->mask.stride[5] + mine * r->mask.stride[4]);
-            if ((mts_u32)j >= keys) s[j] = -INFINITY;
             highest = mts_most(s[j], highest);
         }
         const float scale = mts_exp(most - highest);
         most = highest;
         total *= scale;
-        UNROLL for (int d = 0; d < DEPTH; d++) sums[d] *= scale;
+        UNROLL for (int d = 0; d < ATTENTION_OWN; d++) sums[d] *= scale;
         UNROLL for (int j = 0; j < ATTENTION_KEYS; j++) {
             const float p = mts_exp(s[j] - most);
             total += p;
-            UNROLL for (int d = 0; d < DEPTH; d++) sums[d] = mts_fma(p, v[j * DEPTH + d], sums[d]);
+            UNROLL for (int d = 0; d < ATTENTION_OWN; d++)
+                sums[d] = mts_fma(p, v[(j * PARTS + part) * ATTENTION_OWN + d], sums[d]);
         }
     }
-    if (mts_global_id(1) == planes && query == 0)
+    if (mts_global_id(1) == planes && query == 0 && part == 0)
         mts_zero(act + r->dest.base - r->dest.gap + r->dest.dims[2] * r->dest.dims[3] * r->dest.pitch, r->dest.tail);
     if (!present || query >= queries) return;
-    UNROLL for (int d = 0; d < DEPTH; d++)
-        if ((mts_u32)d < h.width) mts_store(act + h.out + d * r->dest.pitch + query, sums[d] / total);
-    attention_zeros(act, r, &h, query == 0, query + 1 == queries);
+    for (int d = 0; d < ATTENTION_OWN; d++)
+        if (begin + d < h.width) mts_store(act + h.out + (begin + d) * r->dest.pitch + query, sums[d] / total);
+    if (part == 0) attention_zeros(act, r, &h, query == 0, query + 1 == queries);
 }
 
 #endif

@@ -6,7 +6,8 @@
 #include "lower/encoders.h"
 #include "lower/launch_shape.h"
 
-#define GPU_GROUP 64u /* queries of a group */
+#define GPU_GROUP 64u /* work-items of a group */
+#define GPU_PARTS 4u  /* of which share a query */
 
 #ifdef MTS_SMALL
 
@@ -54,14 +55,23 @@ static void fill_attention(mts_encoding *encoding, const mts_member *member, voi
     encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph], node);
 }
 
-/* Queries of a work-item, or of a group. */
+/* Work-items of a GPU's group that share a query. */
+static uint32_t parts_of(const mts_device_info *device)
+{
+    return device->work_group_size >= GPU_PARTS ? GPU_PARTS : 1;
+}
+
+static uint32_t group_of(const mts_device_info *device)
+{
+    const uint32_t most = device->work_group_size < GPU_GROUP ? (uint32_t)device->work_group_size : GPU_GROUP;
+    return device->is_gpu ? most / parts_of(device) * parts_of(device) : 1;
+}
+
+/* Queries of a group. */
 static uint32_t queries_of_group(const mts_device_info *device)
 {
-    if (device->is_gpu) {
-        return device->work_group_size < GPU_GROUP ? (uint32_t)device->work_group_size : GPU_GROUP;
-    }
     const uint32_t vec = mts_launch_vector(device);
-    return vec > 1 ? vec * (vec == 16 ? 4 : 3) : GPU_GROUP;
+    return device->is_gpu ? group_of(device) / parts_of(device) : vec * (vec == 16 ? 4 : 3);
 }
 
 /* Most channels of a head, in fours. */
@@ -75,7 +85,8 @@ static const char *defines_of(const mts_encoding *encoding, const mts_attention_
         depth = own > depth ? own : depth;
     }
     char text[128];
-    (void)snprintf(text, sizeof text, "%s -DDEPTH=%u", common, (depth + 3) / 4 * 4);
+    (void)snprintf(text, sizeof text, "%s -DDEPTH=%u -DPARTS=%u", common, (depth + 3) / 4 * 4,
+                   parts_of(encoding->device));
     return mts_arena_string(encoding->strings, text);
 }
 
@@ -95,7 +106,7 @@ static mts_status launch_attention(mts_encoding *encoding, const char *kernel, c
         groups = own > groups ? own : groups;
         mts_extent_add(&extent, r[i].dest.pitch, r[i].dest.dims[2] * r[i].heads + 1);
     }
-    launch.local[0] = encoding->device->is_gpu ? each : 1;
+    launch.local[0] = group_of(encoding->device);
     launch.global[0] = groups * launch.local[0];
     launch.defines = defines_of(encoding, r, count);
     return launch.defines ? mts_extent_launch(encoding, &extent, &launch, params, words)

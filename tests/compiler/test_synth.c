@@ -107,6 +107,52 @@ static void a_pruned_resnet18_has_the_published_widths_weights_and_operations(vo
     close_bundle(&b);
 }
 
+static uint32_t count_of(const bundle *b, mts_op op)
+{
+    const mts_graph *graph = b->archive->tasks[0].graph;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        count += graph->nodes[i].op == op;
+    }
+    return count;
+}
+
+static void transformers_have_their_layers_and_share_blocks_of_them(void **state)
+{
+    (void)state;
+    bundle b;
+    mtsc_synth_options o = options(MTSC_ARCH_BERT_SMALL, 2, NULL, 0.5);
+    open_bundle(&b, &o);
+    assert_int_equal(count_of(&b, MTS_OP_CONV), 4 * 6 + 1);
+    assert_int_equal(count_of(&b, MTS_OP_ATTENTION), 4);
+    assert_int_equal(count_of(&b, MTS_OP_NORM), 9);
+    check_shape(weight(&b, 0, "layer3.inner"), 2048, 512, 1);
+    assert_int_equal(weight(&b, 0, "layer3.inner")->blocks[0].block,
+                     weight(&b, 1, "layer3.inner")->blocks[0].block);
+    assert_int_equal(weight(&b, 1, "layer3.inner")->block_count, 3);
+    assert_int_equal(b.archive->tasks[0].graph->inputs[0].dtype, MTS_TYPE_INT64);
+    close_bundle(&b);
+    const double prune = 0.5;
+    o = options(MTSC_ARCH_VIT_TINY, 1, &prune, 1.0);
+    o.input = 64;
+    open_bundle(&b, &o);
+    assert_int_equal(count_of(&b, MTS_OP_ATTENTION), 12);
+    check_shape(weight(&b, 0, "layer11.q"), 96, 96, 1);
+    check_shape(weight(&b, 0, "patches"), 96, 3, 16);
+    const mts_shape tokens = {.rank = 4, .dims = {1, 96, 1, 17}};
+    const mts_graph *graph = b.archive->tasks[0].graph;
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        if (graph->nodes[i].op == MTS_OP_ATTENTION) {
+            assert_true(mts_shape_equal(&graph->values[graph->nodes[i].output].shape, &tokens));
+        }
+    }
+    close_bundle(&b);
+    o = options(MTSC_ARCH_BERT_BASE, 1, &prune, 1.0);
+    open_bundle(&b, &o);
+    check_shape(weight(&b, 0, "layer11.outer"), 384, 1536, 1);
+    close_bundle(&b);
+}
+
 static void resnet50_and_vgg16_have_their_published_weights_when_not_pruned(void **state)
 {
     (void)state;
@@ -436,6 +482,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pruned_resnet18_has_the_published_widths_weights_and_operations),
+        cmocka_unit_test(transformers_have_their_layers_and_share_blocks_of_them),
         cmocka_unit_test(resnet50_and_vgg16_have_their_published_weights_when_not_pruned),
         cmocka_unit_test(shared_channels_come_first_and_their_weights_are_stored_once),
         cmocka_unit_test(tasks_of_different_widths_share_what_the_narrowest_has),

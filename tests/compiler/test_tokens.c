@@ -247,6 +247,28 @@ static void what_only_looks_like_attention_stays(void **state)
     assert_int_equal(count_of(MTS_OP_SOFTMAX), 2);
 }
 
+static void gelu_by_tanh_is_one_function(void **state)
+{
+    (void)state;
+    onnx_model_floats(&model, "three", 0, NULL, (const float[]){3.0f});
+    onnx_model_floats(&model, "small", 0, NULL, (const float[]){0.044715f});
+    onnx_model_floats(&model, "root", 0, NULL, (const float[]){0.79788456f});
+    onnx_model_floats(&model, "one", 0, NULL, (const float[]){1.0f});
+    onnx_model_node(&model, "MatMul", "x,w", "p");
+    onnx_model_node(&model, "Pow", "p,three", "cube");
+    onnx_model_node(&model, "Mul", "cube,small", "scaled");
+    onnx_model_node(&model, "Add", "p,scaled", "sum");
+    onnx_model_node(&model, "Mul", "sum,root", "argument");
+    onnx_model_node(&model, "Tanh", "argument", "t");
+    onnx_model_node(&model, "Add", "t,one", "gate");
+    onnx_model_node(&model, "Mul", "p,half", "h");
+    onnx_model_node(&model, "Mul", "h,gate", "y");
+    onnx_model_output(&model, "y");
+    turn();
+    OPS(MTS_OP_TRANSPOSE, MTS_OP_RESHAPE, MTS_OP_CONV, MTS_OP_UNARY, MTS_OP_RESHAPE, MTS_OP_TRANSPOSE);
+    assert_int_equal(after->nodes[3].attrs.unary.act.fn, MTS_FN_GELU_TANH);
+}
+
 static mts_status turn_with(const mts_allocator *allocator, void *unused)
 {
     mts_arena small;
@@ -283,6 +305,7 @@ int main(void)
         TEST(products_of_values_and_graphs_without_products_stay),
         TEST(heads_with_a_softmax_are_one_operator_without_moves),
         TEST(what_only_looks_like_attention_stays),
+        TEST(gelu_by_tanh_is_one_function),
         TEST(a_lack_of_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,7 @@ static void run(kernel_pair *pair, const mts_attention_params *params, uint32_t 
         const char *defines;
         uint32_t queries, local;
     } builds[] = {
-        {"-DVEC=16 -DDEPTH=20", 64, 1}, {"-DVEC=4 -DDEPTH=20", 16, 1}, {"-DVEC=1 -DDEPTH=20", 8, 8}};
+        {"-DVEC=16 -DDEPTH=20", 64, 1}, {"-DVEC=4 -DDEPTH=20", 16, 1}, {"-DVEC=1 -DDEPTH=20", 4, 16}};
     const uint32_t first =
         kernel_pair_words(pair, params, members * (uint32_t)(sizeof params[0] / sizeof(uint32_t)));
     uint32_t tokens = 1, heads = 1;

@@ -2,7 +2,7 @@
 if(MTS_BACKEND_CPU)
   foreach(name conformance_kernels_bytes conformance_kernels_conv conformance_kernels_depthwise conformance_kernels_fused
       conformance_kernels_elementwise conformance_kernels_frame conformance_kernels_half
-      conformance_kernels_index conformance_kernels_move conformance_kernels_norm conformance_kernels_recur
+      conformance_kernels_attention conformance_kernels_index conformance_kernels_move conformance_kernels_norm conformance_kernels_recur
       conformance_kernels_reduce conformance_kernels_resize conformance_kernels_values
       conformance_kernels_window conformance_onnx_node engine_strategies engine_random_nets engine_fused
       engine_channel_blocks engine_precision engine_precision_border engine_edges engine_planted engine_sharing engine_constants

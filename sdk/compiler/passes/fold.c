@@ -3,7 +3,7 @@
  * graph that is left.
  *
  * The rules are in fold_move.c, fold_taps.c, fold_resize.c, fold_scale.c, fold_act.c,
- * fold_slope.c, fold_gate.c, fold_gain.c and fold_norm.c.
+ * fold_slope.c, fold_gate.c, fold_gelu.c, fold_gain.c and fold_norm.c.
  */
 #include "compiler/passes/fold.h"
 
@@ -20,7 +20,8 @@ static void apply_rules(mts_fold_work *work)
             changed = mts_fold_drop(work, node) || mts_fold_norm(work, node) || mts_fold_move(work, node) ||
                       mts_fold_taps(work, node) || mts_fold_resize(work, node) ||
                       mts_fold_channels(work, node) || mts_fold_activation(work, node) ||
-                      mts_fold_slope(work, node) || mts_fold_gate(work, node) || mts_fold_gain(work, node);
+                      mts_fold_slope(work, node) || mts_fold_gate(work, node) || mts_fold_gelu(work, node) ||
+                      mts_fold_gain(work, node);
         }
     }
     for (uint32_t i = 0; i < work->graph->node_count && !work->failed; i++) {

@@ -79,6 +79,7 @@ bool mts_fold_activation(mts_fold_work *work, mts_node *node); /* element functi
 bool mts_fold_slope(mts_fold_work *work, mts_node *node);      /* PReLU as several nodes, bounds */
 bool mts_fold_norm(mts_fold_work *work, mts_node *node);       /* normalisations, sums of squares */
 bool mts_fold_gate(mts_fold_work *work, mts_node *node); /* functions that were written as several nodes */
+bool mts_fold_gelu(mts_fold_work *work, mts_node *node); /* Gelu by tanh, as many nodes */
 bool mts_fold_gain(mts_fold_work *work, mts_node *node); /* lines behind activations, x + x g */
 /* A 1x1 convolution moves before the resize that it reads: where `node` would join the convolution
    and so keep it behind; and in the end, where nothing did. */

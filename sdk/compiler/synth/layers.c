@@ -11,8 +11,8 @@
 
 static const mts_synth_tensor nothing = {.value = MTS_NONE};
 
-static mts_synth_tensor add_node(mts_synth *s, mts_op op, const char *name, const uint32_t *inputs,
-                                 uint32_t count, const mts_attrs *attrs, mts_synth_width width)
+mts_synth_tensor mts_synth_node(mts_synth *s, mts_op op, const char *name, const uint32_t *inputs,
+                                uint32_t count, const mts_attrs *attrs, mts_synth_width width)
 {
     mts_synth_tensor out = {.value = MTS_NONE, .width = width};
     if (s->status == MTS_STATUS_OK) {
@@ -49,7 +49,7 @@ mts_synth_tensor mts_synth_conv(mts_synth *s, mts_synth_tensor x, const mts_synt
         attrs.conv.pad[i] = (int32_t)layer->pad;
     }
     attrs.conv.group = 1;
-    attrs.conv.act.fn = layer->relu ? MTS_FN_RELU : MTS_FN_NONE;
+    attrs.conv.act.fn = layer->fn;
     uint32_t inputs[5] = {x.value, MTS_NONE, MTS_NONE, MTS_NONE, layer->residual};
     inputs[1] = mts_synth_weight(s, part_name(name, layer->name, "weight"), width, x.width, layer->kernel,
                                  layer->width == 0);
@@ -59,7 +59,8 @@ mts_synth_tensor mts_synth_conv(mts_synth *s, mts_synth_tensor x, const mts_synt
     }
     inputs[3] = mts_synth_vector(s, part_name(name, layer->name, "bias"), width.all, 0.05f, 0.1f);
     s->layer++;
-    return add_node(s, MTS_OP_CONV, layer->name, inputs, layer->residual == MTS_NONE ? 4 : 5, &attrs, width);
+    return mts_synth_node(s, MTS_OP_CONV, layer->name, inputs, layer->residual == MTS_NONE ? 4 : 5, &attrs,
+                          width);
 }
 
 mts_synth_tensor mts_synth_max_pool(mts_synth *s, mts_synth_tensor x, const char *name, uint32_t kernel,
@@ -76,7 +77,7 @@ mts_synth_tensor mts_synth_max_pool(mts_synth *s, mts_synth_tensor x, const char
     for (int i = 0; i < 4; i++) {
         attrs.pool.pad[i] = (int32_t)pad;
     }
-    return add_node(s, MTS_OP_POOL, name, &x.value, 1, &attrs, x.width);
+    return mts_synth_node(s, MTS_OP_POOL, name, &x.value, 1, &attrs, x.width);
 }
 
 mts_synth_tensor mts_synth_mean(mts_synth *s, mts_synth_tensor x, const char *name)
@@ -84,7 +85,7 @@ mts_synth_tensor mts_synth_mean(mts_synth *s, mts_synth_tensor x, const char *na
     mts_attrs attrs;
     memset(&attrs, 0, sizeof attrs);
     attrs.reduce = (mts_attrs_reduce){.kind = MTS_REDUCE_MEAN, .axes = 4u | 8u, .keep = 1};
-    return add_node(s, MTS_OP_REDUCE, name, &x.value, 1, &attrs, x.width);
+    return mts_synth_node(s, MTS_OP_REDUCE, name, &x.value, 1, &attrs, x.width);
 }
 
 mts_synth_tensor mts_synth_flatten(mts_synth *s, mts_synth_tensor x, const char *name)
@@ -98,7 +99,7 @@ mts_synth_tensor mts_synth_flatten(mts_synth *s, mts_synth_tensor x, const char 
     const mts_synth_width width = {x.width.all * pixels, x.width.shared * pixels};
     memset(&attrs, 0, sizeof attrs);
     attrs.reshape.shape = mts_shape_make(4, (int64_t[]){shape->dims[0], width.all, 1, 1});
-    return add_node(s, MTS_OP_RESHAPE, name, &x.value, 1, &attrs, width);
+    return mts_synth_node(s, MTS_OP_RESHAPE, name, &x.value, 1, &attrs, width);
 }
 
 void mts_synth_classify(mts_synth *s, mts_synth_tensor x, const char *name)

@@ -33,7 +33,7 @@ static mts_synth_tensor conv(mts_synth *s, mts_synth_tensor x, const block *b, c
                                    .stride = stride,
                                    .pad = kernel / 2,
                                    .normalised = true,
-                                   .relu = true,
+                                   .fn = MTS_FN_RELU,
                                    .gain = 1.0f,
                                    .residual = MTS_NONE};
     return mts_synth_conv(s, x, &layer);
@@ -50,7 +50,7 @@ static mts_synth_tensor conv_last(mts_synth *s, mts_synth_tensor x, const block 
                                    .stride = 1,
                                    .pad = kernel / 2,
                                    .normalised = true,
-                                   .relu = true,
+                                   .fn = MTS_FN_RELU,
                                    .gain = GAIN_LAST,
                                    .residual = residual};
     return mts_synth_conv(s, x, &layer);
@@ -96,7 +96,7 @@ void mts_synth_resnet(mts_synth *s, mts_synth_tensor image, bool bottleneck)
                                   .stride = 2,
                                   .pad = 3,
                                   .normalised = true,
-                                  .relu = true,
+                                  .fn = MTS_FN_RELU,
                                   .gain = 1.0f,
                                   .residual = MTS_NONE};
     mts_synth_tensor x = mts_synth_conv(s, image, &stem);

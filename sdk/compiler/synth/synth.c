@@ -41,7 +41,7 @@ static const char *ratios_defect(const mtsc_synth_options *o)
 
 static const char *options_defect(const mtsc_synth_options *o)
 {
-    if ((unsigned)o->arch > MTSC_ARCH_VGG16) {
+    if ((unsigned)o->arch > MTSC_ARCH_VIT_TINY) {
         return "synth: arch is not one of mtsc_arch";
     }
     if (o->tasks < 1 || o->tasks > mts_archive_limits_default().tasks) {
@@ -56,18 +56,46 @@ static const char *options_defect(const mtsc_synth_options *o)
     return ratios_defect(o);
 }
 
-/* Means and deviations of ImageNet's images; a batch of several cannot come from one
-   frame. */
-static mts_preprocess preprocess(uint32_t batch)
+static bool reads_tokens(const mtsc_synth_options *o)
 {
+    return o->arch == MTSC_ARCH_BERT_SMALL || o->arch == MTSC_ARCH_BERT_BASE;
+}
+
+/* Means and deviations of ImageNet's images; a batch of several, and tokens, cannot come
+   from one frame. */
+static mts_preprocess preprocess(const mtsc_synth_options *o, uint32_t batch)
+{
+    if (reads_tokens(o)) {
+        return (mts_preprocess){.color = MTS_COLOR_NONE, .std = {1.0f, 1.0f, 1.0f, 1.0f}};
+    }
     return (mts_preprocess){.color = batch == 1 ? MTS_COLOR_RGB : MTS_COLOR_NONE,
                             .mean = {123.675f, 116.28f, 103.53f, 0.0f},
                             .std = {58.395f, 57.12f, 57.375f, 1.0f}};
 }
 
+static void build_network(mts_synth *s, mts_synth_tensor input)
+{
+    switch (s->options->arch) {
+    case MTSC_ARCH_VGG16:
+        mts_synth_vgg16(s, input);
+        break;
+    case MTSC_ARCH_BERT_SMALL:
+    case MTSC_ARCH_BERT_BASE:
+        mts_synth_bert(s, input, s->options->arch == MTSC_ARCH_BERT_BASE);
+        break;
+    case MTSC_ARCH_VIT_TINY:
+        mts_synth_vit(s, input);
+        break;
+    default:
+        mts_synth_resnet(s, input, s->options->arch == MTSC_ARCH_RESNET50);
+        break;
+    }
+}
+
 static void add_task(mts_synth *s)
 {
-    static const char *const names[] = {"resnet18", "resnet50", "vgg16"};
+    static const char *const names[] = {"resnet18",   "resnet50",  "vgg16",
+                                        "bert-small", "bert-base", "vit-tiny"};
     const mtsc_synth_options *o = s->options;
     mts_task *task = &s->archive->tasks[s->task];
     const uint32_t batch = o->batch_count > 0 ? o->batch[s->task % o->batch_count] : 1;
@@ -79,18 +107,21 @@ static void add_task(mts_synth *s)
         (void)mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a task");
         return;
     }
-    task->preprocess = preprocess(batch);
+    task->preprocess = preprocess(o, batch);
     s->graph = task->graph;
     s->layer = 0;
-    const mts_shape shape = mts_shape_make(4, (int64_t[]){batch, 3, o->input, o->input});
-    const mts_synth_tensor image = {
-        .value = mts_graph_add_input(task->graph, "input", MTS_TYPE_FLOAT32, &shape), .width = {3, 3}};
-    if (image.value == MTS_NONE) {
+    s->multiple = 1;
+    const mts_shape tokens = mts_shape_make(2, (int64_t[]){batch, o->input});
+    const mts_shape pixels = mts_shape_make(4, (int64_t[]){batch, 3, o->input, o->input});
+    const mts_synth_tensor input = {
+        .value =
+            mts_graph_add_input(task->graph, "input", reads_tokens(o) ? MTS_TYPE_INT64 : MTS_TYPE_FLOAT32,
+                                reads_tokens(o) ? &tokens : &pixels),
+        .width = {3, 3}};
+    if (input.value == MTS_NONE) {
         (void)mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a task");
-    } else if (o->arch == MTSC_ARCH_VGG16) {
-        mts_synth_vgg16(s, image);
     } else {
-        mts_synth_resnet(s, image, o->arch == MTSC_ARCH_RESNET50);
+        build_network(s, input);
     }
     s->archive->task_count++;
 }

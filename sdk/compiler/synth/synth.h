@@ -36,8 +36,8 @@ typedef struct mts_synth_layer {
     const char *name;
     uint32_t width; /* of the unpruned network; 0: the classifier, options.classes outputs, nothing shared */
     uint32_t kernel, stride, pad;
-    bool normalised; /* a scale per channel, as batch normalisation leaves it */
-    bool relu;
+    bool normalised;   /* a scale per channel, as batch normalisation leaves it */
+    uint32_t fn;       /* MTS_FN_, without parameters */
     float gain;        /* mean of the scale */
     uint32_t residual; /* value that is added before the activation, or MTS_NONE */
 } mts_synth_layer;
@@ -47,10 +47,11 @@ typedef struct mts_synth {
     const mtsc_synth_options *options;
     const mts_allocator *allocator;
     mts_archive *archive;
-    mts_graph *graph; /* of the task in hand */
-    uint32_t task;    /* in hand */
-    uint32_t layer;   /* number of the next convolution of the task */
-    uint32_t *shared; /* [layer]: block U, MTS_NONE if nothing is shared; on the allocator */
+    mts_graph *graph;  /* of the task in hand */
+    uint32_t task;     /* in hand */
+    uint32_t multiple; /* widths are rounded up to multiples of this: the heads of a transformer, else 1 */
+    uint32_t layer;    /* number of the next convolution of the task */
+    uint32_t *shared;  /* [layer]: block U, MTS_NONE if nothing is shared; on the allocator */
     size_t shared_count, shared_capacity;
     mts_block *blocks; /* on the allocator */
     size_t block_count, block_capacity;
@@ -70,7 +71,14 @@ uint32_t mts_synth_weight(mts_synth *synth, const char *name, mts_synth_width ou
 /* A vector of the task's own, uniform in [middle - spread, middle + spread]. */
 uint32_t mts_synth_vector(mts_synth *synth, const char *name, uint32_t count, float middle, float spread);
 
+/* The same of any shape, one block. */
+uint32_t mts_synth_constant(mts_synth *synth, const char *name, const mts_shape *shape, float middle,
+                            float spread);
+
 /* ---- layers.c ---- */
+/* A node and its name. */
+mts_synth_tensor mts_synth_node(mts_synth *synth, mts_op op, const char *name, const uint32_t *inputs,
+                                uint32_t count, const mts_attrs *attrs, mts_synth_width width);
 mts_synth_tensor mts_synth_conv(mts_synth *synth, mts_synth_tensor x, const mts_synth_layer *layer);
 mts_synth_tensor mts_synth_max_pool(mts_synth *synth, mts_synth_tensor x, const char *name, uint32_t kernel,
                                     uint32_t stride, uint32_t pad);
@@ -83,5 +91,10 @@ void mts_synth_classify(mts_synth *synth, mts_synth_tensor x, const char *name);
 /* ---- resnet.c, vgg.c: from the image to the output ---- */
 void mts_synth_resnet(mts_synth *synth, mts_synth_tensor image, bool bottleneck);
 void mts_synth_vgg16(mts_synth *synth, mts_synth_tensor image);
+
+/* ---- transformer.c ---- */
+/* tokens: [N, S] */
+void mts_synth_bert(mts_synth *synth, mts_synth_tensor tokens, bool base);
+void mts_synth_vit(mts_synth *synth, mts_synth_tensor image);
 
 #endif

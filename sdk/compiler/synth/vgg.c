@@ -16,7 +16,7 @@ static mts_synth_tensor rectified(mts_synth *s, mts_synth_tensor x, const char *
                                    .kernel = kernel,
                                    .stride = 1,
                                    .pad = kernel / 2,
-                                   .relu = true,
+                                   .fn = MTS_FN_RELU,
                                    .residual = MTS_NONE};
     return mts_synth_conv(s, x, &layer);
 }

@@ -136,7 +136,8 @@ mts_synth_width mts_synth_channels(const mts_synth *s, uint32_t width)
     for (uint32_t t = 0; t < o->tasks; t++) {
         const double prune = o->prune_count > 0 ? o->prune[t % o->prune_count] : 0.0;
         const double kept = floor((1.0 - prune) * width + 0.5);
-        const uint32_t channels = kept < 1.0 ? 1 : (uint32_t)kept;
+        uint32_t channels = kept < 1.0 ? 1 : (uint32_t)kept;
+        channels = (channels + s->multiple - 1) / s->multiple * s->multiple;
         least = channels < least ? channels : least;
         own = t == s->task ? channels : own;
     }
@@ -165,20 +166,29 @@ uint32_t mts_synth_weight(mts_synth *s, const char *name, mts_synth_width out, m
     return s->status == MTS_STATUS_OK ? value : MTS_NONE;
 }
 
-uint32_t mts_synth_vector(mts_synth *s, const char *name, uint32_t count, float middle, float spread)
+uint32_t mts_synth_constant(mts_synth *s, const char *name, const mts_shape *shape, float middle,
+                            float spread)
 {
+    mts_block_ref whole = {0};
+    uint32_t inner = 0;
     if (s->status != MTS_STATUS_OK) {
         return MTS_NONE;
     }
-    const mts_shape shape = mts_shape_make(1, (int64_t[]){count});
-    const uint32_t value = mts_graph_add_const(s->graph, name, MTS_TYPE_FLOAT32, &shape, NULL);
+    const uint32_t value = mts_graph_add_const(s->graph, name, MTS_TYPE_FLOAT32, shape, NULL);
     if (value == MTS_NONE) {
         (void)mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a constant");
         return MTS_NONE;
     }
     const uint64_t stream = stream_start(s, PART_VECTOR, s->task, value);
-    const uint32_t block = block_make(s, count, stream, middle, spread);
+    const uint32_t block = block_make(s, mts_shape_count(shape), stream, middle, spread);
+    mts_value_matrix(&s->graph->values[value], &whole.out_count, &whole.in_count, &inner);
     s->graph->values[value].block_count = 0;
-    add_ref(s, &s->graph->values[value], block, (mts_block_ref){.out_count = count, .in_count = 1});
+    add_ref(s, &s->graph->values[value], block, whole);
     return s->status == MTS_STATUS_OK ? value : MTS_NONE;
+}
+
+uint32_t mts_synth_vector(mts_synth *s, const char *name, uint32_t count, float middle, float spread)
+{
+    const mts_shape shape = mts_shape_make(1, (int64_t[]){count});
+    return mts_synth_constant(s, name, &shape, middle, spread);
 }

@@ -296,7 +296,15 @@ typedef struct mtsc_operator {
 MTS_API mts_status mtsc_operator_at(uint32_t index, mtsc_operator *out);
 
 /* An architecture of mtsc_synth. */
-typedef enum mtsc_arch { MTSC_ARCH_RESNET18 = 0, MTSC_ARCH_RESNET50 = 1, MTSC_ARCH_VGG16 = 2 } mtsc_arch;
+typedef enum mtsc_arch {
+    MTSC_ARCH_RESNET18 = 0,
+    MTSC_ARCH_RESNET50 = 1,
+    MTSC_ARCH_VGG16 = 2,
+    /* Transformers. BERT reads int64 numbers of tokens, 0..1023, [batch, input]. */
+    MTSC_ARCH_BERT_SMALL = 3,
+    MTSC_ARCH_BERT_BASE = 4,
+    MTSC_ARCH_VIT_TINY = 5
+} mtsc_arch;
 
 /*
  * Describes networks with random weights and given ratios of pruning and sharing. The papers were
@@ -312,13 +320,14 @@ typedef struct mtsc_synth_options {
     /* 1..1024 tasks, named t0, t1, ...; default 8. */
     uint32_t tasks;
     /* Pruning ratios, 0..0.999; task i has prune[i % prune_count]. NULL (default): 0 for all. A
-       layer keeps round((1 - ratio) * width) of its channels, at least 1. */
+       layer keeps round((1 - ratio) * width) of its channels, at least 1; transformers round it up to
+       a multiple of their heads. */
     const double *prune;
     uint32_t prune_count;
     /* Part of a layer's channels that is shared, 0..1; default 0.9. It is counted in the narrowest
        task, and rounded to whole channels. */
     double share;
-    /* Rows and columns of the image, 32..4096 pixels; default 224. */
+    /* Rows and columns of the image, 32..4096 pixels, or the number of tokens; default 224. */
     uint32_t input;
     /* Batches, 1..256; task i has batch[i % batch_count]. NULL (default): 1 for all. */
     const uint32_t *batch;

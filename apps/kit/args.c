@@ -18,8 +18,10 @@ static void say(const char *name, const char *format, va_list arguments)
 {
     (void)fflush(stdout);
     (void)fprintf(stderr, name ? "%s %s: " : "%s: ", cli_program, name);
-    (void)vfprintf(stderr, format, arguments);
-    (void)fputc('\n', stderr);
+    char text[2048];
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    cli_text_clean(text);
+    (void)fprintf(stderr, "%s\n", text);
 }
 
 int cli_usage_error(const char *name, const char *format, ...)

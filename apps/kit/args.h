@@ -84,4 +84,8 @@ size_t cli_numbers(const char *text, char separator, double *numbers, size_t mos
  * K and G. False: the text is no such number. */
 bool cli_bytes_parse(const char *text, double *bytes);
 
+/* Replaces control characters, but for line ends and tabs, by '?': names of files may hold what
+   terminals obey. */
+void cli_text_clean(char *text);
+
 #endif

@@ -103,3 +103,14 @@ bool cli_bytes_parse(const char *text, double *bytes)
     end += *end == 'B' ? 1 : 0;
     return *end == '\0';
 }
+
+void cli_text_clean(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at; at++) {
+        const bool first = (*at < 0x20 && *at != '\n' && *at != '\t') || *at == 0x7f;
+        if (first || (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)) { /* U+0080 to U+009F */
+            *at = '?';
+            at[1] = first ? at[1] : '?';
+        }
+    }
+}

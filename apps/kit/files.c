@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define INTERRUPTIONS_MOST 1000 /* by signals, then it is a failure */
+
 static unsigned char *read_open(int file, const char *path, size_t most, size_t *size, char *error)
 {
     struct stat info;
@@ -34,9 +36,9 @@ static unsigned char *read_open(int file, const char *path, size_t most, size_t 
         return NULL;
     }
     size_t done = 0;
-    while (done < length) {
+    for (int interrupted = 0; done < length;) {
         const ssize_t got = read(file, data + done, length - done);
-        if (got < 0 && errno == EINTR) {
+        if (got < 0 && errno == EINTR && ++interrupted < INTERRUPTIONS_MOST) {
             continue;
         }
         if (got <= 0) {
@@ -54,7 +56,7 @@ static unsigned char *read_open(int file, const char *path, size_t most, size_t 
 
 unsigned char *cli_file_read(const char *path, size_t most, size_t *size, char *error)
 {
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* never hang on a pipe */
     if (file < 0) {
         (void)snprintf(error, CLI_ERROR, "cannot read '%s': %s", path, strerror(errno));
         return NULL;

@@ -8,13 +8,15 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "files.h"
 
 #define LINKS_MOST 32
-#define NAMES_MOST 64 /* left behind by programs that were killed */
+#define NAMES_MOST 64           /* others may be writing some */
+#define INTERRUPTIONS_MOST 1000 /* by signals, then it is a failure */
 
 /* Replaces a link by what it points at, once; false: it is none, or errno is set. */
 static bool link_follow(char *place, size_t size)
@@ -58,36 +60,61 @@ static const char *place_find(const char *path, char *place, size_t size)
     return S_ISREG(info.st_mode) ? NULL : "only a file can be replaced";
 }
 
+/* Removes a file that a killed program left: who writes one holds a lock on it. */
+static void abandoned_remove(const char *name)
+{
+    struct stat locked, named;
+    const int file = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) {
+        return;
+    }
+    if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &locked) == 0 && lstat(name, &named) == 0 &&
+        named.st_ino == locked.st_ino && S_ISREG(named.st_mode)) {
+        (void)unlink(name);
+    }
+    (void)close(file);
+}
+
 static int temporary_open(const char *place, char *name, size_t size)
 {
-    int file = -1;
-    errno = EEXIST;
-    for (int i = 0; i < NAMES_MOST && file < 0 && errno == EEXIST; i++) {
-        if (snprintf(name, size, "%s.%ld-%d.part", place, (long)getpid(), i) >= (int)size) {
+    for (int i = 0; i < NAMES_MOST; i++) {
+        struct stat info;
+        if (snprintf(name, size, "%s.%d.part", place, i) >= (int)size) {
             errno = ENAMETOOLONG;
             return -1;
         }
-        file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        abandoned_remove(name);
+        const int file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file < 0 && errno != EEXIST) {
+            return -1;
+        }
+        /* it is ours if no other took it for one that was left behind */
+        if (file >= 0 && (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
+            fstat(file, &info) == 0 && info.st_nlink > 0) {
+            return file;
+        }
+        if (file >= 0) {
+            (void)close(file);
+        }
     }
-    return file;
+    errno = EEXIST;
+    return -1;
 }
 
-/* Returns whether all of it is on the disk; closes the file. */
+/* Returns whether all of it is on the disk. */
 static bool bytes_write(int file, const unsigned char *data, size_t size)
 {
     int reason = 0;
+    int interrupted = 0;
     for (size_t done = 0; done < size && reason == 0;) {
         const ssize_t wrote = write(file, data + done, size - done);
         if (wrote >= 0) {
             done += (size_t)wrote;
-        } else if (errno != EINTR) {
+        } else if (errno != EINTR || ++interrupted == INTERRUPTIONS_MOST) {
             reason = errno;
         }
     }
     if (reason == 0 && fsync(file) != 0) {
-        reason = errno;
-    }
-    if (close(file) != 0 && reason == 0) {
         reason = errno;
     }
     errno = reason;
@@ -106,6 +133,9 @@ bool cli_file_write(const char *path, const void *data, size_t size, char *error
     if (!defect && (!bytes_write(file, data, size) || rename(temporary, place) != 0)) {
         defect = strerror(errno);
         (void)unlink(temporary);
+    }
+    if (file >= 0) {
+        (void)close(file); /* the lock ends after the rename */
     }
     if (defect) {
         (void)snprintf(error, CLI_ERROR, "cannot write '%s': %s", path, defect);

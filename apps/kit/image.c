@@ -1,22 +1,19 @@
 /*
- * image.c: decoding with limits, encoding into memory and then into a file at once.
+ * image.c: which decoder reads a file, encoding into memory and then into a file at once.
  */
 #include "image.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoders.h"
 #include "exif.h"
 
-#include <stb/stb_image.h>
 #include <stb/stb_image_write.h>
 
 #define FILE_MOST ((size_t)256 << 20)
-#define PIXELS_MOST ((uint64_t)64 << 20)
-#define SIDE_MOST 16384u
 
 typedef struct sink {
     unsigned char *data;
@@ -24,61 +21,65 @@ typedef struct sink {
     bool failed;
 } sink;
 
-/*
- * Size of a PNG, from its header. The decoder refuses large ones too, but then tries its
- * other formats, so that the reason is lost.
- */
-static bool png_size(const unsigned char *file, size_t size, uint32_t *width, uint32_t *height)
+bool cli_image_size_check(uint32_t width, uint32_t height, char *reason)
 {
-    static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-    if (size < 24 || memcmp(file, signature, sizeof signature) != 0 || memcmp(file + 12, "IHDR", 4) != 0) {
-        return false;
+    const bool fits = width > 0 && height > 0 && width <= CLI_SIDE_MOST && height <= CLI_SIDE_MOST &&
+                      (uint64_t)width * height <= CLI_PIXELS_MOST;
+    if (!fits) {
+        (void)snprintf(reason, CLI_REASON,
+                       "is too large, %" PRIu32 "x%" PRIu32 " pixels; at most %u a side and %" PRIu64
+                       " altogether are read",
+                       width, height, CLI_SIDE_MOST, CLI_PIXELS_MOST);
     }
-    *width = (uint32_t)file[16] << 24 | (uint32_t)file[17] << 16 | (uint32_t)file[18] << 8 | file[19];
-    *height = (uint32_t)file[20] << 24 | (uint32_t)file[21] << 16 | (uint32_t)file[22] << 8 | file[23];
-    return true;
+    return fits;
 }
 
-static bool any_size(const unsigned char *file, size_t size, uint32_t *width, uint32_t *height)
+bool cli_image_make(cli_image *image, uint32_t width, uint32_t height, char *reason)
 {
-    int columns = 0;
-    int rows = 0;
-    int channels = 0;
-    if (!stbi_info_from_memory(file, (int)size, &columns, &rows, &channels) || columns <= 0 || rows <= 0) {
-        return false;
+    *image = (cli_image){.pixels = calloc((size_t)width * height, 3), .width = width, .height = height};
+    if (!image->pixels) {
+        (void)snprintf(reason, CLI_REASON, "cannot be decoded: there is no memory for its pixels");
+        *image = (cli_image){0};
     }
-    *width = (uint32_t)columns;
-    *height = (uint32_t)rows;
-    return true;
+    return image->pixels;
+}
+
+static bool begins(const unsigned char *file, size_t size, size_t at, const char *with, size_t length)
+{
+    return size >= at + length && memcmp(file + at, with, length) == 0;
+}
+
+/* The decoder of a file: by how it begins, else the one that tries all that are left. */
+static cli_decoder *decoder_of(const unsigned char *file, size_t size)
+{
+    (void)begins;
+    (void)file;
+    (void)size;
+#ifdef MTS_KIT_JPEG
+    if (begins(file, size, 0, "\xff\xd8\xff", 3)) {
+        return cli_jpeg_decode;
+    }
+#endif
+#ifdef MTS_KIT_PNG
+    if (begins(file, size, 0, "\x89PNG\r\n\x1a\n", 8)) {
+        return cli_png_decode;
+    }
+#endif
+#ifdef MTS_KIT_WEBP
+    if (begins(file, size, 0, "RIFF", 4) && begins(file, size, 8, "WEBP", 4)) {
+        return cli_webp_decode;
+    }
+#endif
+    return cli_stb_decode_apart;
 }
 
 static bool decode(const char *path, const unsigned char *file, size_t size, cli_image *image, char *error)
 {
-    uint32_t width = 0;
-    uint32_t height = 0;
-    int columns = 0;
-    int rows = 0;
-    int channels = 0;
-    if (size == 0 || size > INT_MAX ||
-        (!png_size(file, size, &width, &height) && !any_size(file, size, &width, &height))) {
-        (void)snprintf(error, CLI_ERROR, "'%s' is no picture that can be read (PNG, JPEG, BMP, TGA or PNM)",
-                       path);
+    char reason[CLI_REASON] = "";
+    if (!decoder_of(file, size)(file, size, image, reason)) {
+        (void)snprintf(error, CLI_ERROR, "'%s' %s", path, reason);
         return false;
     }
-    if (width > SIDE_MOST || height > SIDE_MOST || (uint64_t)width * height > PIXELS_MOST) {
-        (void)snprintf(error, CLI_ERROR,
-                       "'%s' is too large, %" PRIu32 "x%" PRIu32 " pixels; at most %u a side and %" PRIu64
-                       " altogether are read",
-                       path, width, height, SIDE_MOST, PIXELS_MOST);
-        return false;
-    }
-    image->pixels = stbi_load_from_memory(file, (int)size, &columns, &rows, &channels, 3);
-    if (!image->pixels) {
-        (void)snprintf(error, CLI_ERROR, "'%s' is a damaged picture: %s", path, stbi_failure_reason());
-        return false;
-    }
-    image->width = (uint32_t)columns;
-    image->height = (uint32_t)rows;
     if (!cli_image_upright(image, cli_exif_orientation(file, size))) {
         (void)snprintf(error, CLI_ERROR, "no memory to turn '%s' upright", path);
         cli_image_release(image);

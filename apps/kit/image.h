@@ -1,5 +1,6 @@
 /*
- * image.h: pictures of files, as RGB in memory. Formats: PNG, JPEG, BMP, TGA, PNM.
+ * image.h: pictures of files, as RGB in memory. A file is data of a stranger: the decoders
+ * (decoders.h) are hardened libraries, or work in a child process with limits.
  */
 #ifndef MTS_KIT_IMAGE_H
 #define MTS_KIT_IMAGE_H
@@ -8,6 +9,12 @@
 #include <stdint.h>
 
 #include "files.h"
+
+#ifdef MTS_KIT_WEBP
+#define CLI_IMAGE_FORMATS "PNG, JPEG, WebP, BMP, TGA or PNM"
+#else
+#define CLI_IMAGE_FORMATS "PNG, JPEG, BMP, TGA or PNM"
+#endif
 
 typedef struct cli_image {
     unsigned char *pixels; /* RGB, dense; on the heap */

@@ -57,8 +57,11 @@ static void log_print(void *context, mts_log_severity severity, const char *text
 {
     (void)context;
     if (severity == MTS_LOG_WARNING || strncmp(text, "check: ", 7) == 0) {
+        char clean[1024];
+        (void)snprintf(clean, sizeof clean, "%s", text);
+        cli_text_clean(clean);
         (void)fprintf(stderr, "%s: %s\n", cli_program,
-                      text); /* errors come back as a status, and are printed there */
+                      clean); /* errors come back as a status, and are printed there */
     }
 }
 

@@ -257,6 +257,10 @@ bool cli_scenario_read(const char *path, cli_scenario *scenario, char *error)
     }
     json_t *root = json_loadb((const char *)text, size, JSON_REJECT_DUPLICATES, &problem);
     free(text);
+    /* jansson says nothing at all where it cannot even begin */
+    if (!root && (!problem.text[0] || json_error_code(&problem) == json_error_out_of_memory)) {
+        return refuse(&r, "there is no memory to read it");
+    }
     if (!root) {
         return refuse(&r, "line %d: %s", problem.line, problem.text);
     }

@@ -20,8 +20,8 @@ bool mts_os_descriptor_identity(int descriptor, uint64_t identity[2]);
  * Linux before 5.3 all have the same. False also where that cannot be told. */
 bool mts_os_descriptor_same(int a, int b);
 
-/* Maps `size` bytes of a dma-buf, or of shared memory, to be read. UNSUPPORTED: it cannot
-   be mapped. */
+/* Maps `size` bytes of a dma-buf, or of shared memory that is sealed against shrinking, to be
+   read. UNSUPPORTED: it is neither, or cannot be mapped. */
 mts_status mts_os_dmabuf_map(int descriptor, size_t size, const void **out, mts_error *error);
 /* Reading what is mapped has to be bracketed by these. Shared memory that is no dma-buf
    needs neither. */

@@ -32,10 +32,24 @@ static inline size_t mts_utf8_length(const unsigned char *at, size_t left)
     return point < least[length] || point > 0x10ffff || surrogate ? 0 : length;
 }
 
-/* The same, and 0 if it is a control character. */
+/* The same, and 0 if it is a control character, which terminals may obey: of ASCII, or of
+   the second set, U+0080 to U+009F. */
 static inline size_t mts_utf8_text(const unsigned char *at, size_t left)
 {
-    return at[0] < 0x20 || at[0] == 0x7f ? 0 : mts_utf8_length(at, left);
+    const bool second = at[0] == 0xc2 && left > 1 && at[1] < 0xa0;
+    return at[0] < 0x20 || at[0] == 0x7f || second ? 0 : mts_utf8_length(at, left);
+}
+
+/* Replaces every byte that is no text by '?'. */
+static inline void mts_utf8_clean(char *text, size_t size)
+{
+    for (size_t i = 0; i < size;) {
+        const size_t length = mts_utf8_text((const unsigned char *)text + i, size - i);
+        if (length == 0) {
+            text[i] = '?';
+        }
+        i += length ? length : 1;
+    }
 }
 
 #endif

@@ -1,6 +1,8 @@
 /*
  * read.c: mts_archive_read: the frame, the blocks, then one task after another.
  */
+#include <string.h>
+
 #include "bundle/check.h"
 #include "bundle/reader.h"
 
@@ -119,9 +121,24 @@ static mts_status read_tasks(mts_reader *reader)
     return check_ends(reader);
 }
 
+/* Names point into the strings: those are copied, so that a file that is changed in place
+   later, whatever for, has no other ones than were verified. */
+static mts_status keep_strings(mts_reader *reader)
+{
+    mts_section *strings = &reader->sections.at[MTS_FORMAT_STRINGS];
+    unsigned char *copy = mts_arena_zero(&reader->archive->arena, strings->count + 1, 1);
+    if (!copy) {
+        return mts_fail_memory(reader->error);
+    }
+    memcpy(copy, strings->data, strings->count);
+    strings->data = copy;
+    return MTS_STATUS_OK;
+}
+
 static mts_status read_all(mts_reader *reader, const unsigned char *bytes, size_t size)
 {
     mts_status status = mts_sections_open(bytes, size, &reader->sections, reader->error);
+    MTS_TRY(status, keep_strings(reader));
     if (status != MTS_STATUS_OK) {
         return status;
     }

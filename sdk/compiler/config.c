@@ -389,6 +389,10 @@ mts_status mts_compiler_read_config(mtsc_compiler *compiler, const char *path, m
     json_error_t where;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
     mts_alloc_free(compiler->allocator, text);
+    /* jansson says nothing at all where it cannot even begin */
+    if (!root && (!where.text[0] || json_error_code(&where) == json_error_out_of_memory)) {
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "%s: not enough memory to read it", path);
+    }
     if (!root) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "%s: line %d, column %d: %s", path, where.line,
                         where.column, where.text);

@@ -3,6 +3,7 @@
  * labels.
  */
 #include "base/sized.h"
+#include "base/utf8.h"
 #include "bundle/check.h"
 #include "compiler/compiler.h"
 #include "compiler/import/import.h"
@@ -166,6 +167,7 @@ static void pass_note(void *context, const char *note)
     char text[1024];
     if (to->options->log) {
         (void)snprintf(text, sizeof text, "task '%s': %s", to->task, note);
+        mts_utf8_clean(text, strlen(text));
         to->options->log(to->options->context, MTS_LOG_WARNING, text);
     }
 }

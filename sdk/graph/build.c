@@ -42,11 +42,13 @@ static uint32_t find_name(const mts_graph *graph, const char *name)
 static bool enter_name(mts_arena *arena, mts_graph_names *names, const char *name)
 {
     void *array = names->names;
-    if (!mts_arena_grow(arena, &array, &names->capacity, (size_t)names->count + 1, sizeof *names->names) ||
-        !mts_map_add(&names->map, mts_hash_text(name), names->count)) {
+    if (!mts_arena_grow(arena, &array, &names->capacity, (size_t)names->count + 1, sizeof *names->names)) {
         return false;
     }
     names->names = array;
+    if (!mts_map_add(&names->map, mts_hash_text(name), names->count)) {
+        return false;
+    }
     MTS_CHECK(names->map.count == (size_t)names->count + 1);
     names->names[names->count++] = name;
     return true;
@@ -106,11 +108,13 @@ static uint32_t add_value(mts_graph *graph, const char *name, mts_value_kind kin
     const char *own = unique_name(graph, name);
     if (!own || graph->value_count >= MTS_GRAPH_NODES_MAX ||
         !mts_arena_grow(graph->arena, &array, &graph->value_capacity, (size_t)graph->value_count + 1,
-                        sizeof *graph->values) ||
-        !enter_name(graph->arena, graph->names, own)) {
+                        sizeof *graph->values)) {
         return MTS_NONE;
     }
-    graph->values = array;
+    graph->values = array; /* the capacity is its own, also where the name finds no memory */
+    if (!enter_name(graph->arena, graph->names, own)) {
+        return MTS_NONE;
+    }
     graph->values[graph->value_count] =
         (mts_value){.name = own, .kind = kind, .dtype = dtype, .shape = *shape, .producer = MTS_NONE};
     return graph->value_count++;

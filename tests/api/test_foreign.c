@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "support/sealed_memory.h"
 #include "support/api_fixture.h"
 #include "support/frame_bundle.h"
 
@@ -47,9 +48,8 @@ static void world_open(world *w, const char *device, uint32_t places)
     mts_session_options_default(&options);
     options.frames_in_flight = places;
     assert_int_equal(mts_session_create(w->fixture.runtime, w->bundle, &options, &w->session), MTS_STATUS_OK);
-    w->fd = memfd_create("frame", MFD_CLOEXEC);
+    w->fd = sealed_memory(BYTES);
     assert_true(w->fd >= 0);
-    assert_int_equal(ftruncate(w->fd, BYTES), 0);
     w->memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
     assert_true(w->memory != MAP_FAILED);
 }
@@ -205,8 +205,13 @@ static void what_cannot_be_read_is_refused_and_changes_nothing(void **state)
     bad = frame_of(&w, true);
     assert_int_equal(pipe(ends), 0);
     bad.fd = ends[0];
-    refuse(&w, &bad, MTS_STATUS_UNSUPPORTED, "cannot be mapped");
+    refuse(&w, &bad, MTS_STATUS_UNSUPPORTED, "neither a dma-buf");
     assert_int_equal(close(ends[0]) | close(ends[1]), 0);
+    bad = frame_of(&w, true);
+    bad.fd = memfd_create("frame", MFD_CLOEXEC | MFD_ALLOW_SEALING); /* as long as nobody makes it shorter */
+    assert_int_equal(ftruncate(bad.fd, BYTES), 0);
+    refuse(&w, &bad, MTS_STATUS_UNSUPPORTED, "sealed against shrinking");
+    assert_int_equal(close(bad.fd), 0);
     bad = frame_of(&w, true);
     bad.fd = memfd_create("empty", MFD_CLOEXEC); /* reading it would be a signal */
     refuse(&w, &bad, MTS_STATUS_INVALID_ARGUMENT, " has 0");

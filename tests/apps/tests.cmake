@@ -7,7 +7,9 @@ if(TARGET mts_kit)
   endforeach()
 endif()
 if(TARGET mts_kit)
-  target_include_directories(apps_exif SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/generated/stb) # writes photos
+  foreach(test apps_exif apps_hostile_pictures) # they write photos
+    target_include_directories(${test} SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/generated/stb)
+  endforeach()
   add_executable(apps_pixels ${CMAKE_CURRENT_LIST_DIR}/pixels.c)
   target_link_libraries(apps_pixels PRIVATE mts_kit)
 endif()

@@ -1,11 +1,11 @@
 # The tests of the program run it, so it is built first; where there is no program there is nothing to test.
-foreach(name program inputs measure pictures prune split rated export plot)
+foreach(name program inputs measure pictures strangers prune split rated export plot)
   if(TARGET cli_${name} AND TARGET mts_program)
     add_dependencies(cli_${name} mts_program)
     target_compile_definitions(cli_${name} PRIVATE MTS_PROGRAM="$<TARGET_FILE:mts_program>")
   endif()
 endforeach()
-foreach(name program inputs measure pictures rated export plot)
+foreach(name program inputs measure pictures strangers rated export plot)
   if(TARGET cli_${name})
     target_sources(cli_${name} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/program.c)
   endif()

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "bundle/archive.h"
 #include "compiler/compiler.h"
@@ -318,6 +319,25 @@ static void a_cancelled_write_leaves_no_file(void **state)
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
+static void *no_memory(size_t size)
+{
+    (void)size;
+    return NULL;
+}
+
+static void lack_of_memory_in_the_json_reader_is_told_as_that(void **state)
+{
+    fixture *f = *state;
+    json_malloc_t alloc;
+    json_free_t release;
+    json_get_alloc_funcs(&alloc, &release);
+    json_set_alloc_funcs(no_memory, release);
+    const mts_status status =
+        mtsc_compiler_add_config(f->compiler, MTS_SOURCE_DIR "/apps/mts/demo/small.json");
+    json_set_alloc_funcs(alloc, release);
+    assert_int_equal(status, MTS_STATUS_OUT_OF_MEMORY);
+}
+
 /* A compiler on an allocator of the test's own. */
 static mtsc_compiler *make_on(const mts_allocator *allocator, const mtsc_options *options)
 {
@@ -373,6 +393,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(deeply_nested_and_damaged_lists_fail_cleanly, begin, end),
         cmocka_unit_test_setup_teardown(paths_are_relative_to_the_list, begin, end),
         cmocka_unit_test_setup_teardown(wrong_arguments_are_refused, begin, end),
+        cmocka_unit_test_setup_teardown(lack_of_memory_in_the_json_reader_is_told_as_that, begin, end),
         cmocka_unit_test_setup_teardown(a_cancelled_write_leaves_no_file, begin, end),
         cmocka_unit_test_setup_teardown(
             every_failing_allocation_of_a_compilation_is_reported_and_leaks_nothing, begin, end),

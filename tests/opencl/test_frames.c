@@ -20,6 +20,7 @@
 #include "mts/mts.h"
 #include "opencl/fake/fake.h"
 #include "platform/os/os.h"
+#include "support/sealed_memory.h"
 #include "support/frame_bundle.h"
 
 #define ARM "cl_arm_import_memory cl_arm_import_memory_dma_buf cl_arm_import_memory_android_hardware_buffer"
@@ -80,8 +81,8 @@ static void world_open(world *w, const char *extensions)
     options.frames_in_flight = PLACES;
     assert_int_equal(mts_session_create(w->runtime, w->bundle, &options, &w->session), MTS_STATUS_OK);
     for (uint32_t i = 0; i < MEMORIES; i++) {
-        w->fds[i] = memfd_create("frame", MFD_CLOEXEC);
-        assert_int_equal(ftruncate(w->fds[i], BYTES), 0);
+        w->fds[i] = sealed_memory(BYTES);
+        assert_true(w->fds[i] >= 0);
         w->pixels[i] = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, w->fds[i], 0);
         assert_true(w->pixels[i] != MAP_FAILED);
         w->hardware[i] = (fake_hardware_buffer){FAKE_HARDWARE_BUFFER, w->fds[i]};
@@ -286,8 +287,7 @@ static void only_the_last_memories_are_kept(void **state)
     world_open(&w, ARM);
     for (uint32_t i = 0; i < MANY; i++) {
         mts_ticket ticket = 0;
-        fds[i] = memfd_create("frame", MFD_CLOEXEC);
-        assert_int_equal(ftruncate(fds[i], BYTES), 0);
+        fds[i] = sealed_memory(BYTES);
         assert_int_equal(pwrite(fds[i], w.pixels[0], BYTES, 0), BYTES);
         mts_frame frame = frame_of(&w, 0, MTS_MEMORY_DMABUF);
         frame.fd = fds[i];

@@ -21,6 +21,7 @@
 
 #include "opencl/fake/fake.h"
 #include "platform/opencl/opencl.h"
+#include "support/sealed_memory.h"
 #include "support/device_fixture.h"
 
 #define FLOATS 1024
@@ -74,9 +75,8 @@ static uint32_t open_descriptors(void)
 
 static void open_shared(shared_memory *out)
 {
-    out->fd = memfd_create("frame", MFD_CLOEXEC);
+    out->fd = sealed_memory(BYTES);
     assert_true(out->fd >= 0);
-    assert_int_equal(ftruncate(out->fd, BYTES), 0);
     out->floats = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, out->fd, 0);
     assert_true(out->floats != MAP_FAILED);
     out->hardware = (fake_hardware_buffer){FAKE_HARDWARE_BUFFER, out->fd};

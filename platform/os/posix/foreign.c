@@ -6,6 +6,7 @@
 #include "platform/os/foreign.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -30,9 +31,11 @@ struct dma_buf_sync {
 #define FORMAT_BLOB 0x21u            /* AHARDWAREBUFFER_FORMAT_: width is bytes */
 #define PIXEL_BYTES_MOST 8u
 #define PLANES_SLACK 65536u
+#define INTERRUPTIONS_MOST 1000 /* by signals */
 
 /* linux/magic.h and linux/kcmp.h */
 #define ANONYMOUS_INODES 0x09041934
+#define DMA_BUFS 0x444d4142 /* before Linux 5.3: ANONYMOUS_INODES */
 #define COMPARE_FILES 0
 
 bool mts_os_descriptor_identity(int descriptor, uint64_t identity[2])
@@ -71,8 +74,29 @@ bool mts_os_descriptor_same(int a, int b)
            of_a[1] == of_b[1] && (!is_anonymous(a) || is_same_file(a, b));
 }
 
+/*
+ * Whether what is mapped of it stays: a file or shared memory that another process makes
+ * shorter ends a program that reads it (SIGBUS). A dma-buf has one size for ever.
+ */
+static bool keeps_its_size(int descriptor)
+{
+    struct statfs what;
+    const int seals = fcntl(descriptor, F_GET_SEALS);
+    if (seals >= 0) {
+        return seals & F_SEAL_SHRINK;
+    }
+    return fstatfs(descriptor, &what) == 0 &&
+           ((unsigned long)what.f_type == DMA_BUFS || (unsigned long)what.f_type == ANONYMOUS_INODES);
+}
+
 mts_status mts_os_dmabuf_map(int descriptor, size_t size, const void **out, mts_error *error)
 {
+    *out = NULL;
+    if (!keeps_its_size(descriptor)) {
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED,
+                        "descriptor %d is neither a dma-buf nor memory that is sealed against shrinking",
+                        descriptor);
+    }
     void *mapped = mmap(NULL, size, PROT_READ, MAP_SHARED, descriptor, 0);
     *out = mapped == MAP_FAILED ? NULL : mapped;
     return *out ? MTS_STATUS_OK
@@ -83,7 +107,9 @@ mts_status mts_os_dmabuf_map(int descriptor, size_t size, const void **out, mts_
 static void sync_dmabuf(int descriptor, uint64_t flags)
 {
     const struct dma_buf_sync what = {DMA_BUF_READ | flags};
-    while (ioctl(descriptor, DMA_BUF_SYNC, &what) != 0 && (errno == EINTR || errno == EAGAIN)) {
+    for (int tries = 0; tries < INTERRUPTIONS_MOST && ioctl(descriptor, DMA_BUF_SYNC, &what) != 0 &&
+                        (errno == EINTR || errno == EAGAIN);
+         tries++) {
     }
 }
 

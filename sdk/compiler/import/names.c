@@ -44,12 +44,13 @@ mts_import_name *mts_import_intern(mts_import *import, const char *name)
     }
     const size_t count = scope->name_map.count;
     void *names = scope->names;
-    if (!mts_arena_grow(&import->scratch, &names, &scope->name_capacity, count + 1, sizeof *scope->names) ||
-        !mts_map_add(&scope->name_map, mts_hash_text(name), (uint32_t)count)) {
+    const bool grown =
+        mts_arena_grow(&import->scratch, &names, &scope->name_capacity, count + 1, sizeof *scope->names);
+    scope->names = names;
+    if (!grown || !mts_map_add(&scope->name_map, mts_hash_text(name), (uint32_t)count)) {
         mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for names");
         return NULL;
     }
-    scope->names = names;
     scope->names[count] = (mts_import_name){.name = name, .producer = MTS_NONE};
     return &scope->names[count];
 }

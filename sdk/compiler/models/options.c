@@ -4,9 +4,11 @@
 #include "compiler/models/options.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/sized.h"
+#include "base/utf8.h"
 
 mts_status mts_options_take(const mtsc_options *given, mtsc_options *out, mts_error *error)
 {
@@ -42,7 +44,9 @@ mts_status mts_options_progress(const mtsc_options *options, float fraction, con
 mts_status mts_options_report(const mtsc_options *options, mts_status status, const mts_error *error)
 {
     const mts_sink sink = {options->error_text, options->error_size, options->context, options->log};
-    return mts_sink_report(&sink, status, error);
+    mts_error clean = error ? *error : (mts_error){0};
+    mts_utf8_clean(clean.text, strlen(clean.text)); /* names of a file may hold what terminals obey */
+    return mts_sink_report(&sink, status, &clean);
 }
 
 mts_status mts_options_finish(const mtsc_options *options, mts_status status, const mts_error *error)

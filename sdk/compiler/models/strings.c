@@ -54,14 +54,7 @@ bool mts_strings_add(mts_strings *strings, const char *text, uint32_t *offset)
     if (!clean) {
         return false;
     }
-    const size_t size = strlen(clean);
-    for (size_t i = 0; i < size;) {
-        const size_t length = mts_utf8_text((const unsigned char *)clean + i, size - i);
-        if (length == 0) {
-            clean[i] = '?';
-        }
-        i += length ? length : 1;
-    }
+    mts_utf8_clean(clean, strlen(clean));
     const bool done = add_clean(strings, clean, offset);
     mts_alloc_free(strings->allocator, clean);
     return done;

@@ -175,7 +175,8 @@ typedef enum mts_yuv {
 typedef enum mts_memory_kind {
     /* Memory of the process, at mts_frame.data (default). */
     MTS_MEMORY_HOST = 0,
-    /* A Linux dma-buf, named by mts_frame.fd. */
+    /* A Linux dma-buf, or shared memory that is sealed against shrinking (F_SEAL_SHRINK), named
+       by mts_frame.fd. */
     MTS_MEMORY_DMABUF = 1,
     /* An AHardwareBuffer, mts_frame.buffer, whose pixels lie in rows. */
     MTS_MEMORY_ANDROID = 2

@@ -21,6 +21,11 @@ if(MTS_COMPRESS AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
             ${CMAKE_C_COMPILER} "${CMAKE_C_COMPILER_LAUNCHER}")
   set_tests_properties(install/without_compression PROPERTIES TIMEOUT 600 PROCESSORS 2)
 endif()
+if(NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
+  add_test(NAME install/reproducible
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/reproducible.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/reproducible ${CMAKE_C_COMPILER})
+  set_tests_properties(install/reproducible PROPERTIES TIMEOUT 1200 PROCESSORS 2)
+endif()
 # The tutorials do what they say, as printed.
 include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
 if(MTS_TEST_PYTHON AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE) # what they build knows nothing of sanitizers

@@ -172,6 +172,23 @@ def test_frames_of_a_zero_copy_session_are_kept_until_they_are_done(bundle, phot
     assert not dropping._frames
 
 
+def test_exceptions_of_done_keep_no_frames_and_lose_no_tickets(bundle, photo):
+    seen = []
+
+    def done(ticket, status):
+        seen.append(ticket)
+        raise ValueError(f"of {ticket}")
+    session = mts.Session(bundle, tasks=["animal"], zero_copy_frames=True, frames_in_flight=3, done=done)
+    raised = []
+    for call in [lambda: session.submit(photo.copy())] * 3 + [lambda: session.wait(3)]:
+        try:
+            call()
+        except ValueError as error:  # of the first ticket that was done inside the call
+            raised.append(str(error))
+    assert seen == [1, 2, 3] and not session._frames and raised[0] == "of 1"
+    session.close()
+
+
 def test_inputs_are_set_by_arrays(bundle, photo):
     with mts.Session(bundle, tasks=["animal", "pet"], separate_inputs=True) as session:
         random = numpy.random.default_rng(3)

@@ -1,5 +1,5 @@
 # The Python package, as it lies in the build: one test for each test_*.py. Without pytest they skip.
-if(TARGET mts_python)
+if(TARGET mts_python AND TARGET mtsz AND TARGET mts_program)
   file(GLOB python_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.py)
   foreach(file ${python_tests})
     get_filename_component(name ${file} NAME_WE)

@@ -22,11 +22,9 @@ class Callbacks:
     def call(self, name: str, failed: Any, *arguments: Any) -> Any:
         """Calls a function of the caller; `failed` is the answer after an exception."""
         try:
-            if self.holder.raised is not None:
-                return failed
             return self.functions[name](*arguments)
         except BaseException as error:  # KeyboardInterrupt too: it goes on behind the call
-            self.holder.raised = error
+            self.holder.raised = self.holder.raised or error
             return failed
 
 

@@ -81,6 +81,20 @@ def _milliseconds(seconds: Optional[float]) -> int:
     return min(int(value) + (value > int(value)), INFINITE - 1) if value < INFINITE else INFINITE - 1
 
 
+def _chosen(bundle: Bundle, tasks: Any, priorities: Any) -> list[TaskInfo]:
+    """The tasks that run; names that the bundle lacks are left to the library."""
+    if tasks is not None and (not isinstance(tasks, (list, tuple)) or not tasks or
+                              not all(isinstance(name, str) for name in tasks)):
+        raise invalid(f"tasks: a list of names is needed, not {tasks!r}")
+    count = len(bundle.tasks if tasks is None else tasks)
+    if priorities is not None and (not hasattr(priorities, "__len__") or len(priorities) != count):
+        raise invalid(f"priorities: a list of {count} numbers is needed, not {priorities!r}")
+    if tasks is None:
+        return list(bundle.tasks)
+    named = {task.name: task for task in bundle.tasks}
+    return [named[name] for name in tasks if name in named]
+
+
 class Session(Owner):
     """A bundle on a device with a plan, ready to run (mts_session).
 
@@ -122,41 +136,44 @@ class Session(Owner):
                  done: Optional[Done] = None, progress: Progress = None) -> None:
         if not isinstance(bundle, Bundle):
             raise invalid(f"a session needs an mts.Bundle, not {type(bundle).__name__}")
-        gate = self._gate = bundle._node.gate
-        node = Node(gate, "session", bundle._node,
-                    lambda slot: lib.mts_session_destroy(ffi.cast("mts_session **", slot)))
-        names = {task.name: task for task in bundle.tasks}
-        if tasks is not None and (not isinstance(tasks, (list, tuple)) or not tasks or
-                                  not all(isinstance(name, str) for name in tasks)):
-            raise invalid(f"tasks: a list of names is needed, not {tasks!r}")
-        chosen = list(names) if tasks is None else list(tasks)
-        if priorities is not None and len(priorities) != len(chosen):
-            raise invalid(f"{len(priorities)} priorities for {len(chosen)} tasks")
+        chosen = _chosen(bundle, tasks, priorities)
+        keep: list[Any] = []
         options = ffi.new("mts_session_options *")
         lib.mts_session_options_default_sized(options, ffi.sizeof("mts_session_options"))
-        keep: list[Any] = []
         fill(options, keep, strategy=strategy, precision=precision, tasks=tasks,
              separate_inputs=int(separate_inputs), zero_copy_inputs=int(zero_copy_inputs), grouping=grouping,
              memory_budget=memory_budget, priorities=priorities, tuning_ms=tuning_ms,
              frames_in_flight=frames_in_flight, when_full=when_full, persistent=int(persistent),
              packed_channels=packed_channels, weight_images=weight_images)
+        self._tasks = {task.name: task for task in chosen}
+        self._names = {name: ffi.new("char[]", name.encode()) for name in self._tasks}
+        self._zero_copy = int(zero_copy_frames), bool(zero_copy_inputs)
         self._frames: dict[int, Any] = {}  # arrays of zero-copy frames in flight, by ticket
         self._arrays: dict[tuple[str, int], Any] = {}  # arrays of zero-copy inputs
-        self._zero_copy = int(zero_copy_frames), bool(zero_copy_inputs)
-        frames_kept = self._frames  # not self: the callback must not keep the session
+        self._frame = ffi.new("mts_frame *", {"size": ffi.sizeof("mts_frame")})  # of arrays
+        self._described = ffi.new("mts_frame *")  # of objects that describe themselves
+        self._ticket = ffi.new("mts_ticket *")
+        self._tensor = ffi.new("mts_tensor *")
+        self._gate = bundle._node.gate
+        self._create(bundle, options, done, progress_of(progress, "planning"))
 
-        def finished(ticket: int, status: Status) -> None:
+    def _create(self, bundle: Bundle, options: Any, done: Optional[Done], progress: Any) -> None:
+        """Sets the callbacks, and has the library make the session."""
+        gate, out, frames_kept = self._gate, ffi.new("mts_session **"), self._frames
+        node = Node(gate, "session", bundle._node,
+                    lambda slot: lib.mts_session_destroy(ffi.cast("mts_session **", slot)))
+
+        def finished(ticket: int, status: Status) -> None:  # without self, which it would keep
             frames_kept.pop(ticket, None)
             if done is not None:
                 done(ticket, status)
-        callbacks = Callbacks(gate, done=finished, progress=progress_of(progress, "planning"))
+        callbacks = Callbacks(gate, done=finished, progress=progress)
         node.keep += [callbacks, self._frames, self._arrays]  # runs in flight may outlive this object
         options.context = callbacks.handle
-        if done is not None or zero_copy_frames:
+        if done is not None or self._zero_copy[0]:
             options.done = lib.mts_py_done
-        if callbacks.functions["progress"]:
+        if progress is not None:
             options.progress = lib.mts_py_progress
-        out = ffi.new("mts_session **")
         gate.enter()
         try:
             opened = bundle._node.use()
@@ -167,12 +184,6 @@ class Session(Owner):
             self._node = node
         finally:
             gate.leave()
-        self._tasks = {name: names[name] for name in chosen}
-        self._names = {name: ffi.new("char[]", name.encode()) for name in chosen}
-        self._frame = ffi.new("mts_frame *", {"size": ffi.sizeof("mts_frame")})  # of arrays
-        self._described = ffi.new("mts_frame *")  # of objects that describe themselves
-        self._ticket = ffi.new("mts_ticket *")
-        self._tensor = ffi.new("mts_tensor *")
 
     @property
     def tasks(self) -> tuple[TaskInfo, ...]:

@@ -5,6 +5,8 @@
 
 #include "platform/reference/reference.h"
 
+#ifndef MTS_SMALL /* the smallest library has no attention */
+
 /* Score of a key; at: image, head, query, key. */
 static double score(const mts_reference_call *call, const mts_attention_params *r, const uint32_t at[4])
 {
@@ -83,7 +85,14 @@ static const char *member(const mts_reference_call *call, const void *params)
     return reason;
 }
 
+#endif
+
 const char *mts_reference_attention_any__f32_planar(const mts_reference_call *call)
 {
+#ifdef MTS_SMALL
+    (void)call;
+    return "the smallest library has no attention";
+#else
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_attention_params), member);
+#endif
 }

@@ -94,6 +94,7 @@ static mts_scale_params finish_row(products *p, mts_conv_site *site, uint32_t im
     return (mts_scale_params){
         .dest = {.base = e.out, .dims = {1, 1, 1, site->channels, 1, 1}, .row = 1, .pitch = 1},
         .src = {.base = e.out, .stride = {0, 0, 0, 1, 0, 0}},
+        .channel = {0, 1, 0}, /* coordinate 3 */
         .scale = e.scale,
         .bias = e.bias,
         .slope = MTS_PARAM_NONE,

@@ -153,6 +153,14 @@ static mts_status make_for(kernels *self, unsigned arch, made *out)
         status = mts_runtime_cache(runtime, &stats);
     }
     *out = (made){.kernels = stats.programs.written + stats.programs.hits, .written = stats.programs.written};
+    if (status == MTS_STATUS_OK && out->kernels == 0) { /* the library does without a cache then */
+        status = MTS_STATUS_IO;
+        (void)snprintf(
+            self->error, sizeof self->error,
+            "kernels cannot be written to '%.256s': it has to be a folder of this user that no other "
+            "user may write to",
+            self->folder);
+    }
     mts_bundle_destroy(&bundle);
     mts_runtime_destroy(&runtime);
     return status;

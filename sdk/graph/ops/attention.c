@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#ifndef MTS_SMALL /* which has no kernel of it */
+
 static mts_status check_image(const mts_infer_call *call, uint32_t index, const char *what)
 {
     const mts_shape *shape = call->inputs[index], *q = call->inputs[0];
@@ -70,6 +72,23 @@ static uint64_t attention_mul_adds(const mts_graph *graph, const mts_node *node)
     const uint64_t keys = (uint64_t)graph->values[node->inputs[1]].shape.dims[3];
     return (mts_cost_input(graph, node) + mts_cost_output(graph, node)) * keys;
 }
+
+#else
+
+static mts_status attention_infer(const mts_infer_call *call, mts_shape *out)
+{
+    (void)out;
+    return mts_fail(call->error, MTS_STATUS_UNSUPPORTED, "a library built with MTS_SMALL has no attention");
+}
+
+static uint64_t attention_mul_adds(const mts_graph *graph, const mts_node *node)
+{
+    (void)graph;
+    (void)node;
+    return 0;
+}
+
+#endif
 
 static mts_propagation attention_channels(const mts_graph *graph, const mts_node *node)
 {

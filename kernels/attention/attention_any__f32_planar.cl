@@ -29,8 +29,9 @@
 #define PARTS 4 /* 1, 2, 4, 8 */
 #endif
 
-/* Below every score but -infinity, whose exponential is 0 then and not NaN. */
-#define ATTENTION_LOW (-3e38f)
+/* The lowest finite number, as masks have it: only -infinity is below, whose exponential is 0
+   then and not NaN. */
+#define ATTENTION_LOW (-3.402823466e+38f)
 
 /* A head: act offsets of its first channels. */
 typedef struct attention_head {

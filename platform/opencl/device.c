@@ -394,6 +394,24 @@ static void find_replay(const mts_device_options *options, cl_platform_id platfo
     }
 }
 
+#ifndef MTS_SMALL
+/* Some drivers have images over buffers, but not over those that the host shares. */
+static bool has_images(mts_cl_device *device)
+{
+    enum { BYTES = 4096 };
+    mts_buffer *buffer = NULL;
+    cl_mem image = NULL;
+    if (device->base.info.image_texels == 0 ||
+        mts_cl_buffer_create(&device->base, NULL, BYTES, &buffer, NULL) != MTS_STATUS_OK) {
+        return false;
+    }
+    buffer->size = BYTES;
+    const mts_status status = mts_cl_buffer_image(device, (mts_cl_buffer *)buffer, false, &image, NULL);
+    mts_cl_buffer_destroy(&device->base, buffer);
+    return status == MTS_STATUS_OK;
+}
+#endif
+
 static mts_status backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
                                mts_error *error)
 {
@@ -426,6 +444,9 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
     }
     if (status == MTS_STATUS_OK) {
         device->counts = options->programs;
+#ifndef MTS_SMALL
+        device->base.info.image_texels = has_images(device) ? device->base.info.image_texels : 0;
+#endif
     }
     if (status == MTS_STATUS_OK && options->cache_dir) {
         device->cache_dir = mts_alloc_string(options->allocator, options->cache_dir);

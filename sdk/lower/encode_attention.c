@@ -75,19 +75,38 @@ static uint32_t queries_of_group(const mts_device_info *device)
 }
 
 /* Most channels of a head, in fours. */
-static const char *defines_of(const mts_encoding *encoding, const mts_attention_params *r, uint32_t count)
+static uint32_t depth_of(const mts_attention_params *r, uint32_t count)
 {
-    const char *common = mts_launch_defines(encoding->device, encoding->precision);
     uint32_t depth = 4;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t width = r[i].dest.dims[3] / r[i].heads;
         const uint32_t own = r[i].depth > width ? r[i].depth : width;
         depth = own > depth ? own : depth;
     }
+    return (depth + 3) / 4 * 4;
+}
+
+static const char *defines_of(const mts_encoding *encoding, const mts_attention_params *r, uint32_t count)
+{
+    const char *common = mts_launch_defines(encoding->device, encoding->precision);
     char text[128];
-    (void)snprintf(text, sizeof text, "%s -DDEPTH=%u -DPARTS=%u", common, (depth + 3) / 4 * 4,
+    (void)snprintf(text, sizeof text, "%s -DDEPTH=%u -DPARTS=%u", common, depth_of(r, count),
                    parts_of(encoding->device));
     return mts_arena_string(encoding->strings, text);
+}
+
+/* On GPUs: two blocks of 8 keys, and what parts of a group exchange. */
+static mts_status check_local(const mts_encoding *encoding, const mts_attention_params *r, uint32_t count,
+                              const char *label)
+{
+    const uint64_t bytes = 64u * (uint64_t)depth_of(r, count) + 2048u;
+    return !encoding->device->is_gpu || bytes <= encoding->device->local_bytes
+               ? MTS_STATUS_OK
+               : mts_fail(encoding->error, MTS_STATUS_UNSUPPORTED,
+                          "layer %s: attention of heads of %u channels needs %llu bytes of local memory, the "
+                          "device has %llu",
+                          label, depth_of(r, count), (unsigned long long)bytes,
+                          (unsigned long long)encoding->device->local_bytes);
 }
 
 static mts_status launch_attention(mts_encoding *encoding, const char *kernel, const char *label,
@@ -99,6 +118,10 @@ static mts_status launch_attention(mts_encoding *encoding, const char *kernel, c
     mts_extent extent;
     if (!params || !mts_extent_open(encoding, &extent, count)) {
         return mts_encode_memory(encoding);
+    }
+    const mts_status status = check_local(encoding, r, count, label);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     uint32_t groups = 1;
     for (uint32_t i = 0; i < count; i++) {

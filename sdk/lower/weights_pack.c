@@ -321,14 +321,19 @@ static size_t entry_from(const mts_weights *pool, size_t element)
     return i;
 }
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 bool mts_weights_pack(mts_weights *pool, const mts_weights_cut *cut, void *elements)
 {
     const size_t first = mts_weights_section_first(pool, cut->section);
     const size_t count = mts_weights_section_count(pool, cut->section);
     const size_t end = first + count;
     const size_t step = count / cut->parts + 1;
-    const size_t from = entry_from(pool, first + cut->part * step);
-    const size_t to = entry_from(pool, cut->part + 1 < cut->parts ? first + (cut->part + 1) * step : end);
+    const size_t from = entry_from(pool, least(first + cut->part * step, end));
+    const size_t to = entry_from(pool, least(first + (cut->part + 1) * step, end));
     const bool whole = pool->precision == MTS_PRECISION_FLOAT32;
     size_t most = 0;
     for (size_t i = from; i < to; i++) {

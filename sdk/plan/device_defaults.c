@@ -83,11 +83,11 @@ static const mts_device_defaults table[] = {
      .exact_groups = true},
     /* No one has measured packs there, and conv_block is made for them. */
     {.title = "nvidia", .names = "nvidia", GPU_TILE, NVIDIA_UNIT},
-    {.title = "maxwell", .names = "nvidia", .arch = 50, GPU_TILE, NVIDIA_UNIT},
-    {.title = "pascal", .names = "nvidia", .arch = 60, GPU_TILE, NVIDIA_UNIT},
-    {.title = "volta, turing", .names = "nvidia", .arch = 70, GPU_TILE, NVIDIA_UNIT},
-    {.title = "ampere to hopper", .names = "nvidia", .arch = 80, GPU_TILE, NVIDIA_UNIT},
-    {.title = "blackwell, thor", .names = "nvidia", .arch = 100, GPU_TILE, NVIDIA_UNIT},
+    {.title = "maxwell", .arch = 50, GPU_TILE, NVIDIA_UNIT},
+    {.title = "pascal", .arch = 60, GPU_TILE, NVIDIA_UNIT},
+    {.title = "volta, turing", .arch = 70, GPU_TILE, NVIDIA_UNIT},
+    {.title = "ampere to hopper", .arch = 80, GPU_TILE, NVIDIA_UNIT},
+    {.title = "blackwell, thor", .arch = 100, GPU_TILE, NVIDIA_UNIT},
 #endif
 };
 

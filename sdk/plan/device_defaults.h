@@ -18,7 +18,8 @@ typedef struct mts_device_defaults {
        digit, and a digit of the device ends no part. NULL: any. */
     const char *names;
     bool is_gpu;
-    /* At least: the device's vector_floats; its arch, where it has one. */
+    /* At least: the device's vector_floats, and its arch (a compute capability), which alone finds
+       a row that has one. */
     uint32_t vector_floats, arch;
     /* conv_tile, and tiles that each compute unit should get at least. */
     mts_kernel_config tile;

@@ -148,28 +148,37 @@ static mts_status create_once(mts_planning *p, bool *kernels_failed, mts_engine 
     return status;
 }
 
-/* Marks the kernels that a device may have as its default besides tiles as failed;
- * *marked: at least one was not marked before. */
+/* Marks kernels as failed; *marked: at least one was not marked before. */
+static mts_status fail_kernels(mts_planning *p, const mts_kernel_config *kernels, size_t count, bool *marked)
+{
+    mts_status status = MTS_STATUS_OK;
+    *marked = false;
+    for (size_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
+        if (!mts_kernel_configs_failed(&p->defaults, &kernels[i])) {
+            *marked = true;
+            status = mts_planning_add_failed(p, &kernels[i]);
+        }
+    }
+    return status;
+}
+
+/* Likewise those that a device may have as its default besides tiles. Programs that join many
+   kernels are the largest, so they go first and alone. */
 static mts_status fail_special(mts_planning *p, bool *marked)
 {
+    static const mts_kernel_config joined[] = {{.kernel = MTS_KERNEL_CONFIG_MIXED},
+                                               {.kernel = MTS_KERNEL_CONFIG_FUSED}};
     static const mts_kernel_config special[] = {
-        {.kernel = MTS_KERNEL_CONFIG_MIXED},
-        {.kernel = MTS_KERNEL_CONFIG_FUSED},
         {.kernel = MTS_KERNEL_CONFIG_BLOCK},
 #if MTS_HAS_PACKED
         {.kernel = MTS_KERNEL_CONFIG_PACKED},
 #endif
         {.kernel = MTS_KERNEL_CONFIG_WINOGRAD}
     };
-    mts_status status = MTS_STATUS_OK;
-    *marked = false;
-    for (size_t i = 0; status == MTS_STATUS_OK && i < sizeof special / sizeof special[0]; i++) {
-        if (!mts_kernel_configs_failed(&p->defaults, &special[i])) {
-            *marked = true;
-            status = mts_planning_add_failed(p, &special[i]);
-        }
-    }
-    return status;
+    const mts_status status = fail_kernels(p, joined, sizeof joined / sizeof joined[0], marked);
+    return status != MTS_STATUS_OK || *marked
+               ? status
+               : fail_kernels(p, special, sizeof special / sizeof special[0], marked);
 }
 
 /* Stores what a session has learnt about kernels. Where a program does not exist

@@ -2,6 +2,7 @@
  * test_kernels_attention.c: attention agrees with the reference for all numbers of heads,
  * channels and tokens, with and without a mask.
  */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,11 +104,37 @@ static void keys_that_are_masked_have_no_weight(void **state)
     run(pair, &r, 1);
 }
 
+/* A query all of whose keys have the lowest number, as exporters of PyTorch write masks, takes
+   the mean: its scores are alike. */
+static void a_query_that_masks_every_key_alike_takes_the_mean(void **state)
+{
+    kernel_pair *pair = *state;
+    mts_attention_params r = {.heads = 2, .depth = 8, .keys = 100, .scale = 1.0f};
+    const uint32_t scores[MTS_PARAM_RANK] = {1, 1, 1, 1, 20, 100},
+                   dims[MTS_PARAM_RANK] = {1, 1, 1, 16, 1, 20};
+    kernel_pair_start(pair, 4);
+    pair->tolerance = 1e-5f;
+    r.q = image(pair, 1, 16, 20);
+    r.k = image(pair, 1, 16, 100);
+    r.v = image(pair, 1, 16, 100);
+    const mts_dest_params mask = kernel_pair_place(pair, scores);
+    r.mask = kernel_pair_view(&mask);
+    r.mask.stride[2] = r.mask.stride[3] = 0;
+    for (uint32_t i = 0; i < 20; i++) {
+        for (uint32_t j = 0; i % 3 == 0 && j < 100; j++) {
+            pair->act[r.mask.base + i * r.mask.stride[4] + j] = -FLT_MAX;
+        }
+    }
+    r.dest = kernel_pair_output(pair, dims);
+    run(pair, &r, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_agrees_for_every_number_of_tokens),
         cmocka_unit_test(keys_that_are_masked_have_no_weight),
+        cmocka_unit_test(a_query_that_masks_every_key_alike_takes_the_mean),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

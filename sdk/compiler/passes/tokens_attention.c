@@ -11,6 +11,8 @@
  */
 #include "compiler/passes/tokens_work.h"
 
+#include <math.h>
+
 #define CHAIN_MOST 8
 
 typedef struct view {
@@ -300,7 +302,7 @@ bool mts_tokens_attends(const mts_graph *graph, const mts_node *node, mts_tokens
             return false;
         }
     }
-    return one >= 1.0f && one <= 1.0f && a->of[0].depth == a->of[1].depth && mask_fits(graph, a, images);
+    return isfinite(a->scale) && one >= 1.0f && one <= 1.0f && a->of[0].depth == a->of[1].depth && mask_fits(graph, a, images);
 }
 
 /* Whether a node only moves the result of an attention, to where it lies turned. */

@@ -382,7 +382,7 @@ typedef struct mts_session_options {
        with MTS_SMALL ignores it. */
     mts_use packed_channels;
     /* Whether the kernels of such convolutions read weights through an image instead of a buffer, on
-       OpenCL devices that have images over buffers. The bits are the same. AUTO (default): as
+       OpenCL devices that have images over buffers. Results are the same. AUTO (default): as
        docs/MOBILE.md says for the device. */
     mts_use weight_images;
 } mts_session_options;

@@ -50,7 +50,7 @@ static void add(bytes *b, const void *data, size_t size)
 static void add_number(bytes *b, uint32_t number, int count)
 {
     for (int i = count - 1; i >= 0; i--) {
-        add(b, &(unsigned char){(unsigned char)(number >> 8 * i)}, 1);
+        add(b, &(unsigned char){(unsigned char)(i < 4 ? number >> 8 * i : 0)}, 1);
     }
 }
 

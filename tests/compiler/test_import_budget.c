@@ -45,6 +45,7 @@ static void more_outputs_or_inputs_than_a_graph_can_have_are_refused_before_anyt
         onnx_model_output(&model, name);
     }
     refused(MTS_STATUS_LIMIT, "20000 outputs, the limit is 4096");
+    onnx_model_end(&model);
     onnx_model_begin(&model, 13);
     for (int i = 0; i < 20000; i++) {
         (void)snprintf(name, sizeof name, "i%d", i);
@@ -101,6 +102,7 @@ static void initialisers_are_limited_by_the_limit_of_nodes(void **state)
 static void put_reductions(int64_t elements, int nodes)
 {
     char name[32];
+    onnx_model_end(&model);
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
     onnx_model_ints(&model, "s", INTS(elements));

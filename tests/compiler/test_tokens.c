@@ -88,6 +88,7 @@ static void nothing_moves_elements_between_products(void **state)
 static void normalisation_over_the_last_dimension_stays_on_the_image(void **state)
 {
     (void)state;
+    onnx_model_end(&model);
     onnx_model_begin(&model, 17);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 12, 8));
     onnx_model_floats(&model, "w", INTS(8, 6), noise);
@@ -108,6 +109,7 @@ static void normalisation_over_the_last_dimension_stays_on_the_image(void **stat
 static void few_rows_are_a_fully_connected_layer(void **state)
 {
     (void)state;
+    onnx_model_end(&model);
     onnx_model_begin(&model, 13);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 3, 8));
     onnx_model_floats(&model, "w", INTS(8, 6), noise);

@@ -168,7 +168,7 @@ static void where_the_default_does_not_build_the_smallest_tiles_do(void **state)
     device = open_device("reference", FIRST);
     test_must(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error), &error,
               "fallback");
-    assert_int_equal(plan.refused, 2); /* without Winograd too */
+    assert_int_equal(plan.refused, 3); /* without joined programs, then without Winograd too */
     assert_int_equal(report.fallback, 2);
     float *outputs = test_synth_run(engine, s.archive, &count);
     assert_true(test_difference(outputs, expected, count) <= 1e-4);
@@ -236,7 +236,7 @@ static void where_nothing_builds_the_first_reason_is_given(void **state)
     assert_int_equal(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error),
                      MTS_STATUS_DEVICE);
     assert_null(engine);
-    assert_int_equal(plan.refused, 3);
+    assert_int_equal(plan.refused, 4);
     assert_non_null(strstr(error.text, "refusal 1 of a kernel"));
     mts_device_destroy(&device);
     test_synth_close(&s);

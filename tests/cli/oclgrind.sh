@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Runs a small stitched network in oclgrind, a simulator of an OpenCL device that reports what a real one does
 # not: data races between work-items, accesses outside of a buffer, wrong use of the API. Any report is a failure.
-# usage: oclgrind.sh PROGRAM FOLDER [PHOTO]    (FOLDER is made anew; exit status 77: no oclgrind here)
+# usage: oclgrind.sh PROGRAM FOLDER [PHOTO [OPTION...]]    (FOLDER is made anew, an empty PHOTO is a gradient, OPTIONs are
+# of `mts run`; exit status 77: no oclgrind here)
 set -euo pipefail
 
 readonly program=$1 folder=$2
 photo=${3:-}
+readonly options=("${@:4}")
 
 # Where the simulator lies as a driver that a loader (libOpenCL) can open.
 simulator() {
@@ -37,7 +39,8 @@ fi
 
 "$program" synth --arch resnet18 --tasks 2 --prune 0.95 --share 0.8 --input 32 -o "$folder/tiny.mtsb"
 if ! OCL_ICD_VENDORS=$folder/vendors OCLGRIND_DATA_RACES=1 OCLGRIND_CHECK_API=1 OCLGRIND_LOG=$folder/report \
-    "$program" run "$folder/tiny.mtsb" --image "$photo" --device opencl:0 --no-cache >"$folder/answers"; then
+    "$program" run "$folder/tiny.mtsb" --image "$photo" --device opencl:0 --no-cache \
+    "${options[@]}" >"$folder/answers"; then
     cat "$folder/answers"
     echo "the program failed in the simulator"
     exit 1

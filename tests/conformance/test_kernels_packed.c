@@ -145,25 +145,40 @@ static mts_conv_params packed_job(kernel_pair *pair, bool depthwise, uint32_t mo
     return job;
 }
 
-/* In turns in every shape of a work-item that takes jobs of so many rows, with weights in the buffer and in an
-   image. */
-static void run(kernel_pair *pair, uint32_t n, bool depthwise, uint32_t most, uint32_t first,
-                const uint32_t *grid, const uint32_t *local)
+/* Drivers build a program for each of these, and some for each size of a group: seconds each. So every shape of
+   a work-item that takes jobs of so many rows is built once, with the other options in turns. */
+typedef struct packed_build {
+    bool depthwise;
+    uint32_t rows, pixels; /* of a job, of a work-item */
+    uint32_t turn;         /* odd: weights in an image, where the device has those */
+} packed_build;
+
+/* Build number n. A shape has its weights in the buffer or in an image, and the other way in a depthwise
+   convolution; the only shape of eight rows has both. */
+static packed_build packed_build_of(uint32_t n, bool depthwise, uint32_t most)
 {
+    const bool wide = most > MTS_CHANNEL_PACK;
+    const uint32_t shape = n % (wide ? 2 : 3);
+    return (packed_build){depthwise, most, wide ? 4 : 1u << shape, shape + (depthwise ? 1 : 0)};
+}
+
+static void run(kernel_pair *pair, const packed_build *b, uint32_t first, uint32_t count)
+{
+    static const uint32_t locals[] = {1, 16, 5};
     const bool has_images = pair->devices[1] && pair->devices[1]->info.image_texels > 0;
-    const uint32_t pixels = most > MTS_CHANNEL_PACK ? 4 : 1u << n / 2 % 3;
+    const uint32_t local[3] = {locals[b->turn % 3], 1, 1}, grid[3] = {count * local[0], 1, 1};
     char defines[128];
-    (void)snprintf(defines, sizeof defines, "-DVEC=4 -DPIXELS=%u -DPACKS=%u%s%s", pixels,
-                   most / MTS_CHANNEL_PACK, depthwise ? " -DDEPTHWISE=1" : "",
-                   has_images && n % 2 == 1 ? " " MTS_KERNEL_IMAGES : "");
+    (void)snprintf(defines, sizeof defines, "-DVEC=4 -DPIXELS=%u -DPACKS=%u%s%s", b->pixels,
+                   b->rows / MTS_CHANNEL_PACK, b->depthwise ? " -DDEPTHWISE=1" : "",
+                   has_images && b->turn % 2 == 1 ? " " MTS_KERNEL_IMAGES : "");
     kernel_pair_run(pair, "conv_packed__f32_lanes", defines, first, grid, local);
 }
 
 /* most: rows of a job. */
 static void check(kernel_pair *pair, bool depthwise, uint32_t most)
 {
-    static const uint32_t locals[] = {1, 16, 5};
     for (uint32_t n = 0; n < 40; n++) {
+        const packed_build build = packed_build_of(n, depthwise, most);
         mts_tile_params tiles[MEMBERS * 256];
         uint32_t count = 0;
         kernel_pair_start(pair, n + 1);
@@ -177,9 +192,7 @@ static void check(kernel_pair *pair, bool depthwise, uint32_t most)
                 tiles[count++] = (mts_tile_params){at, p};
             }
         }
-        const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params));
-        const uint32_t local[3] = {locals[n / 6 % 3], 1, 1}, grid[3] = {count * local[0], 1, 1};
-        run(pair, n, depthwise, most, first, grid, local);
+        run(pair, &build, kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params)), count);
     }
 }
 

@@ -4,8 +4,8 @@
  *
  * Every vector runs alone (the image goes in as a frame, so the preprocessing kernel runs too) and stitched
  * with all vectors of its family (tensors go in, each task has an input of its own), with both strategies, on
- * every device. With MTS_TEST_EXPORT the program writes bundles, images and outputs into that folder instead, for
- * tests/cross/test_vectors.c, which runs where there is no compiler of models.
+ * every device; with MTS_TEST_PACKED in packs of channels. With MTS_TEST_EXPORT the program writes bundles, images
+ * and outputs into that folder instead, for tests/cross/test_vectors.c, which runs where there is no compiler of models.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -158,6 +158,7 @@ static void run(mts_runtime *runtime, const char *device, const char *path, mts_
     mts_session_options_default(&options);
     options.strategy = strategy;
     options.separate_inputs = count > 1;
+    options.packed_channels = getenv("MTS_TEST_PACKED") ? MTS_USE_ON : MTS_USE_AUTO;
     (void)snprintf(how, sizeof how, "%s, %s, %s", device,
                    strategy == MTS_STRATEGY_COMPACT ? "compact" : "sequential",
                    count > 1 ? "stitched" : "alone");

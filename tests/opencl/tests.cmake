@@ -75,6 +75,11 @@ if(MTS_OPENCL_LOADER AND MTS_OPENCL_LAYER_HEADERS AND NOT CMAKE_CROSSCOMPILING A
   add_profile(mali "mali valhall" "alloc=268435456,name=Mali-G710 r0p0" packed)
   add_profile(powervr "powervr" "alloc=268435456,name=PowerVR B-Series BXM-8-256")
   add_profile(unknown "unknown" "alloc=268435456,texels=65536,name=A GPU of tomorrow")
+  # Reference vectors in packs with weights in images, in one family of the four: all profiles take longer (the rows
+  # adreno, mali, powervr and unknown of toolchains/host drivers).
+  add_test(NAME opencl/profile_adreno_golden COMMAND golden_vectors)
+  set_tests_properties(opencl/profile_adreno_golden PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
+    "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=group=256,local=32768,alloc=268435456,texels=134217728,name=QUALCOMM Adreno(TM),version=Adreno(TM) 640;MTS_TEST_FILTER=small_classifier*")
   # One whose driver does not build the kernel of packs.
   add_test(NAME opencl/profile_refuses_packed COMMAND engine_packed)
   set_tests_properties(opencl/profile_refuses_packed PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT

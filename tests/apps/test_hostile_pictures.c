@@ -224,7 +224,8 @@ static void a_small_png_that_inflates_to_much_takes_the_memory_of_its_size(void 
 #ifdef MTS_KIT_PNG
     assert_true(peak_of(RUSAGE_SELF) - before < 32 << 10);
 #endif
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which take more memory than any limit */
+#if !defined(__SANITIZE_ADDRESS__) &&                                                                        \
+    !defined(__SANITIZE_THREAD__) /* which take more memory than any limit */
     assert_false(cli_stb_decode_apart(file.at, file.size, &image, reason));
     assert_true(peak_of(RUSAGE_CHILDREN) < before + (192 << 10));
 #endif

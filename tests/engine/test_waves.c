@@ -12,6 +12,7 @@
 
 #include "engine/engine.h"
 #include "support/net.h"
+#include "support/nets.h"
 #include "support/random_net.h"
 
 #define WORLDS 40u
@@ -118,12 +119,46 @@ static void tasks_of_different_priorities_have_no_waves(void **state)
     }
 }
 
+/* As in an Inception block: one network, a common input, branches of different widths. */
+static void branches_of_one_network_share_a_launch(void **state)
+{
+    static const mts_net_plan plan = {.tasks = 1, .shared = 8, .seed = 5};
+    static const uint32_t branches = 4;
+    mts_session_stats waves = {0}, apart = {0};
+    mts_error error = {0};
+    mts_arena arena;
+    mts_net net;
+    world w = {.priorities = NULL};
+    (void)state;
+    mts_arena_init(&arena, mts_allocator_default());
+    mts_net_begin(&net, &plan, &arena, 0);
+    const mts_net_value x =
+        mts_net_conv(&net, mts_net_input(&net, 3, 32), mts_net_channels(&net, true), 3, 1, NULL);
+    mts_net_value joined = mts_net_conv(&net, x, mts_net_channels(&net, true), 3, 1, NULL);
+    for (uint32_t i = 1; i < branches; i++) {
+        joined =
+            mts_net_concat(&net, joined, mts_net_conv(&net, x, mts_net_channels(&net, true), 3, 1, NULL));
+    }
+    mts_net_end(&net, mts_net_mean(&net, joined), 3);
+    assert_false(net.failed);
+    const mts_graph *graph = net.graph;
+    assert_int_equal(net_make_as_is(&graph, 1, &w.net, &error), MTS_STATUS_OK);
+    mts_arena_release(&arena);
+    assert_int_equal(footprint(&w, MTS_STRATEGY_COMPACT, 0, &waves), MTS_STATUS_OK);
+    device->info.launch_ns = 0;
+    assert_int_equal(footprint(&w, MTS_STRATEGY_COMPACT, 0, &apart), MTS_STATUS_OK);
+    device->info.launch_ns = LAUNCH_NS;
+    assert_true(waves.launches + branches - 1 <= apart.launches);
+    net_release(&w.net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unlike_networks_take_a_tenth_more_memory_than_one_by_one_at_most),
         cmocka_unit_test(the_smallest_budget_is_not_above_what_sequential_takes),
         cmocka_unit_test(tasks_of_different_priorities_have_no_waves),
+        cmocka_unit_test(branches_of_one_network_share_a_launch),
     };
     mts_error error = {0};
     if (net_device_open("null", NULL, &device, &error) != MTS_STATUS_OK) {

@@ -15,7 +15,7 @@
 #define NAME_MOST 300
 #define LINKS_MOST 40
 #define INTERRUPTIONS_MOST 1000 /* by signals, then it is a failure */
-#define ATTEMPTS_MOST 100 /* names of temporary files; others may be writing some */
+#define ATTEMPTS_MOST 100       /* names of temporary files; others may be writing some */
 
 static mts_status fail_errno(mts_error *error, const char *path, const char *what)
 {
@@ -160,7 +160,7 @@ static void remove_abandoned(int folder, const char *temporary)
     (void)close(descriptor);
 }
 
-/* Whether the new file is the caller's alone: nobody took it for an abandoned one. File
+/* Whether the new file is the caller's alone: no other writer took it for an abandoned one. File
    systems without locks have none that do so. */
 static bool lock_temporary(int descriptor)
 {

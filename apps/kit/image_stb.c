@@ -49,11 +49,27 @@ static void limit_memory(uint64_t more)
 #endif
 }
 
+/* stb_image refuses a large PNG without saying that its size is why. */
+static bool png_size_check(const unsigned char *file, size_t size, char *reason)
+{
+    uint32_t sides[2] = {0, 0};
+    if (size < 24 || memcmp(file, "\x89PNG\r\n\x1a\n", 8) != 0 || memcmp(file + 12, "IHDR", 4) != 0) {
+        return true;
+    }
+    for (int i = 0; i < 8; i++) {
+        sides[i / 4] = sides[i / 4] << 8 | file[16 + i];
+    }
+    return cli_image_size_check(sides[0], sides[1], reason);
+}
+
 static bool stb_size(const unsigned char *file, size_t size, uint32_t *width, uint32_t *height, char *reason)
 {
     int columns = 0;
     int rows = 0;
     int channels = 0;
+    if (!png_size_check(file, size, reason)) {
+        return false;
+    }
     if (size == 0 || size > INT_MAX || !stbi_info_from_memory(file, (int)size, &columns, &rows, &channels) ||
         columns <= 0 || rows <= 0) {
         (void)snprintf(reason, CLI_REASON, "is no picture that can be read (%s)", CLI_IMAGE_FORMATS);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -211,6 +212,29 @@ static long peak_of(int whose)
     return usage.ru_maxrss;
 }
 
+/*
+ * Whether a process can be kept from taking memory. User-mode emulators accept such a limit and ignore it;
+ * sanitizers take more memory than any limit.
+ */
+static bool memory_is_limited(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return false;
+#else
+    const size_t much = (size_t)8 << 30;
+    int status = 0;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)setrlimit(RLIMIT_AS, &(struct rlimit){much / 2, much / 2});
+        void *at = malloc(much); /* never touched */
+        _exit(at ? 0 : 1);
+    }
+    assert_true(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status) == 1;
+#endif
+}
+
 static void a_small_png_that_inflates_to_much_takes_the_memory_of_its_size(void **state)
 {
     char error[CLI_ERROR];
@@ -224,11 +248,12 @@ static void a_small_png_that_inflates_to_much_takes_the_memory_of_its_size(void 
 #ifdef MTS_KIT_PNG
     assert_true(peak_of(RUSAGE_SELF) - before < 32 << 10);
 #endif
-#if !defined(__SANITIZE_ADDRESS__) &&                                                                        \
-    !defined(__SANITIZE_THREAD__) /* which take more memory than any limit */
-    assert_false(cli_stb_decode_apart(file.at, file.size, &image, reason));
-    assert_true(peak_of(RUSAGE_CHILDREN) < before + (192 << 10));
-#endif
+    if (memory_is_limited()) {
+        assert_false(cli_stb_decode_apart(file.at, file.size, &image, reason));
+        assert_true(peak_of(RUSAGE_CHILDREN) < before + (192 << 10));
+    } else {
+        print_message("RLIMIT_AS does not hold here: not checked in the decoder's process\n");
+    }
     free(file.at);
 }
 
@@ -247,6 +272,7 @@ static void declared_sizes_are_checked_before_anything_is_decoded(void **state)
         assert_false(read_as_file(&files[i], &image, error));
         assert_non_null(strstr(error, "is too large"));
         assert_false(cli_stb_decode_apart(files[i].at, files[i].size, &image, reason));
+        assert_non_null(strstr(reason, "is too large"));
         free(files[i].at);
     }
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Compiles every kernel for NVIDIA's GPUs, without one, and reports what each takes.
 
-    cuda_compile.py clang|nvrtc --programs PROGRAM --work FOLDER
+    cuda_compile.py clang|nvrtc --programs PROGRAM --work FOLDER [--all]
 
 PROGRAM (cuda_programs) writes the kernels' texts as the library holds them, and the options that real sessions build
 them with. `clang` compiles them to PTX for the oldest Jetsons, in a second opinion of another compiler; `nvrtc` compiles
-with NVIDIA's runtime compiler, as the library does, to machine code of every architecture that one of the compilers at
-hand knows. Fails where a kernel does not compile, spills more than its row of TABLE allows, or cannot be launched with
+with NVIDIA's runtime compiler, as the library does, to machine code of the architectures of Nano, TX2, Orin and Thor, with
+--all (`toolchains/host cuda`, ten minutes) of every one that a compiler at hand knows. Fails where a kernel does not compile, spills more than its row of TABLE allows, or cannot be launched with
 its work-group. The report goes to the output and, as JSON, to FOLDER/report.json. Exit status 77: the compiler is
 missing.
 """
@@ -26,7 +26,8 @@ import sysconfig
 import time
 
 SKIPPED = 77
-ARCHS = {"clang": [50, 53, 62], "nvrtc": [50, 53, 62, 72, 75, 87, 90, 110]}
+ARCHS = {"clang": [53, 62], "nvrtc": [53, 62, 87, 110]}
+ALL_ARCHS = {"clang": [50, 53, 62], "nvrtc": [50, 53, 62, 72, 75, 87, 90, 110]}
 GPU = "-DVEC=1 -DREGS=40"  # mts_launch_defines of a GPU
 PACKS = "-DVEC=4 -DREGS=40"  # mts_launch_packed_defines
 HALVES = ["", " -DHALF=1", " -DHALF=2"]
@@ -292,14 +293,14 @@ def report(results, skipped, arguments, seconds):
     return 1 if failed or not results else 0
 
 
-def prepare(compiler):
+def prepare(compiler, archs):
     """(function of a job, set-up of a worker, its arguments, architectures), or exits."""
     if compiler == "clang":
         command = shutil.which("clang-14") or shutil.which("clang")
         if command is None:
             print("skipped: there is no clang")
             sys.exit(SKIPPED)
-        return compile_clang, set_clang, (command,), ARCHS["clang"]
+        return compile_clang, set_clang, (command,), archs
     found = find_nvrtc()
     if not found:
         print("skipped: there is no NVRTC (toolchains/host setup puts one into build/venv; a CUDA toolkit has one too)")
@@ -307,7 +308,7 @@ def prepare(compiler):
     for version, name, _ in found:
         print("NVRTC %d.%d: %s" % (*version, name))
     open_compilers(found)
-    known = [arch for arch in ARCHS["nvrtc"] if compiler_of(arch) is not None]
+    known = [arch for arch in archs if compiler_of(arch) is not None]
     compilers.clear()
     return compile_nvrtc, open_compilers, (found,), known
 
@@ -318,8 +319,10 @@ def main():
     parser.add_argument("--programs", required=True, help="the cuda_programs program")
     parser.add_argument("--work", required=True, help="a folder for texts and report")
     parser.add_argument("--only", default="", help="kernels whose name has this in it")
+    parser.add_argument("--all", action="store_true", help="every architecture")
     arguments = parser.parse_args()
-    compile_job, set_up, data, known = prepare(arguments.compiler)
+    archs = (ALL_ARCHS if arguments.all else ARCHS)[arguments.compiler]
+    compile_job, set_up, data, known = prepare(arguments.compiler, archs)
     folder = pathlib.Path(arguments.work) / "texts"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -332,7 +335,7 @@ def main():
     with multiprocessing.get_context("spawn").Pool(os.cpu_count(), set_up, data) as pool:
         rows = pool.map(compile_job, jobs, chunksize=1)
     results = [(job, row, judge(job, row)) for job, row in zip(jobs, rows)]
-    skipped = [arch for arch in ARCHS[arguments.compiler] if arch not in known]
+    skipped = [arch for arch in archs if arch not in known]
     return report(results, skipped, arguments, time.monotonic() - start)
 
 

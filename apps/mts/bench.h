@@ -69,6 +69,7 @@ typedef struct cli_bench {
     cli_bench_inputs inputs;
     bool samples; /* print them */
     mts_use replay;
+    uint32_t in_flight; /* slots of a session; 0: one */
     uint32_t warm_ups, runs;
     double load_before, load_after;                    /* of the machine, negative: unknown */
     uint64_t budget;                                   /* bytes that those with +budget may take */

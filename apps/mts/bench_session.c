@@ -44,6 +44,7 @@ int cli_bench_session(cli_bench_run *s, const cli_contestant *contestant, mts_se
     options.task_count = s->tasks;
     options.separate_inputs = s->bench->common ? 0 : 1;
     options.zero_copy_inputs = s->bench->inputs == CLI_BENCH_INPUTS_ZERO_COPY ? 1 : 0;
+    options.frames_in_flight = s->bench->in_flight > 0 ? s->bench->in_flight : 1;
     options.context = &progress;
     options.progress = cli_progress_step;
     cli_progress_begin(&progress);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_load.h"
 #include "bench_rated.h"
 #include "command.h"
 
@@ -14,6 +15,8 @@ typedef struct arguments {
     cli_open_options open;
     const char *strategies, *precisions, *tasks, *frames, *inputs, *plot, *output;
     const char *scenario, *schedules;
+    const char *arrivals, *rate, *load, *trace;
+    uint32_t requests, in_flight;
     double speed, seconds;
     uint32_t rounds;
     bool samples, no_probe, replay, no_replay;
@@ -149,9 +152,43 @@ static int budget_check(const cli_bench *bench)
                   : cli_usage_error("bench", "--budget needs a strategy with +budget, e.g. compact+budget");
 }
 
-/* What only one of the two ways of measuring understands. */
+/* What --arrivals does not understand, and what it needs. */
+static int arrivals_check(const arguments *args, const char *bundle)
+{
+    if (!args->arrivals) {
+        return args->rate || args->load || args->trace || args->requests > 0 || args->in_flight > 0
+                   ? cli_usage_error("bench",
+                                     "--rate, --load, --trace, --requests and --in-flight need --arrivals")
+                   : -1;
+    }
+    if (args->scenario || args->tasks || args->plot || args->samples || args->runs > 0) {
+        return cli_usage_error("bench", "--scenario, --tasks, --runs, --samples and --plot do not go with "
+                                        "--arrivals");
+    }
+    if (args->rate && args->load) {
+        return cli_usage_error("bench", "give --rate or --load, not both");
+    }
+    const bool trace = strcmp(args->arrivals, cli_arrival_names[CLI_ARRIVALS_TRACE]) == 0;
+    if (trace != (args->trace != NULL) || (trace && args->requests > 0)) {
+        return cli_usage_error("bench", "--arrivals trace needs --trace FILE and takes no --requests; the "
+                                        "others take no --trace");
+    }
+    if (args->in_flight > 1 && (!args->inputs || strcmp(args->inputs, "zero-copy") == 0)) {
+        return cli_usage_error("bench",
+                               "--in-flight %u needs --inputs copied or uploaded: zero-copy inputs "
+                               "are read by one run at a time",
+                               args->in_flight);
+    }
+    return bundle ? -1 : cli_usage_error("bench", "--arrivals needs a BUNDLE");
+}
+
+/* What only one of the ways of measuring understands. */
 static int ways_check(const arguments *args, const char *bundle)
 {
+    const int arrivals = arrivals_check(args, bundle);
+    if (arrivals >= 0) {
+        return arrivals;
+    }
     if (args->scenario && (args->tasks || args->frames || args->plot || args->samples || args->runs > 0)) {
         return cli_usage_error("bench",
                                "--tasks, --frames, --runs, --samples and --plot do not go with --scenario");
@@ -202,6 +239,62 @@ static int rated_run(cli_open *app, const arguments *args, const char *bundle, c
     status = status < 0 ? cli_rated_bench(app, &args->open, bundle, args->output, rated) : status;
     cli_rated_release(rated);
     free(rated);
+    return status;
+}
+
+/* Numbers of requests a second, or parts of what the first strategy can do. */
+static int rates_take(const arguments *args, cli_load *load)
+{
+    const char *text = args->rate ? args->rate : args->load;
+    const double most = args->rate ? 1e6 : 10.0;
+    load->parts = !args->rate;
+    if (!text) {
+        if (args->trace) {
+            load->parts = false;
+            return -1; /* the trace has a rate of its own */
+        }
+        text = "0.5,0.7,0.8,0.9,0.95";
+    }
+    load->rate_count = cli_numbers(text, ',', load->rates, CLI_LOAD_RATES);
+    bool good = load->rate_count > 0;
+    for (size_t i = 0; i < load->rate_count; i++) {
+        good = good && load->rates[i] >= 1e-3 && load->rates[i] <= most;
+    }
+    return good ? -1
+                : cli_usage_error("bench", "--%s takes up to %d numbers from 0.001 to %g, not '%s'",
+                                  args->rate ? "rate" : "load", CLI_LOAD_RATES, most, text);
+}
+
+/* Requests that arrive by the clock. */
+static int load_run(cli_open *app, const arguments *args, const char *bundle, cli_bench *bench)
+{
+    cli_load *load = calloc(1, sizeof *load);
+    if (!load) {
+        return cli_failure("bench", "no memory");
+    }
+    int kind = 0;
+    while (kind < CLI_ARRIVALS_COUNT && strcmp(cli_arrival_names[kind], args->arrivals) != 0) {
+        kind++;
+    }
+    int status =
+        kind < CLI_ARRIVALS_COUNT
+            ? -1
+            : cli_usage_error("bench", "--arrivals is poisson, uniform or trace, not '%s'", args->arrivals);
+    status = status < 0 ? rates_take(args, load) : status;
+    load->kind = (cli_arrival_kind)kind;
+    load->trace = args->trace;
+    load->requests = args->requests > 0 ? args->requests : 1000;
+    load->slots = args->in_flight > 0 ? args->in_flight : 1;
+    bench->in_flight = load->slots;
+    bench->bundle = bundle;
+    status = status < 0 ? cli_open_bundle(app, "bench", &args->open, bundle) : status;
+    bench->device.size = sizeof bench->device;
+    if (status < 0) {
+        (void)mts_runtime_device(app->runtime, &bench->device);
+        status = cli_load_bench(app, bench, args->open.json, args->output, load);
+    }
+    cli_load_release(load);
+    free(load);
     return status;
 }
 
@@ -313,7 +406,9 @@ static int bench_command(const cli_usage *usage, int argc, char **argv, argument
     args->open.json = common.json;
     status = status < 0 ? arguments_take(args, bundle, bench) : status;
     if (status < 0) {
-        status = args->scenario ? rated_run(&app, args, bundle, bench) : run(&app, args, bundle, bench);
+        status = args->arrivals   ? load_run(&app, args, bundle, bench)
+                 : args->scenario ? rated_run(&app, args, bundle, bench)
+                                  : run(&app, args, bundle, bench);
     }
     cli_close(&app);
     if (bench) {
@@ -332,7 +427,9 @@ static const char summary[] =
 static const char details[] =
     "With --scenario frames of each network arrive at its rate, on one session. Printed are frames kept and\n"
     "dropped, deadlines missed, latencies, processor time, memory and XRBench's score. Without a BUNDLE\n"
-    "the scenario's models are compiled first.";
+    "the scenario's models are compiled first.\n\n"
+    "With --arrivals requests of all tasks arrive whether or not those before them have ended. Printed are\n"
+    "what a session can do at most, and at each rate latencies from arrival to answer and the queue.";
 
 int cli_command_bench(int argc, char **argv)
 {
@@ -369,6 +466,16 @@ int cli_command_bench(int argc, char **argv)
          "fit (default): due frames run together as far as their deadlines allow; together: all of them; "
          "alone: one by one",
          0, 0},
+        {"arrivals", 0, CLI_KIND_TEXT, &args.arrivals, "KIND",
+         "requests arrive by the clock: poisson, uniform, or trace (docs/SCENARIOS.md)", 0, 0},
+        {"rate", 0, CLI_KIND_TEXT, &args.rate, "R,R", "requests a second, of all tasks each", 0, 0},
+        {"load", 0, CLI_KIND_TEXT, &args.load, "P,P",
+         "or parts of what the first strategy can do (default: 0.5,0.7,0.8,0.9,0.95)", 0, 0},
+        {"trace", 0, CLI_KIND_TEXT, &args.trace, "FILE", "times of arrivals in ms, one a line", 0, 0},
+        {"requests", 0, CLI_KIND_COUNT, &args.requests, "N", "for each rate and strategy (default 1000)", 1,
+         CLI_ARRIVALS_MOST},
+        {"in-flight", 0, CLI_KIND_COUNT, &args.in_flight, "N",
+         "requests that a session holds at a time (default 1)", 1, CLI_LOAD_SLOTS},
         {"device", 0, CLI_KIND_TEXT, &args.open.device, "N|ID", "device, see 'mts devices' (default: auto)",
          0, 0},
         {"threads", 0, CLI_KIND_COUNT, &args.open.threads, "N",

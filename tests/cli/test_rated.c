@@ -1,5 +1,5 @@
 /*
- * End-to-end tests of mts bench --scenario on tiny networks.
+ * End-to-end tests of mts bench --scenario and --arrivals on tiny networks.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,6 +97,48 @@ static void a_scenario_compiles_its_models(void **state)
     json_decref(root);
 }
 
+static void requests_arrive_by_the_clock(void **state)
+{
+    (void)state;
+    write_bundle();
+    json_t *root =
+        expect_json(BENCH "x.mtsb --arrivals poisson --rate 20,1000000 --requests 12 --in-flight 2 "
+                          "--inputs copied --json");
+    const json_t *results = json_object_get(root, "results");
+    assert_int_equal(json_array_size(results), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *row = json_array_get(results, i);
+        const json_t *rates = json_object_get(row, "rates");
+        const double most = json_number_value(json_object_get(row, "saturation_per_s"));
+        assert_int_equal(json_array_size(rates), 2);
+        assert_true(most > 0.0);
+        const json_t *last = json_array_get(rates, 1);
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(last, "queue"), "max")), 11);
+        for (size_t r = 0; r < 2; r++) {
+            const json_t *latency = json_object_get(json_array_get(rates, r), "latency_ms");
+            const double p50 = json_number_value(json_object_get(latency, "p50"));
+            assert_true(p50 > 0.0 && p50 <= json_number_value(json_object_get(latency, "p99_9")));
+        }
+    }
+    json_decref(root);
+    write_text("trace.txt", "0\n10\n20\n40\n");
+    result r = expect(0, BENCH "x.mtsb --arrivals trace --trace trace.txt --strategies compact");
+    assert_non_null(strstr(r.out, "4 requests for each row, arrivals trace"));
+    assert_non_null(strstr(r.out, "     75.0 "));
+    result_release(&r);
+    write_text("trace.txt", "0\n10\nsoon\n");
+    refuses(1, "bench x.mtsb --arrivals trace --trace trace.txt", "'trace.txt': line 3 is no time");
+    refuses(1, "bench x.mtsb --arrivals trace --trace none.txt", "none.txt");
+    refuses(2, "bench x.mtsb --arrivals often", "not 'often'");
+    refuses(2, "bench x.mtsb --arrivals trace", "needs --trace FILE");
+    refuses(2, "bench x.mtsb --arrivals poisson --rate 0", "--rate takes");
+    refuses(2, "bench x.mtsb --arrivals poisson --load 11", "--load takes");
+    refuses(2, "bench x.mtsb --arrivals poisson --rate 1 --load 1", "not both");
+    refuses(2, "bench x.mtsb --arrivals poisson --in-flight 2", "--inputs copied");
+    refuses(2, "bench x.mtsb --rate 3", "need --arrivals");
+    refuses(2, "bench --arrivals poisson", "needs a BUNDLE");
+}
+
 static void mistakes_are_named(void **state)
 {
     (void)state;
@@ -128,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_scenario_runs_on_a_bundle),
         IN_FOLDER(a_scenario_compiles_its_models),
+        IN_FOLDER(requests_arrive_by_the_clock),
         IN_FOLDER(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,14 +128,17 @@ def spoof(path, seed, blocks, excites, size=80):
     net.save(path, (net.add("Softmax", [classes], axis=1), 3), 3, size)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path)
-    folder = parser.parse_args().folder
+def write(folder):
     folder.mkdir(parents=True, exist_ok=True)
     for index in range(4):
         style(folder / f"style_{index}.onnx", index)
         spoof(folder / f"spoof_{index}.onnx", 10 + index, V1 if index % 2 == 0 else V2, index >= 2)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    write(parser.parse_args().folder)
 
 
 if __name__ == "__main__":

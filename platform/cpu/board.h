@@ -1,5 +1,5 @@
 /*
- * board.h: which launches of a run may start, and what of them is left: a bit and four
+ * board.h: which launches of a run may start, and what of them is left: a bit and a few
  * words for each launch.
  *
  * A launch opens when the last launch that it waits for has ended. Threads take chunks of
@@ -31,9 +31,10 @@ typedef struct mts_cpu_order {
     const uint32_t *next_first, *next;
 } mts_cpu_order;
 
-/* Chunk `chunk` of the `chunks` of a launch. */
+/* Chunk `chunk` of the `chunks` of a launch, one of home_first .. home_end - 1, which the
+   same threads take as a rule. */
 typedef struct mts_cpu_chunk {
-    uint32_t launch, chunk, chunks;
+    uint32_t launch, chunk, chunks, home_first, home_end;
 } mts_cpu_chunk;
 
 /* How many chunks a launch has, at least 1. */
@@ -55,14 +56,16 @@ void mts_cpu_board_begin(mts_cpu_board *board, const mts_cpu_order *order, const
                          mts_cpu_chunks_function *chunks_of, uint32_t threads);
 /*
  * Takes a chunk of the first open launch from number `from` on; behind the last one come
- * those before it. False: all chunks of open launches are taken.
+ * those before it. Of that launch the thread's own home comes first. False: all chunks of
+ * open launches are taken.
  */
-bool mts_cpu_board_take(mts_cpu_board *board, uint32_t from, mts_cpu_chunk *out);
+bool mts_cpu_board_take(mts_cpu_board *board, uint32_t thread, uint32_t from, mts_cpu_chunk *out);
 /*
- * Says that a chunk has been computed. Returns how many chunks are to be had of the
- * launches that this opened; it may be the end of the run.
+ * Says that `count` chunks of a launch, of which `chunk` is one, have been computed.
+ * Returns how many chunks are to be had of the launches that this opened; it may be the
+ * end of the run.
  */
-uint32_t mts_cpu_board_end(mts_cpu_board *board, const mts_cpu_chunk *chunk);
+uint32_t mts_cpu_board_end(mts_cpu_board *board, const mts_cpu_chunk *chunk, uint32_t count);
 /* Whether all launches of the run have ended. What they wrote is visible to the caller
    then. */
 bool mts_cpu_board_is_over(const mts_cpu_board *board);

@@ -210,15 +210,16 @@ static uint32_t chunks_of(const void *work, uint32_t place, uint32_t threads)
 }
 
 /*
- * The first work-group of a chunk. Chunks become smaller towards the end: the first ones
- * are long, so that threads meet seldom and what lies side by side stays in one cache;
- * the last ones are short, so that threads end together. With n chunks the last i have i
- * * i / (n * n) of the work-groups.
+ * The first work-group of a chunk. Work-groups are shared out evenly among homes. A
+ * home's chunks become smaller towards its end: the first ones are long, so that what
+ * lies side by side stays in one cache; the last ones are short, so that threads end
+ * together. With n chunks the last i have i * i / (n * n) of the home's work-groups.
  */
-static uint64_t chunk_begin(uint64_t groups, uint32_t chunk, uint32_t chunks)
+static uint64_t chunk_begin(uint64_t groups, const mts_cpu_chunk *c, uint32_t chunk)
 {
-    const uint64_t left = chunks - chunk;
-    return groups == chunks ? chunk : groups - groups * left * left / ((uint64_t)chunks * chunks);
+    const uint64_t first = groups * c->home_first / c->chunks, end = groups * c->home_end / c->chunks;
+    const uint64_t left = c->home_end - chunk, all = c->home_end - c->home_first;
+    return groups == c->chunks ? chunk : end - (end - first) * left * left / (all * all);
 }
 
 static void run_chunk(const void *work, const mts_cpu_chunk *chunk, uint32_t thread)
@@ -227,8 +228,7 @@ static void run_chunk(const void *work, const mts_cpu_chunk *chunk, uint32_t thr
     const mts_launch *launch = &w->launches[w->launch_of[chunk->launch]];
     const uint64_t groups = count_groups(launch);
     const uint64_t start = w->log ? mts_os_clock_ns() : 0;
-    run_groups(launch, chunk_begin(groups, chunk->chunk, chunk->chunks),
-               chunk_begin(groups, chunk->chunk + 1, chunk->chunks),
+    run_groups(launch, chunk_begin(groups, chunk, chunk->chunk), chunk_begin(groups, chunk, chunk->chunk + 1),
                w->device->scratch + thread * w->device->scratch_size);
     const size_t at = w->log ? atomic_fetch_add(&w->log->count, 1) : 0;
     if (w->log && at < w->log->capacity) {

@@ -95,12 +95,23 @@ static void stand_apart(mts_cpu_pool *pool)
     }
 }
 
+/* Says that a thread has computed `count` chunks of a launch, of which it finds no more. */
+static void end_chunks(mts_cpu_pool *pool, mts_cpu_board *board, const mts_cpu_chunk *chunk, uint32_t count)
+{
+    if (count > 0) {
+        const uint32_t chunks = mts_cpu_board_end(board, chunk, count);
+        announce(pool, chunks, mts_cpu_board_is_over(board));
+    }
+}
+
 /*
  * Computes chunks while there are any. Returns the value of `opened` before the last look
  * at the board. *at: the launch that the thread worked on last.
  */
 static uint32_t work_on(mts_cpu_pool *pool, uint32_t thread, uint32_t *at)
 {
+    mts_cpu_chunk last = {0};
+    uint32_t count = 0; /* of the last one's launch, of which the board does not know yet */
     for (;;) {
         if (thread == 0) {
             stand_apart(pool);
@@ -108,13 +119,22 @@ static uint32_t work_on(mts_cpu_pool *pool, uint32_t thread, uint32_t *at)
         const uint32_t opened = atomic_load(&pool->opened);
         mts_cpu_board *board = atomic_load(&pool->board);
         mts_cpu_chunk chunk;
-        if (!mts_cpu_board_take(board, *at, &chunk)) {
+        const bool found = mts_cpu_board_take(board, thread, *at, &chunk);
+        if (!found || chunk.launch != last.launch) {
+            const bool ended = count > 0;
+            end_chunks(pool, board, &last, count);
+            count = 0;
+            if (!found && ended) {
+                continue; /* that may have opened launches */
+            }
+        }
+        if (!found) {
             return opened;
         }
         *at = chunk.launch;
         pool->calls.run(mts_cpu_board_work(board), &chunk, thread);
-        const uint32_t chunks = mts_cpu_board_end(board, &chunk);
-        announce(pool, chunks, mts_cpu_board_is_over(board));
+        last = chunk;
+        count++;
     }
 }
 
@@ -255,6 +275,8 @@ static void run_alone(const mts_cpu_pool *pool, const mts_cpu_order *order, cons
     mts_cpu_chunk c;
     for (c.launch = 0; c.launch < order->count; c.launch++) {
         c.chunks = pool->calls.chunks(work, c.launch, 1);
+        c.home_first = 0;
+        c.home_end = c.chunks;
         for (c.chunk = 0; c.chunk < c.chunks; c.chunk++) {
             pool->calls.run(work, &c, 0);
         }

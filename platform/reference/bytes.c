@@ -4,20 +4,10 @@
  * kernels; the epilogue rounds in float, because codes that were rounded in double would
  * differ by a step.
  */
-#include <math.h>
-#include <string.h>
-
-#include "platform/reference/epilogue.h"
+#include "platform/reference/codes.h"
 #include "platform/reference/reference.h"
 
 enum { ROWS_MOST = 12 };
-
-static uint32_t word_at(const float *buffer, uint64_t at)
-{
-    uint32_t word;
-    memcpy(&word, buffer + at, sizeof word);
-    return word;
-}
 
 static void store_word(float *act, uint64_t at, uint32_t word)
 {
@@ -29,18 +19,6 @@ static void fill(float *act, uint64_t at, uint64_t count, uint32_t word)
     for (uint64_t i = 0; i < count; i++) {
         store_word(act, at + i, word);
     }
-}
-
-/* The nearest integer, halves to the even one, within least .. least + 255. */
-static float number_of(float x, float least)
-{
-    const float number = rintf(fminf(x, 1.0e6f));
-    return number > least ? fminf(number, least + 255.0f) : least;
-}
-
-static uint32_t code_of(float x, float least)
-{
-    return (uint32_t)(number_of(x, least) - least);
 }
 
 static uint32_t zero_word(float least)
@@ -86,11 +64,13 @@ static int32_t sum_of(const mts_reference_call *call, const mts_conv_params *job
     int32_t sum = 0;
     for (uint32_t s = 0; s < job->segments; s++, segment++) {
         uint64_t weight = (uint64_t)segment->weight_a + rows + row;
-        sum -= (int32_t)segment->weight_b * (int32_t)word_at(call->pool, (uint64_t)segment->weight_a + row);
+        sum -= (int32_t)segment->weight_b *
+               (int32_t)mts_reference_word(call->pool, (uint64_t)segment->weight_a + row);
         for (uint32_t c = 0; c < segment->count; c++) {
             const int64_t x = (int64_t)job->in + (int64_t)(segment->channel + c) * job->in_pitch + from;
             for (uint32_t k = 0; k < job->taps; k++, weight += rows) {
-                sum += dot(word_at(call->act, (uint64_t)(x + tap[k])), word_at(call->pool, weight));
+                sum += dot(mts_reference_word(call->act, (uint64_t)(x + tap[k])),
+                           mts_reference_word(call->pool, weight));
             }
         }
     }
@@ -118,10 +98,10 @@ static void store_pixel(const mts_reference_call *call, const mts_conv_params *j
         const float bias = real && e->bias != MTS_PARAM_NONE ? call->pool[e->bias + r] : 0.0f;
         const float sum = inside ? (float)sum_of(call, job, r, from) : 0.0f;
         const float v = coded ? fmaf(sum, scale / step, bias / step) : fmaf(sum, scale, bias);
-        word |= coded ? code_of(v, least) << 8 * (r - first) : 0;
+        word |= coded ? mts_reference_code(v, least) << 8 * (r - first) : 0;
         if (real && e->out != MTS_PARAM_NONE) {
-            const float y =
-                coded ? number_of(v, least) * step : mts_reference_apply(e->fn, v, e->a, e->b, 1.0f);
+            const float y = coded ? mts_reference_number(v, least) * step
+                                  : mts_reference_apply(e->fn, v, e->a, e->b, 1.0f);
             call->act[e->out + (uint64_t)index[r] * e->out_pitch + pixel] = inside ? y : 0.0f;
         }
     }
@@ -249,14 +229,14 @@ static uint32_t word_of(const mts_reference_call *call, const mts_pack_params *r
     uint32_t packed = 0;
     if (r->coded) {
         const uint64_t plane = r->src + ((uint64_t)image * MTS_CODE_WORDS(r->channels) + word) * r->src_pitch;
-        return word_at(call->act, plane + (uint64_t)y * r->src_row + (uint64_t)x);
+        return mts_reference_word(call->act, plane + (uint64_t)y * r->src_row + (uint64_t)x);
     }
     for (uint32_t c = 4 * word; c < 4 * word + 4; c++) {
         const uint64_t plane = r->src + ((uint64_t)image * r->channels + c) * r->src_pitch;
         const float value = c < r->channels
                                 ? call->act[plane + (uint64_t)y * r->src_row + (uint64_t)x * r->src_column]
                                 : 0.0f;
-        packed |= code_of(value * r->inverse, r->least) << 8 * (c % 4);
+        packed |= mts_reference_code(value * r->inverse, r->least) << 8 * (c % 4);
     }
     return packed;
 }
@@ -330,7 +310,7 @@ static float source_number(const mts_reference_call *call, const mts_codes_sourc
         return 0.0f;
     }
     const uint64_t plane = s->src + ((uint64_t)image * s->words + channel / 4) * s->pitch;
-    const uint32_t word = word_at(call->act, plane + (uint64_t)y * s->row + x);
+    const uint32_t word = mts_reference_word(call->act, plane + (uint64_t)y * s->row + x);
     return ((float)(word >> 8 * (channel % 4) & 255u) + s->least) * s->factor;
 }
 
@@ -357,7 +337,8 @@ static float stored_number(const mts_reference_call *call, const void *params, c
     const mts_map_params *r = params;
     const mts_codes_dest *d = &r->dest;
     const uint64_t plane = d->out + ((uint64_t)at[2] * MTS_CODE_WORDS(d->channels) + at[3] / 4) * d->pitch;
-    const uint32_t word = word_at(call->act, plane + (uint64_t)(d->top + at[4]) * d->row + d->left + at[5]);
+    const uint32_t word =
+        mts_reference_word(call->act, plane + (uint64_t)(d->top + at[4]) * d->row + d->left + at[5]);
     return ((float)(word >> 8 * (at[3] % 4) & 255u) + d->least) * r->step;
 }
 
@@ -388,7 +369,7 @@ static uint32_t map_word(const mts_reference_call *call, const void *params, uin
     uint32_t word = 0;
     for (uint32_t c = 0; c < 4; c++) {
         const float number = map_number(call, r, q / words, q % words * 4 + c, y, x);
-        word |= code_of(number / r->step, r->dest.least) << 8 * c;
+        word |= mts_reference_code(number / r->step, r->dest.least) << 8 * c;
     }
     return word;
 }
@@ -433,7 +414,7 @@ static uint32_t largest(const mts_reference_call *call, const mts_pool_codes_par
         for (int64_t x = left; x < left + r->window[1]; x++) {
             const bool inside = y >= 0 && y < r->in_h && x >= 0 && x < r->in_w;
             const uint32_t word =
-                inside ? word_at(call->act, plane + (uint64_t)y * r->in.row + (uint64_t)x) : 0;
+                inside ? mts_reference_word(call->act, plane + (uint64_t)y * r->in.row + (uint64_t)x) : 0;
             for (uint32_t mask = 255; mask; mask <<= 8) {
                 most = (word & mask) > (most & mask) ? (most & ~mask) | (word & mask) : most;
             }
@@ -477,7 +458,7 @@ static uint32_t spread_word(const mts_reference_call *call, const void *params, 
     uint32_t word = 0;
     for (uint32_t c = q % words * 4; c < q % words * 4 + 4 && c < channels; c++) {
         const uint64_t from = r->in.src + ((uint64_t)(q / words) * channels + c) * r->in.pitch;
-        const uint32_t source = word_at(call->act, from + (uint64_t)(y / 2) * r->in.row + x / 2);
+        const uint32_t source = mts_reference_word(call->act, from + (uint64_t)(y / 2) * r->in.row + x / 2);
         word |= (source >> 8 * (y % 2 * 2 + x % 2) & 255u) << 8 * (c % 4);
     }
     return word;
@@ -503,77 +484,6 @@ const char *mts_reference_spread_bytes__i32_words(const mts_reference_call *call
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_spread_params), spread_member);
 }
 
-/* ---- fc_bytes ---- */
-
-static const char *check_fc(const mts_reference_call *call, const mts_fc_bytes_params *r)
-{
-    enum { SEGMENT = MTS_PARAM_WORDS(mts_segment_params), ENDING = MTS_PARAM_WORDS(mts_epilogue_params) };
-    const mts_segment_params *segment =
-        mts_reference_params(call, r->segment, (uint64_t)r->segments * SEGMENT);
-    const mts_epilogue_params *e = mts_reference_params(call, r->epilogue, (uint64_t)r->epilogues * ENDING);
-    const uint64_t padded = MTS_CODE_WORDS((uint64_t)r->rows) * MTS_WORD_CODES;
-    const char *reason = NULL;
-    if (!segment || !e || r->rows == 0 || r->rows > MTS_FC_BYTES_ROWS || r->channels == 0 ||
-        !mts_reference_in_act(call, r->in, (uint64_t)(r->channels - 1) * r->in_pitch + 1)) {
-        return "segments or epilogues lie outside the kernel parameters, or the input outside the arena";
-    }
-    for (uint32_t s = 0; s < r->segments; s++) {
-        if (!mts_reference_in_pool(call, segment[s].weight_a, padded * (1 + (uint64_t)segment[s].count)) ||
-            (uint64_t)segment[s].channel + segment[s].count > MTS_CODE_WORDS((uint64_t)r->channels)) {
-            return "a segment leaves the pool or the input";
-        }
-    }
-    for (uint32_t i = 0; i < r->epilogues && !reason; i++) {
-        reason = mts_reference_check_epilogue(call, &e[i], r->rows, 1);
-    }
-    return reason;
-}
-
-static int32_t fc_sum(const mts_reference_call *call, const mts_fc_bytes_params *r, uint32_t row)
-{
-    const mts_segment_params *segment = (const mts_segment_params *)(const void *)(call->params + r->segment);
-    const uint32_t rows = MTS_CODE_WORDS(r->rows) * MTS_WORD_CODES;
-    int32_t sum = 0;
-    for (uint32_t s = 0; s < r->segments; s++, segment++) {
-        const uint64_t weights = (uint64_t)segment->weight_a + rows + row;
-        for (uint32_t c = 0; c < 4 * segment->count && 4 * segment->channel + c < r->channels; c++) {
-            const uint32_t word = word_at(call->pool, weights + (uint64_t)(c / 4) * rows);
-            const float x = call->act[r->in + (uint64_t)(4 * segment->channel + c) * r->in_pitch];
-            const int32_t code = (int32_t)code_of(x * r->inverse, r->least);
-            sum += (code - (int32_t)segment->weight_b) * (int8_t)(word >> 8 * (c % 4) & 255u);
-        }
-    }
-    return sum;
-}
-
-static const char *fc_member(const mts_reference_call *call, const void *params)
-{
-    const mts_fc_bytes_params *r = params;
-    const char *reason = check_fc(call, r);
-    const mts_epilogue_params *e = (const mts_epilogue_params *)(const void *)(call->params + r->epilogue);
-    for (uint32_t row = 0; !reason && row < r->rows; row++) {
-        const float sum = (float)fc_sum(call, r, row);
-        for (uint32_t i = 0; i < r->epilogues; i++) {
-            const bool coded = e[i].fn == MTS_FN_QUANT8;
-            const float step = coded ? e[i].a : 1.0f;
-            const float scale = e[i].scale != MTS_PARAM_NONE ? call->pool[e[i].scale + row] : 1.0f;
-            const float bias = e[i].bias != MTS_PARAM_NONE ? call->pool[e[i].bias + row] : 0.0f;
-            const float v = fmaf(sum, scale / step, bias / step);
-            call->act[e[i].out + (uint64_t)call->params[e[i].index + row] * e[i].out_pitch] =
-                coded ? number_of(v, e[i].b) * step : mts_reference_apply(e[i].fn, v, e[i].a, e[i].b, 1.0f);
-            if (e[i].gap) {
-                mts_reference_store_border(call, &e[i], row, 1, true, true);
-            }
-        }
-    }
-    return reason;
-}
-
-const char *mts_reference_fc_bytes__i32_words(const mts_reference_call *call)
-{
-    return mts_reference_members(call, MTS_PARAM_WORDS(mts_fc_bytes_params), fc_member);
-}
-
 /* ---- mean_bytes ---- */
 
 static float mean_at(const mts_reference_call *call, const void *params, const uint32_t *at)
@@ -583,7 +493,8 @@ static float mean_at(const mts_reference_call *call, const void *params, const u
     int32_t sum = 0;
     for (uint32_t p = 0; p < r->height * r->width; p++) {
         const uint64_t pixel = plane + (uint64_t)(p / r->width) * r->in.row + p % r->width;
-        sum += (int32_t)(word_at(call->act, pixel) >> 8 * (at[3] % 4) & 255u) + (int32_t)r->in.least;
+        sum +=
+            (int32_t)(mts_reference_word(call->act, pixel) >> 8 * (at[3] % 4) & 255u) + (int32_t)r->in.least;
     }
     return (float)sum * r->in.factor / (float)(r->height * r->width);
 }

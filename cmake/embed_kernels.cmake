@@ -176,7 +176,7 @@ foreach(row ${rows})
     endif()
   endif()
   list(FIND members ${name} member)
-  if(SMALL AND row MATCHES ", cpu\\)")
+  if(SMALL AND row MATCHES ", cpu(_bytes)?\\)")
     set(text "")
     if(NOT member LESS 0) # a case of the combined program that no session asks for
       set(text "#define ${name}(a,b,c,d,e)\n")

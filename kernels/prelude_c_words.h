@@ -46,6 +46,10 @@ INLINE mts_words mts_words_dot_all(mts_words sum, mts_words x, mts_words w) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
     return sum;
 }
+/* The four products of a word of input, the same for all lanes, and each lane's weights. */
+INLINE mts_words mts_words_dot_rows(mts_words sum, mts_u32 x, mts_words w) {
+    return mts_words_dot_all(sum, mts_words_splat((mts_i32)x), w);
+}
 /* A float rounded to the nearest integer (halves to the even one), and `zero` added. What
    is far away is cut before it is no int32; NaN becomes the least integer, so that its
    code is 0. */
@@ -59,6 +63,11 @@ INLINE mts_words mts_words_codes(mts_vec a, mts_vec b, mts_vec c, mts_vec d, int
     const __m512i cd = _mm512_packs_epi32(mts_words_round(c, zero), mts_words_round(d, zero));
     const __m512i order = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
     return (mts_words)_mm512_shuffle_epi8(_mm512_packus_epi16(ab, cd), order);
+}
+/* VEC floats times `inverse` -> their codes, in words one after the other. */
+INLINE void mts_words_of_floats(mts_i32 *to, const float *x, float inverse, mts_i32 zero) {
+    const __m512i v = mts_words_round(mts_vec_get(x) * mts_vec_splat(inverse), zero);
+    _mm_storeu_si128((__m128i *)to, _mm512_cvtusepi32_epi8(_mm512_max_epi32(v, _mm512_setzero_si512())));
 }
 /* The codes of channel c, as floats. */
 INLINE mts_vec mts_words_lane(mts_words v, const int c) {
@@ -97,6 +106,10 @@ INLINE mts_words mts_words_input(const int32_t *p) {
 INLINE mts_words mts_words_keep(mts_vec mask, mts_words v, int32_t word) {
     return (mts_words)vbslq_s32(vceqzq_f32(MTS_NEON(mask)), vdupq_n_s32(word), (int32x4_t)v);
 }
+/* The four products of a word of input, the same for all lanes, and each lane's weights. */
+INLINE mts_words mts_words_dot_rows(mts_words sum, mts_u32 x, mts_words w) {
+    return (mts_words)vdotq_s32((int32x4_t)sum, (int8x16_t)vdupq_n_u32(x ^ 0x80808080u), (int8x16_t)w);
+}
 /* A float rounded to the nearest integer (halves to the even one), and `zero` added. Both
    saturate; NaN becomes `zero`. */
 INLINE int32x4_t mts_words_round(mts_vec v, int32_t zero) {
@@ -109,6 +122,11 @@ INLINE mts_words mts_words_codes(mts_vec a, mts_vec b, mts_vec c, mts_vec d, int
     const int16x8_t cd = vqmovn_high_s32(vqmovn_s32(mts_words_round(c, zero)), mts_words_round(d, zero));
     const uint8x16_t order = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
     return (mts_words)vqtbl1q_u8(vqmovun_high_s16(vqmovun_s16(ab), cd), order);
+}
+/* VEC floats times `inverse` -> their codes, in words one after the other. */
+INLINE void mts_words_of_floats(mts_i32 *to, const float *x, float inverse, mts_i32 zero) {
+    const int16x4_t v = vqmovn_s32(mts_words_round(mts_vec_get(x) * mts_vec_splat(inverse), zero));
+    *to = (mts_i32)vget_lane_u32(vreinterpret_u32_u8(vqmovun_s16(vcombine_s16(v, v))), 0);
 }
 /* The codes of channel c, as floats. */
 INLINE mts_vec mts_words_lane(mts_words v, const int c) {

@@ -26,6 +26,11 @@
 #else
 #define ROW_bytes(ROW, name) ROW(name)
 #endif
+#ifdef MTS_CPU_FN_SHARED
+#define ROW_cpu_bytes(ROW, name)
+#else
+#define ROW_cpu_bytes(ROW, name) ROW(name)
+#endif
 #define KERNEL_tiles(...) KERNEL_IN(__VA_ARGS__)
 #define KERNEL_lanes(...) KERNEL_IN(__VA_ARGS__)
 #define KERNEL_dest(...) KERNEL_IN(__VA_ARGS__)

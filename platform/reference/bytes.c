@@ -4,19 +4,10 @@
  * kernels; the epilogue rounds in float, because codes that were rounded in double would
  * differ by a step.
  */
-#include <math.h>
-#include <string.h>
-
+#include "platform/reference/codes.h"
 #include "platform/reference/reference.h"
 
 enum { ROWS_MOST = 12 };
-
-static uint32_t word_at(const float *buffer, uint64_t at)
-{
-    uint32_t word;
-    memcpy(&word, buffer + at, sizeof word);
-    return word;
-}
 
 static void store_word(float *act, uint64_t at, uint32_t word)
 {
@@ -28,18 +19,6 @@ static void fill(float *act, uint64_t at, uint64_t count, uint32_t word)
     for (uint64_t i = 0; i < count; i++) {
         store_word(act, at + i, word);
     }
-}
-
-/* The nearest integer, halves to the even one, within least .. least + 255. */
-static float number_of(float x, float least)
-{
-    const float number = rintf(fminf(x, 1.0e6f));
-    return number > least ? fminf(number, least + 255.0f) : least;
-}
-
-static uint32_t code_of(float x, float least)
-{
-    return (uint32_t)(number_of(x, least) - least);
 }
 
 static uint32_t zero_word(float least)
@@ -85,11 +64,13 @@ static int32_t sum_of(const mts_reference_call *call, const mts_conv_params *job
     int32_t sum = 0;
     for (uint32_t s = 0; s < job->segments; s++, segment++) {
         uint64_t weight = (uint64_t)segment->weight_a + rows + row;
-        sum -= (int32_t)segment->weight_b * (int32_t)word_at(call->pool, (uint64_t)segment->weight_a + row);
+        sum -= (int32_t)segment->weight_b *
+               (int32_t)mts_reference_word(call->pool, (uint64_t)segment->weight_a + row);
         for (uint32_t c = 0; c < segment->count; c++) {
             const int64_t x = (int64_t)job->in + (int64_t)(segment->channel + c) * job->in_pitch + from;
             for (uint32_t k = 0; k < job->taps; k++, weight += rows) {
-                sum += dot(word_at(call->act, (uint64_t)(x + tap[k])), word_at(call->pool, weight));
+                sum += dot(mts_reference_word(call->act, (uint64_t)(x + tap[k])),
+                           mts_reference_word(call->pool, weight));
             }
         }
     }
@@ -117,10 +98,10 @@ static void store_pixel(const mts_reference_call *call, const mts_conv_params *j
         const float bias = real && e->bias != MTS_PARAM_NONE ? call->pool[e->bias + r] : 0.0f;
         const float sum = inside ? (float)sum_of(call, job, r, from) : 0.0f;
         const float v = coded ? fmaf(sum, scale / step, bias / step) : fmaf(sum, scale, bias);
-        word |= coded ? code_of(v, least) << 8 * (r - first) : 0;
+        word |= coded ? mts_reference_code(v, least) << 8 * (r - first) : 0;
         if (real && e->out != MTS_PARAM_NONE) {
-            const float y =
-                coded ? number_of(v, least) * step : mts_reference_apply(e->fn, v, e->a, e->b, 1.0f);
+            const float y = coded ? mts_reference_number(v, least) * step
+                                  : mts_reference_apply(e->fn, v, e->a, e->b, 1.0f);
             call->act[e->out + (uint64_t)index[r] * e->out_pitch + pixel] = inside ? y : 0.0f;
         }
     }
@@ -248,14 +229,14 @@ static uint32_t word_of(const mts_reference_call *call, const mts_pack_params *r
     uint32_t packed = 0;
     if (r->coded) {
         const uint64_t plane = r->src + ((uint64_t)image * MTS_CODE_WORDS(r->channels) + word) * r->src_pitch;
-        return word_at(call->act, plane + (uint64_t)y * r->src_row + (uint64_t)x);
+        return mts_reference_word(call->act, plane + (uint64_t)y * r->src_row + (uint64_t)x);
     }
     for (uint32_t c = 4 * word; c < 4 * word + 4; c++) {
         const uint64_t plane = r->src + ((uint64_t)image * r->channels + c) * r->src_pitch;
         const float value = c < r->channels
                                 ? call->act[plane + (uint64_t)y * r->src_row + (uint64_t)x * r->src_column]
                                 : 0.0f;
-        packed |= code_of(value * r->inverse, r->least) << 8 * (c % 4);
+        packed |= mts_reference_code(value * r->inverse, r->least) << 8 * (c % 4);
     }
     return packed;
 }
@@ -329,7 +310,7 @@ static float source_number(const mts_reference_call *call, const mts_codes_sourc
         return 0.0f;
     }
     const uint64_t plane = s->src + ((uint64_t)image * s->words + channel / 4) * s->pitch;
-    const uint32_t word = word_at(call->act, plane + (uint64_t)y * s->row + x);
+    const uint32_t word = mts_reference_word(call->act, plane + (uint64_t)y * s->row + x);
     return ((float)(word >> 8 * (channel % 4) & 255u) + s->least) * s->factor;
 }
 
@@ -356,7 +337,8 @@ static float stored_number(const mts_reference_call *call, const void *params, c
     const mts_map_params *r = params;
     const mts_codes_dest *d = &r->dest;
     const uint64_t plane = d->out + ((uint64_t)at[2] * MTS_CODE_WORDS(d->channels) + at[3] / 4) * d->pitch;
-    const uint32_t word = word_at(call->act, plane + (uint64_t)(d->top + at[4]) * d->row + d->left + at[5]);
+    const uint32_t word =
+        mts_reference_word(call->act, plane + (uint64_t)(d->top + at[4]) * d->row + d->left + at[5]);
     return ((float)(word >> 8 * (at[3] % 4) & 255u) + d->least) * r->step;
 }
 
@@ -387,7 +369,7 @@ static uint32_t map_word(const mts_reference_call *call, const void *params, uin
     uint32_t word = 0;
     for (uint32_t c = 0; c < 4; c++) {
         const float number = map_number(call, r, q / words, q % words * 4 + c, y, x);
-        word |= code_of(number / r->step, r->dest.least) << 8 * c;
+        word |= mts_reference_code(number / r->step, r->dest.least) << 8 * c;
     }
     return word;
 }
@@ -432,7 +414,7 @@ static uint32_t largest(const mts_reference_call *call, const mts_pool_codes_par
         for (int64_t x = left; x < left + r->window[1]; x++) {
             const bool inside = y >= 0 && y < r->in_h && x >= 0 && x < r->in_w;
             const uint32_t word =
-                inside ? word_at(call->act, plane + (uint64_t)y * r->in.row + (uint64_t)x) : 0;
+                inside ? mts_reference_word(call->act, plane + (uint64_t)y * r->in.row + (uint64_t)x) : 0;
             for (uint32_t mask = 255; mask; mask <<= 8) {
                 most = (word & mask) > (most & mask) ? (most & ~mask) | (word & mask) : most;
             }
@@ -476,7 +458,7 @@ static uint32_t spread_word(const mts_reference_call *call, const void *params, 
     uint32_t word = 0;
     for (uint32_t c = q % words * 4; c < q % words * 4 + 4 && c < channels; c++) {
         const uint64_t from = r->in.src + ((uint64_t)(q / words) * channels + c) * r->in.pitch;
-        const uint32_t source = word_at(call->act, from + (uint64_t)(y / 2) * r->in.row + x / 2);
+        const uint32_t source = mts_reference_word(call->act, from + (uint64_t)(y / 2) * r->in.row + x / 2);
         word |= (source >> 8 * (y % 2 * 2 + x % 2) & 255u) << 8 * (c % 4);
     }
     return word;
@@ -511,7 +493,8 @@ static float mean_at(const mts_reference_call *call, const void *params, const u
     int32_t sum = 0;
     for (uint32_t p = 0; p < r->height * r->width; p++) {
         const uint64_t pixel = plane + (uint64_t)(p / r->width) * r->in.row + p % r->width;
-        sum += (int32_t)(word_at(call->act, pixel) >> 8 * (at[3] % 4) & 255u) + (int32_t)r->in.least;
+        sum +=
+            (int32_t)(mts_reference_word(call->act, pixel) >> 8 * (at[3] % 4) & 255u) + (int32_t)r->in.least;
     }
     return (float)sum * r->in.factor / (float)(r->height * r->width);
 }

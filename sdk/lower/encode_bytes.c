@@ -1,9 +1,9 @@
 /*
  * encode_bytes.c: conv_bytes: the jobs of convolutions of 8-bit numbers. A job has up to
  * 12 rows, which are a multiple of four but for the last ones, so that four of them fill
- * a word of codes; a depthwise convolution has a job for each word. Not responsible for
- * which convolutions these are (plan/bytes.c) nor for the pixels of a tile
- * (encode_tile.c).
+ * a word of codes; a depthwise convolution has a job for each word. fc_bytes: fully
+ * connected layers, whose rows are lanes. Not responsible for which layers these are
+ * (plan/bytes.c) nor for the pixels of a tile (encode_tile.c).
  */
 #include "base/check.h"
 #include "lower/conv_jobs.h"
@@ -59,7 +59,6 @@ static void open_site(bytes_site *site, mts_encoding *encoding, uint32_t member)
 {
     const mts_stitched *s = encoding->stitched;
     mts_conv_site_init(&site->conv, encoding, member);
-    add_rows_params(site, encoding);
     const mts_member *m = site->conv.member;
     site->how = &encoding->plan->members[member];
     site->weight = mts_member_operand(s, m, 1);
@@ -70,7 +69,6 @@ static void open_site(bytes_site *site, mts_encoding *encoding, uint32_t member)
     site->conv.scale =
         mts_weights_scaled(&encoding->pool, mts_member_operand(s, m, 2), site->conv.scatter,
                            site->conv.channels, (double)site->grid.step * (double)MTS_INT8_STEP, site->owner);
-    find_mask(site, encoding);
 }
 
 /* ---- a job ---- */
@@ -100,14 +98,14 @@ typedef struct segment_list {
     uint32_t count;
 } segment_list;
 
-static void add_segment(mts_tiler *t, const bytes_site *site, uint32_t ref, const mts_weights_part *part,
-                        segment_list *list)
+static void add_segment(mts_encoding *encoding, const bytes_site *site, uint32_t ref,
+                        const mts_weights_part *part, segment_list *list)
 {
     if (list->segments) {
         list->segments[list->count] = (mts_segment_params){
             .channel = part->channel / WORD,
             .count = MTS_CODE_WORDS(part->channel % WORD + part->count),
-            .weight_a = mts_weights_words(&t->encoding->pool, site->weight, ref, part, site->owner),
+            .weight_a = mts_weights_words(&encoding->pool, site->weight, ref, part, site->owner),
             .weight_b = (mts_u32)(mts_i32)-site->grid.least};
     }
     list->count++;
@@ -115,7 +113,7 @@ static void add_segment(mts_tiler *t, const bytes_site *site, uint32_t ref, cons
 
 /* What one byte does not hold: segments of the runs of words that have such weights,
    which are few. */
-static void add_rests(mts_tiler *t, const bytes_site *site, uint32_t ref, mts_weights_part part,
+static void add_rests(mts_encoding *encoding, const bytes_site *site, uint32_t ref, mts_weights_part part,
                       segment_list *list)
 {
     const uint32_t end = part.channel + part.count;
@@ -130,16 +128,16 @@ static void add_rests(mts_tiler *t, const bytes_site *site, uint32_t ref, mts_we
             run.channel = run.count == 0 ? channel : run.channel;
             run.count += part.count;
         } else if (run.count > 0) {
-            add_segment(t, site, ref, &run, list);
+            add_segment(encoding, site, ref, &run, list);
             run.count = 0;
         }
     }
     if (run.count > 0) {
-        add_segment(t, site, ref, &run, list);
+        add_segment(encoding, site, ref, &run, list);
     }
 }
 
-static void list_segments(mts_tiler *t, const bytes_site *site, const mts_row_blocks *rows,
+static void list_segments(mts_encoding *encoding, const bytes_site *site, const mts_row_blocks *rows,
                           const mts_row_block *block, mts_weights_part part, segment_list *list)
 {
     list->count = 0;
@@ -147,9 +145,9 @@ static void list_segments(mts_tiler *t, const bytes_site *site, const mts_row_bl
         const mts_tile_segment *from = &rows->segments[block->segment + s];
         part.channel = site->depthwise ? part.row : from->channel;
         part.count = site->depthwise ? 1 : from->count;
-        add_segment(t, site, from->ref_a, &part, list);
+        add_segment(encoding, site, from->ref_a, &part, list);
         if (site->weight->dtype != MTS_TYPE_INT8) {
-            add_rests(t, site, from->ref_a, part, list);
+            add_rests(encoding, site, from->ref_a, part, list);
         }
     }
 }
@@ -163,13 +161,13 @@ static void add_rows(mts_tiler *t, bytes_site *site, const mts_row_blocks *rows,
     const mts_weights_part part = {.row = row, .rows = count, .diagonal = site->depthwise};
     mts_tile_job fresh = {.order = row, .task_mask = site->task_mask};
     segment_list list = {0};
-    list_segments(t, site, rows, block, part, &list);
+    list_segments(t->encoding, site, rows, block, part, &list);
     list.segments = mts_arena_zero(&t->scratch, list.count, sizeof *list.segments);
     if (!list.segments) {
         mts_tiler_memory(t);
         return;
     }
-    list_segments(t, site, rows, block, part, &list);
+    list_segments(t->encoding, site, rows, block, part, &list);
     fresh.segments = list.segments;
     fresh.work = (uint64_t)count * depth * conv->taps;
     fresh.params = (mts_conv_params){.rows_a = count,
@@ -194,6 +192,8 @@ static void add_member(mts_tiler *t, uint32_t index)
     bytes_site site;
     mts_row_blocks runs;
     open_site(&site, t->encoding, index);
+    add_rows_params(&site, t->encoding);
+    find_mask(&site, t->encoding);
     t->members++;
     t->status = mts_tiles_cut(site.weight, 0, site.conv.channels, UINT32_MAX, MTS_TILES_EVEN, &t->scratch,
                               &runs, t->encoding->error);
@@ -229,3 +229,101 @@ mts_status mts_encode_bytes(mts_encoding *encoding, const mts_layer *layer, cons
     mts_tiler_close(&t);
     return status;
 }
+
+/* ---- fully connected ---- */
+
+#if MTS_HAS_FC_BYTES
+
+bool mts_fc_bytes_accepts(const mts_encoding *encoding, const mts_layer *layer)
+{
+    const mts_stitched *s = encoding->stitched;
+    bool accepts = encoding->device->byte_products && !encoding->device->is_gpu &&
+                   encoding->precision == MTS_PRECISION_FLOAT32;
+    for (uint32_t m = layer->first; accepts && m < layer->first + layer->count; m++) {
+        accepts = encoding->plan->members[m].variant != MTS_VARIANT_FC ||
+                  (mts_bytes_accepts(s, &s->members[m], encoding->plan->grids) &&
+                   mts_member_operand(s, &s->members[m], 1)->dtype == MTS_TYPE_INT8);
+    }
+    return accepts;
+}
+
+/* Rows from part->row on, of all images. */
+static mts_status add_fc_rows(mts_param_list *list, bytes_site *site, const mts_row_blocks *rows,
+                              const mts_row_block *block, mts_weights_part part)
+{
+    mts_encoding *encoding = list->encoding;
+    mts_conv_site *conv = &site->conv;
+    segment_list segments = {0};
+    list_segments(encoding, site, rows, block, part, &segments);
+    segments.segments = mts_arena_zero(encoding->arena, segments.count, sizeof *segments.segments);
+    if (!segments.segments) {
+        return mts_encode_memory(encoding);
+    }
+    list_segments(encoding, site, rows, block, part, &segments);
+    mts_fc_bytes_params params = {.rows = part.rows,
+                                  .in_pitch = conv->in_pitch,
+                                  .channels = conv->in_channels,
+                                  .segments = segments.count,
+                                  .epilogues = 1,
+                                  .inverse = 1.0f / site->grid.step,
+                                  .least = site->grid.least};
+    params.segment = mts_param_buffer_add(&encoding->params, segments.segments,
+                                          segments.count * MTS_PARAM_WORDS(mts_segment_params));
+    encoding->mul_adds += (uint64_t)conv->images * part.rows * conv->in_channels;
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t image = 0; status == MTS_STATUS_OK && image < conv->images; image++) {
+        const mts_epilogue_params e = mts_conv_epilogue(encoding, conv, image, part.row);
+        params.in = conv->in + image * conv->in_channels * conv->in_pitch;
+        params.epilogue = mts_param_buffer_add(&encoding->params, &e, MTS_PARAM_WORDS(mts_epilogue_params));
+        status = mts_param_list_add(list, &params, site->task_mask);
+    }
+    return status;
+}
+
+static mts_status add_fc(mts_param_list *list, mts_arena *scratch, uint32_t member)
+{
+    mts_encoding *encoding = list->encoding;
+    bytes_site site = {0};
+    mts_row_blocks runs;
+    open_site(&site, encoding, member);
+    mts_status status = mts_tiles_cut(site.weight, 0, site.conv.channels, UINT32_MAX, MTS_TILES_EVEN, scratch,
+                                      &runs, encoding->error);
+    for (uint32_t b = 0; status == MTS_STATUS_OK && b < runs.count; b++) {
+        const mts_row_block *run = &runs.blocks[b];
+        for (uint32_t r = 0; status == MTS_STATUS_OK && r < run->rows_a; r += MTS_FC_BYTES_ROWS) {
+            const uint32_t left = run->rows_a - r;
+            const mts_weights_part part = {.row = run->row_a + r,
+                                           .rows = left < MTS_FC_BYTES_ROWS ? left : MTS_FC_BYTES_ROWS};
+            status = add_fc_rows(list, &site, &runs, run, part);
+        }
+    }
+    return status;
+}
+
+mts_status mts_encode_fc_bytes(mts_encoding *encoding, const mts_layer *layer,
+                               const mts_kernel_config *config)
+{
+    mts_param_list list = {.encoding = encoding, .size = sizeof(mts_fc_bytes_params)};
+    mts_encoded_launch launch = {.kernel = "fc_bytes__i32_words",
+                                 .defines = mts_launch_defines(encoding->device, encoding->precision),
+                                 .label = mts_encode_label(encoding, layer, "fc"),
+                                 .local = {1, 1, 1},
+                                 .global = {1, 1, 1}};
+    mts_arena scratch;
+    mts_status status = MTS_STATUS_OK;
+    (void)config;
+    mts_arena_init(&scratch, encoding->arena->allocator);
+    for (uint32_t m = layer->first; status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
+        if (encoding->plan->members[m].variant == MTS_VARIANT_FC) {
+            status = add_fc(&list, &scratch, m);
+            launch.members++;
+        }
+    }
+    launch.global[2] = (uint32_t)list.count;
+    MTS_TRY(status, mts_param_list_launch(&list, &launch, MTS_ENTRY_PARAMS));
+    mts_param_list_release(&list);
+    mts_arena_release(&scratch);
+    return status;
+}
+
+#endif

@@ -68,6 +68,12 @@ mts_status mts_encode_fc_lanes(mts_encoding *encoding, const mts_layer *layer,
 mts_status mts_encode_fc_block(mts_encoding *encoding, const mts_layer *layer,
                                const mts_kernel_config *config);
 
+/* Fully connected layers of 8-bit numbers, and whether all of a layer are, on a device that
+   multiplies bytes and is no GPU. */
+bool mts_fc_bytes_accepts(const mts_encoding *encoding, const mts_layer *layer);
+mts_status mts_encode_fc_bytes(mts_encoding *encoding, const mts_layer *layer,
+                               const mts_kernel_config *config);
+
 /* The members of a layer other than a convolution that compute with codes; there is one
    at least. */
 mts_status mts_encode_codes(mts_encoding *encoding, const mts_layer *layer, const char *label);

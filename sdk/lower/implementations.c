@@ -84,6 +84,9 @@ static const implementation table[] = {
     {.variant = MTS_VARIANT_PACKED, .blocks = true, .encode = mts_encode_packed},
 #endif
     {.variant = MTS_VARIANT_DEPTHWISE, .blocks = true, .encode = mts_encode_depthwise},
+#if MTS_HAS_FC_BYTES
+    {.variant = MTS_VARIANT_FC, .accepts = mts_fc_bytes_accepts, .encode = mts_encode_fc_bytes},
+#endif
     {.variant = MTS_VARIANT_FC,
      .kernel = MTS_KERNEL_CONFIG_BLOCK,
      .configured = true,
@@ -258,7 +261,8 @@ static mts_status find_config(mts_encoding *encoding, const mts_layer *layer)
     return status;
 }
 
-/* The row that the layer's configuration asks for, else the fallback. */
+/* The first row that accepts the layer and that its configuration asks for, where one
+   decides; else the fallback. */
 static const implementation *select_row(const mts_encoding *encoding, const mts_layer *layer,
                                         mts_variant variant)
 {
@@ -267,7 +271,7 @@ static const implementation *select_row(const mts_encoding *encoding, const mts_
         if (table[i].variant != variant) {
             continue;
         }
-        if (table[i].accepts && table[i].kernel == encoding->config.kernel &&
+        if (table[i].accepts && (!table[i].configured || table[i].kernel == encoding->config.kernel) &&
             accepts(&table[i], encoding, layer)) {
             return &table[i];
         }

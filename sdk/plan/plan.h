@@ -46,6 +46,13 @@
 #define MTS_HAS_PACKED 1
 #endif
 
+/* Whether the library has fully connected layers of 8-bit numbers. */
+#ifdef MTS_SMALL
+#define MTS_HAS_FC_BYTES 0
+#else
+#define MTS_HAS_FC_BYTES 1
+#endif
+
 /* Whether values may lie in planes of another one in any order (shuffles.h). */
 #ifdef MTS_SMALL
 #define MTS_HAS_SHUFFLES 0

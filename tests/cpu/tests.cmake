@@ -1,6 +1,6 @@
 # Tests of other modules with the cpu backend in OpenCL's place.
 if(MTS_BACKEND_CPU)
-  foreach(name conformance_kernels_bytes conformance_kernels_conv conformance_kernels_depthwise conformance_kernels_fused
+  foreach(name conformance_kernels_bytes conformance_kernels_fc_bytes conformance_kernels_conv conformance_kernels_depthwise conformance_kernels_fused
       conformance_kernels_elementwise conformance_kernels_frame conformance_kernels_half
       conformance_kernels_attention conformance_kernels_index conformance_kernels_move conformance_kernels_norm conformance_kernels_recur
       conformance_kernels_reduce conformance_kernels_resize conformance_kernels_values

@@ -106,7 +106,7 @@ def products_half(text):
 def kernels_of_processors():
     """Variants that no GPU takes (kernels/manifest.def)."""
     manifest = (pathlib.Path(__file__).parents[2] / "kernels/manifest.def").read_text()
-    return set(re.findall(r"^KERNEL\(\w+, *(\w+),.*, *cpu\)", manifest, re.MULTILINE))
+    return set(re.findall(r"^KERNEL\(\w+, *(\w+),.*, *cpu(?:_bytes)?\)", manifest, re.MULTILINE))
 
 
 def list_jobs(folder, compiler, known):

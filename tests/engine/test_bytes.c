@@ -283,6 +283,8 @@ static mts_graph *network(mts_arena *arena, uint32_t seed, uint32_t task)
     }
     if (pick(&b.script, 0, 2) == 0) {
         average(&b);
+        round_value(&b);
+        convolve(&b, false); /* fully connected */
     }
     round_value(&b);
     const mts_shape *out = &b.graph->values[b.x].shape;

@@ -10,8 +10,12 @@ Responsible for which programs run where, for how long, and for the table. Not r
 - A program is ended when it has used up its own processor time, and counts as "ended". One that makes no progress for
   five minutes is "stuck", which is a failure, as is an exit status other than 0 and 77.
 - RULES names programs that a driver leaves out, with the reason: DRIVER, a pattern of the whole name, the reason.
+- What each program did is kept in STATE as soon as it is known, so that a run may be made in pieces: --only NAME,...
+  runs these drivers and leaves the others as STATE has them; --skip-done runs what has not passed nor was skipped, and
+  what was ended only if its time is longer now. The share counts for each call anew. The page has all of STATE.
 
-usage: drivers.py --build BUILD --programs REGEX --rules RULES [--page PAGE] [--share SECONDS] LIST
+usage: drivers.py --build BUILD --programs REGEX --rules RULES [--page PAGE] [--share SECONDS] [--state STATE]
+                  [--only NAME,...] [--skip-done] LIST
 LIST has a line for each driver: name, title, and VARIABLE=VALUE ... or "! why it cannot be had", between tabs.
 """
 import argparse
@@ -26,8 +30,10 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
+PAUSE_S = 5  # the watcher itself was stopped as long: nothing is said of the program by that
 NOT_RUN = {"device/kernel_texts"}  # a script that runs nothing on a device
 BEGIN, END = "<!-- begin: toolchains/host drivers -->", "<!-- end -->"
 ANSWER_S = 120  # of `mts devices`
@@ -36,7 +42,7 @@ KINDS = ("passed", "skipped", "failed", "stuck", "ended", "not reached", "left o
 
 
 def read_programs(build, wanted):
-    """Name -> (command, environment, folder) of each program."""
+    """Name -> (command, environment, folder, cost) of each program."""
     text = subprocess.run(["ctest", "--show-only=json-v1", "-R", wanted], cwd=build, check=True,
                           stdout=subprocess.PIPE).stdout
     programs = {}
@@ -45,7 +51,8 @@ def read_programs(build, wanted):
         if test["name"] in NOT_RUN or "command" not in test:
             continue
         environment = dict(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", []))
-        programs[test["name"]] = (test["command"], environment, properties.get("WORKING_DIRECTORY", build))
+        programs[test["name"]] = (test["command"], environment, properties.get("WORKING_DIRECTORY", build),
+                                  properties.get("COST", 0.0))
     return programs
 
 
@@ -94,7 +101,7 @@ def end_all(*_):
 
 def watch(process, limit):
     """Waits for a process; returns its status, processor time, and "stuck", "ended" or None."""
-    moved, seen, why = time.monotonic(), 0.0, None
+    moved, seen, why, looked = time.monotonic(), 0.0, None, time.monotonic()
     running.add(process.pid)
     while True:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
@@ -103,8 +110,9 @@ def watch(process, limit):
             process.returncode = os.waitstatus_to_exitcode(status)
             return process.returncode, usage.ru_utime + usage.ru_stime, why
         now, used = time.monotonic(), used_s(process.pid) or 0.0
-        if used > seen + 0.05:
+        if used > seen + 0.05 or now - looked > PAUSE_S:
             seen, moved = used, now
+        looked = now
         if why is None and (now - moved > STUCK_S or used > limit):
             why = "stuck" if now - moved > STUCK_S else "ended"
             end_group(process.pid)
@@ -122,7 +130,7 @@ def reason_of(log):
 
 
 def run_program(name, program, environment, limit, folder):
-    command, own, directory = program
+    command, own, directory, _ = program
     log = os.path.join(folder, name.replace("/", "_") + ".txt")
     with open(log, "wb") as out:
         process = subprocess.Popen(
@@ -151,26 +159,79 @@ def device_of(build, environment):
     return None, "none: the driver finds no device here"
 
 
-def run_driver(driver, programs, order, left_out, share, limit, build, jobs):
-    """Name -> (kind, processor time, text) of each program, and how long all took."""
-    name, environment = driver[0], dict(pair.split("=", 1) for pair in shlex.split(driver[2]))
-    folder = os.path.join(build, "drivers", name)
-    os.makedirs(folder, exist_ok=True)
-    results, start = {p: ("left out", 0.0, why) for p, why in left_out.items()}, time.monotonic()
+class State:
+    """What each driver's programs did, in a file that is written after each of them. A result has the kind, processor
+    time and text of run_program, the day, and the commit that was built."""
 
-    spent = []
+    def __init__(self, path):
+        self.path, self.drivers = path, {}
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                self.drivers = json.load(file)
+        found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               text=True, check=False)
+        self.commit = found.stdout.strip() or "unknown"
+
+    def begin(self, name, device, keep):
+        """A driver's entry, with its earlier results if they are to be kept."""
+        entry = self.drivers.setdefault(name, {"results": {}})
+        entry["device"] = device
+        if not keep:
+            entry["results"] = {}
+        return entry["results"]
+
+    def add(self, name, program, result):
+        self.drivers[name]["results"][program] = {
+            "kind": result[0], "s": round(result[1], 2), "text": result[2], "day": str(datetime.date.today()),
+            "commit": self.commit}
+        self.write()
+
+    def write(self):
+        os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
+        with open(self.path + ".new", "w", encoding="utf-8") as file:
+            json.dump(self.drivers, file, indent=1, sort_keys=True)
+        os.replace(self.path + ".new", self.path)
+
+    def results(self, name):
+        """Program -> (kind, processor time, text)."""
+        return {p: (r["kind"], r["s"], r["text"]) for p, r in self.drivers.get(name, {}).get("results", {}).items()}
+
+    def of_all(self, key):
+        """Every value of `key` that a program which ran has."""
+        return sorted({r[key] for d in self.drivers.values() for r in d["results"].values() if r["s"] > 0})
+
+
+def is_done(result, limit):
+    """Whether a program need not run again: see --skip-done."""
+    return result["kind"] in ("passed", "skipped") or (result["kind"] == "ended" and result["s"] >= limit)
+
+
+def run_driver(driver, programs, order, left_out, share, limit, options, state):
+    """Runs a driver's programs, and puts what each did into the state."""
+    name, environment = driver[0], dict(pair.split("=", 1) for pair in shlex.split(driver[2]))
+    folder = os.path.join(os.path.dirname(os.path.abspath(options.state)), "logs", name)
+    os.makedirs(folder, exist_ok=True)
+    earlier, lock, spent = state.drivers[name]["results"], threading.Lock(), []
+    for program in [p for p in earlier if p not in programs]:
+        del earlier[program]
+    for program, why in left_out.items():
+        state.add(name, program, ("left out", 0.0, why))
 
     def one(program):
         if sum(spent) > share:
-            return program, ("not reached", 0.0, "")
+            with lock:
+                if program not in earlier or earlier[program]["kind"] == "left out":
+                    state.add(name, program, ("not reached", 0.0, ""))
+            return
         result = run_program(program, programs[program], environment, limit, folder)
-        spent.append(result[1])
+        with lock:
+            spent.append(result[1])
+            state.add(name, program, result)
         print(f"{name:10} {result[0]:8} {result[1]:6.1f} s  {program}  {result[2]}", flush=True)
-        return program, result
 
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        results.update(pool.map(one, [p for p in order if p not in left_out]))
-    return results, time.monotonic() - start
+    todo = [p for p in order if p not in left_out and not (p in earlier and is_done(earlier[p], limit))]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(one, todo))
 
 
 def wrapped(text):
@@ -186,27 +247,30 @@ def listed(results, kind):
     return "; ".join(", ".join(names) + (f" ({text})" if text else "") for text, names in by_text.items())
 
 
-def page_text(rows, options, seconds):
+def page_text(rows, options, state):
     """The table and what belongs to it. The first driver that ran is the one by which programs are ordered."""
-    first = next((title for title, _, results, _ in rows if results), "none")
+    first = next((title for title, _, results in rows if results), "none")
+    given = ["--share", str(options.share), "--limit", str(options.limit), "--jobs", str(options.jobs)]
+    given += ["--only", options.only] if options.only else []
+    given += ["--skip-done"] if options.skip_done else []
     command = shlex.join([
         "tests/opencl/drivers.py", "--build", os.path.relpath(options.build), "--programs", options.programs, "--rules",
-        os.path.relpath(options.rules), "--share", str(options.share), "--limit", str(options.limit), "--jobs",
-        str(options.jobs), os.path.relpath(options.list)])
-    rule = (f"On {datetime.date.today()}, {options.jobs} programs at a time, in {seconds / 60:.0f} minutes together, at "
-            f"a load of {os.getloadavg()[2]:.0f}. {first} runs first, with six times the share of the others; these run "
-            f"the programs in the order of the processor time that it took, shortest first, and start none once theirs "
-            f"have used {options.share} s of it (not reached). A program is ended after {options.limit} s, on {first} "
-            f"after four times as many. The command:")
+        os.path.relpath(options.rules), *given, os.path.relpath(options.list)])
+    rule = (f"{first} runs first, with six times the share of the others; these run the programs in the order of the "
+            f"processor time that it took, shortest first, and start none once theirs have used the share "
+            f"of it (not reached). A program is ended after the limit, on {first} after four times as many. "
+            f"Run on {' and '.join(state.of_all('day'))}, built from {', '.join(state.of_all('commit'))}. The last "
+            f"command, at a load of {os.getloadavg()[2]:.0f}:")
     lines = [wrapped(rule).replace("\n  ", "\n"), "", "    " + command, "",
-             "| driver | device | passed | skipped | failed | ended | not reached | left out | s |",
+             "| driver | device | passed | skipped | failed | ended | not reached | left out | processor time, s |",
              "|---|---|---|---|---|---|---|---|---|"]
-    for title, device, results, took in rows:
+    for title, device, results in rows:
         count = [sum(r[0] in kinds for r in results.values())
                  for kinds in (("passed",), ("skipped",), ("failed", "stuck"), ("ended",), ("not reached",), ("left out",))]
-        lines.append(f"| {title} | {device} | " + " | ".join(map(str, count)) + f" | {took:.0f} |")
+        used = sum(r[1] for r in results.values())
+        lines.append(f"| {title} | {device} | " + " | ".join(map(str, count)) + f" | {used:.0f} |")
     lines.append("")
-    for title, _, results, _ in rows:
+    for title, _, results in rows:
         for kind in ("failed", "stuck", "ended", "skipped", "not reached", "left out"):
             if any(r[0] == kind for r in results.values()):
                 lines.append(wrapped(f"- {title}, {kind}: {listed(results, kind)}."))
@@ -221,7 +285,20 @@ def write_page(path, text):
         file.write(page[:begin] + "\n\n" + text + "\n\n" + page[end:])
 
 
-def main():
+def order_of(programs, drivers, state):
+    """Shortest first: by what they took on the first driver that has run them, else by what ctest expects."""
+    times = next((found for found in map(state.results, (d[0] for d in drivers)) if found), {})
+    return sorted(programs, key=lambda p: (times[p][1] if p in times else programs[p][3], p))
+
+
+def row_of(driver, state):
+    """(title, device or why there is none, results)"""
+    if driver[2].startswith("!"):
+        return driver[1], driver[2][1:].strip(), {}
+    return driver[1], state.drivers.get(driver[0], {}).get("device", "not run"), state.results(driver[0])
+
+
+def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
     parser.add_argument("--rules", required=True)
@@ -230,38 +307,45 @@ def main():
     parser.add_argument("--share", type=int, default=600, help="seconds of processor time of a driver")
     parser.add_argument("--limit", type=int, default=120, help="seconds of processor time of a program")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--state", default="build/drivers/state.json")
+    parser.add_argument("--only", help="names of drivers, with commas between")
+    parser.add_argument("--skip-done", action="store_true")
     parser.add_argument("list")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    options = read_options()
     programs, rules = read_programs(options.build, options.programs), read_rules(options.rules)
-    drivers, rows, times = read_drivers(options.list), [], {}
-    start = time.monotonic()
+    drivers, state, start = read_drivers(options.list), State(options.state), time.monotonic()
+    only = set(options.only.split(",")) if options.only else {d[0] for d in drivers}
+    if only - {d[0] for d in drivers}:
+        sys.exit(f"{options.list} has no driver {', '.join(sorted(only - {d[0] for d in drivers}))}")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # programs that crash write no core files
     signal.signal(signal.SIGTERM, end_all)
     signal.signal(signal.SIGINT, end_all)
+    first = next((d[0] for d in drivers if not d[2].startswith("!")), None)
     for driver in drivers:
-        first = not times
-        if driver[2].startswith("!"):
-            rows.append((driver[1], driver[2][1:].strip(), {}, 0.0))
+        if driver[0] not in only or driver[2].startswith("!"):
             continue
         device, why = device_of(options.build, dict(pair.split("=", 1) for pair in shlex.split(driver[2])))
+        state.begin(driver[0], device or why, options.skip_done)
         if not device:
-            rows.append((driver[1], why, {}, 0.0))
             continue
         print(f"== {driver[1]}: {device}", flush=True)
         left_out = {p: why for p in programs for name, pattern, why in rules
                     if name == driver[0] and re.fullmatch(pattern, p)}
-        order = sorted(programs, key=lambda p: (times.get(p, 1e9), p))
-        results, took = run_driver(driver, programs, order, left_out, options.share * (6 if first else 1),
-                                   options.limit * (4 if first else 1), options.build, options.jobs)
-        times = times or {p: r[1] for p, r in results.items()}
-        rows.append((driver[1], device, results, took))
+        run_driver(driver, programs, order_of(programs, drivers, state), left_out,
+                   options.share * (6 if driver[0] == first else 1), options.limit * (4 if driver[0] == first else 1),
+                   options, state)
         if options.page:  # also what an interrupted command found
-            write_page(options.page, page_text(rows, options, time.monotonic() - start))
+            write_page(options.page, page_text([row_of(d, state) for d in drivers], options, state))
+    state.write()
+    rows = [row_of(d, state) for d in drivers]
     if options.page:
-        write_page(options.page, page_text(rows, options, time.monotonic() - start))
+        write_page(options.page, page_text(rows, options, state))
     total = {kind: sum(r[0] == kind for row in rows for r in row[2].values()) for kind in KINDS}
-    first = next((row[2] for row in rows if row[2]), {})
-    bad = total["failed"] + total["stuck"] + sum(r[0] == "ended" for r in first.values())
+    bad = total["failed"] + total["stuck"] + sum(r[0] == "ended" for r in state.results(first).values())
     print(f"{total['passed']} passed, {bad} failed, {total['skipped']} skipped on {len(rows)} drivers; "
           f"{total['ended']} ended, {total['not reached']} not reached, {total['left out']} left out, in "
           f"{time.monotonic() - start:.0f} s")

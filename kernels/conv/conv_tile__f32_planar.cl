@@ -15,16 +15,30 @@
  *     pool + weight_a: w[c][k][0..rows_a-1]  x    scalar broadcasts, read once for NV vectors
  *     pool + weight_b: w[c][k][0..rows_b-1]  =    rows x NV accumulators in registers
  *
+ * On GPUs (VEC=1) rows are rounded up, so that two cases are left: (4, 0), and (4, 4) for
+ * five to eight rows of one block and for up to four of each of two. What the surplus rows
+ * sum up is not stored; up to three numbers behind a block's weights are read for them.
+ *
  * Tunables: CASES, the (rows_a, rows_b) pairs that occur in the launch, e.g.
  * -DCASES=CASE(8,0)CASE(5,1); a tile with another pair is not computed. NV(rows): vectors
  * at a time. TAPS: fixed number of kernel positions, 0 if it varies.
  */
+#define CONV_ROUNDS (VEC == 1)
 #ifndef CASES
+#if CONV_ROUNDS
+#define CASES CASE(4, 0) CASE(4, 4)
+#else
 #define CASES CASE(1, 0) CASE(2, 0) CASE(3, 0) CASE(4, 0) CASE(5, 0) CASE(6, 0) CASE(7, 0) CASE(8, 0)
+#endif
 #endif
 #ifndef NV
 #define NV_FIT(rows) ((REGS - 1) / ((rows) + 1))
-#define NV(rows) (NV_FIT(rows) > 8 ? 8 : NV_FIT(rows) < 1 ? 1 : NV_FIT(rows)) /* 1 to 8 */
+#if CONV_ROUNDS
+#define NV_MOST 4 /* usual tiles have no more; what is left of them goes one by one */
+#else
+#define NV_MOST 8
+#endif
+#define NV(rows) (NV_FIT(rows) > NV_MOST ? NV_MOST : NV_FIT(rows) < 1 ? 1 : NV_FIT(rows)) /* 1 to 8 */
 #endif
 #ifndef TAPS
 #define TAPS 0 /* 0, 1, 9 */
@@ -79,6 +93,28 @@ typedef struct conv_end {
     GLOBAL const mts_real *res[CONV_ROWS_MOST];
 } conv_end;
 
+/*
+ * What rounding of rows changes: how far the weights of a step lie from the next one's,
+ * the weights of the second four rows, and which of its rows a tile has, by what number.
+ */
+#if CONV_ROUNDS
+#define CONV_STRIDE_A job->rows_a
+#define CONV_STRIDE_B (job->rows_b ? job->rows_b : job->rows_a)
+#define CONV_WEIGHT_B (rb && job->rows_b ? pool + segment->weight_b : wa + 4)
+#define CONV_HAS_ROW(r) ((r) < rows && ((r) < 4 ? (r) < first_rows : conv_row(r) < job->rows_a + job->rows_b))
+#define conv_row(r) ((r) < 4 ? (r) : (r) - 4 + first_rows)
+#define CONV_FIRST_ROWS const mts_u32 first_rows = job->rows_a < 4 ? job->rows_a : 4;
+#define CONV_CASE_OF (job->rows_a + job->rows_b <= 4 && job->rows_b == 0 ? 4 * 256 : 4 * 256 + 4)
+#else
+#define CONV_STRIDE_A ra
+#define CONV_STRIDE_B rb
+#define CONV_WEIGHT_B pool + (rb ? segment->weight_b : 0)
+#define CONV_HAS_ROW(r) r < rows
+#define conv_row(r) r
+#define CONV_FIRST_ROWS
+#define CONV_CASE_OF job->rows_a * 256 + job->rows_b
+#endif
+
 /* clang-format off */
 #define CONV_START(r, j) if (r < ra + rb && j < nv) acc[r][j] = mts_vec_splat(0.0f);
 #define CONV_START_ROW(r) EACH_VECTOR(CONV_START, r)
@@ -106,8 +142,8 @@ typedef struct conv_end {
         EACH_VECTOR(CONV_NEXT, at)                                                                           \
         mts_fetch(wa + MTS_FETCH_STEPS * ra, 0);                                                             \
         EACH_ROW(CONV_FMA_ROW)                                                                               \
-        wa += ra;                                                                                            \
-        wb += rb;                                                                                            \
+        wa += CONV_STRIDE_A;                                                                                 \
+        wb += CONV_STRIDE_B;                                                                                 \
         k++;                                                                                                 \
         x += k == taps ? pitch : 0;                                                                          \
         k = k == taps ? 0 : k;                                                                               \
@@ -122,18 +158,18 @@ typedef struct conv_end {
 #define CONV_BEND(negative, j) if (j < nv) v[j] = mts_vec_min(high, mts_vec_max(low, mts_vec_slope(v[j], negative)));
 #define CONV_STORE(out, j) if (j < nv) mts_vec_store(out + j * step, mts_vec_keep(inside[j], v[j]));
 #define CONV_STORE_ROW(r)                                                                                    \
-    if (r < rows) {                                                                                          \
-        const mts_vec scale = mts_vec_splat(e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (e->scale + r)));\
-        const mts_vec bias = mts_vec_splat(e->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (e->bias + r))); \
-        GLOBAL mts_real *out = act + e->out + index[r] * e->out_pitch + pixel;                               \
+    if (CONV_HAS_ROW(r)) {                                                                                          \
+        const mts_vec scale = mts_vec_splat(e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (e->scale + conv_row(r))));\
+        const mts_vec bias = mts_vec_splat(e->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (e->bias + conv_row(r)))); \
+        GLOBAL mts_real *out = act + e->out + index[conv_row(r)] * e->out_pitch + pixel;                               \
         mts_vec v[CONV_NV_MOST];                                                                             \
         EACH_VECTOR(CONV_SCALE, r)                                                                           \
         if (e->res != MTS_PARAM_NONE) {                                                                        \
-            GLOBAL const mts_real *res = act + e->res + index[r] * e->res_pitch + pixel;                     \
+            GLOBAL const mts_real *res = act + e->res + index[conv_row(r)] * e->res_pitch + pixel;                     \
             EACH_VECTOR(CONV_RES, res)                                                                       \
         }                                                                                                    \
         if (e->fn > MTS_FN_RELU) {                                                                           \
-            const mts_vec negative = mts_vec_splat(e->slope == MTS_PARAM_NONE ? slope : mts_load(pool + (e->slope + r)));\
+            const mts_vec negative = mts_vec_splat(e->slope == MTS_PARAM_NONE ? slope : mts_load(pool + (e->slope + conv_row(r))));\
             EACH_VECTOR(CONV_BEND, negative)                                                                 \
         } else {                                                                                             \
             EACH_VECTOR(CONV_LOW, r)                                                                         \
@@ -149,6 +185,7 @@ INLINE void conv_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
     GLOBAL const mts_u32 *index = params + e->index;
     const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a, e->b)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     const float slope = mts_fn_slope(e->fn, e->a);
+    CONV_FIRST_ROWS
     mts_vec inside[CONV_NV_MOST];
     if (job->mask != MTS_PARAM_NONE) {
         GLOBAL const mts_real *mask = pool + job->mask + pixel;
@@ -246,7 +283,7 @@ INLINE void conv_vectors(const conv_end *end, GLOBAL mts_real *act, GLOBAL const
     EACH_ROW(CONV_START_ROW)
     for (mts_u32 s = job->segments; s; s--, segment++) {
         GLOBAL const mts_real *x = act + job->in + segment->channel * pitch + pixel;
-        GLOBAL const mts_real *wa = pool + segment->weight_a, *wb = pool + (rb ? segment->weight_b : 0);
+        GLOBAL const mts_real *wa = pool + segment->weight_a, *wb = CONV_WEIGHT_B;
         const mts_u32 count = segment->count;
         mts_u32 k = 0;
         CONV_LOOP
@@ -398,7 +435,7 @@ KERNEL void conv_tile__f32_planar(MTS_ARGS) {
 
 #define CASE(a, b)                                                                                           \
     case (a) * 256 + (b): conv_case(act, pool, params, job, at, a, b); break;
-    switch (job->rows_a * 256 + job->rows_b) { CASES CONV_OTHER_CASES }
+    switch (CONV_CASE_OF) { CASES CONV_OTHER_CASES }
 #undef CASE
     conv_finish(act, pool, params, job, at);
     conv_border(act, params, job, tile->pixel, at.end, mts_local_id(0), mts_local_size(0));

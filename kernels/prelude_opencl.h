@@ -158,7 +158,7 @@ typedef float4 mts_quad;
 #define mts_weights GLOBAL const mts_real *
 #define mts_weights_half(w, i) (((GLOBAL const half4 *)(w))[i])
 #if HALF
-#define mts_weights_load(w, i) vload_half4(i, w)
+#define mts_weights_load(w, i) vloada_half4(i, w)
 #else
 #define mts_weights_load(w, i) (((GLOBAL const mts_vec *)(w))[i])
 #endif

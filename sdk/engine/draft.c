@@ -283,7 +283,7 @@ static mts_status encode(mts_builder *b)
         .stitched = b->stitched,
         .device = &b->info,
         .precision = b->engine->stats.precision,
-        .images = MTS_HAS_PACKED && b->info.image_texels > 0 &&
+        .images = MTS_HAS_PACKED && b->info.image_texels > 0 && !b->engine->device->no_images &&
                   uses(b->engine->options.weight_images, mts_device_defaults_find(&b->info)->images),
         .configs = b->decision.configs,
         .parts = b->parts,

@@ -110,31 +110,37 @@ STATIC_INLINE half4 static_fma(half4 a, half4 b, half4 c)
 #define vload_half(i, p) __builtin_load_halff((p) + (i))
 #define vstore_half(x, i, p) __builtin_store_halff(x, (p) + (i))
 typedef half4 half4_any __attribute__((aligned(2)));
-#define STATIC_HALF4(space)                                                                                  \
-    STATIC_INLINE float4 static_vload_half4(size_t i, space const half *p)                                   \
+#define STATIC_HALF4(space, suffix, type)                                                                    \
+    STATIC_INLINE float4 static_vload##suffix(size_t i, space const half *p)                                 \
     {                                                                                                        \
-        return __builtin_convertvector(*(space const half4_any *)(p + 4 * i), float4);                       \
+        return __builtin_convertvector(*(space const type *)(p + 4 * i), float4);                            \
     }                                                                                                        \
-    STATIC_INLINE void static_vstore_half4(float4 v, size_t i, space half *p)                                \
+    STATIC_INLINE void static_vstore##suffix(float4 v, size_t i, space half *p)                              \
     {                                                                                                        \
-        *(space half4_any *)(p + 4 * i) = __builtin_convertvector(v, half4);                                 \
+        *(space type *)(p + 4 * i) = __builtin_convertvector(v, half4);                                      \
     }
-STATIC_HALF4(__global)
-STATIC_HALF4(__private)
+STATIC_HALF4(__global, _half4, half4_any)
+STATIC_HALF4(__private, _half4, half4_any)
+STATIC_HALF4(__global, a_half4, half4)
 
 /* Vectors at the address of any number. */
-typedef float4 float4_any __attribute__((aligned(4)));
-STATIC_INLINE float4 static_vload4(size_t i, __global const float *p)
-{
-    return *(__global const float4_any *)(p + 4 * i);
-}
-STATIC_INLINE void static_vstore4(float4 v, size_t i, __global float *p)
-{
-    *(__global float4_any *)(p + 4 * i) = v;
-}
+#define STATIC_VECTOR4(type)                                                                                 \
+    typedef type##4 type##4_any __attribute__((aligned(sizeof(type))));                                      \
+    STATIC_INLINE __attribute__((overloadable)) type##4 static_vload4(size_t i, __global const type *p)      \
+    {                                                                                                        \
+        return *(__global const type##4_any *)(p + 4 * i);                                                   \
+    }                                                                                                        \
+    STATIC_INLINE __attribute__((overloadable)) void static_vstore4(type##4 v, size_t i, __global type *p)   \
+    {                                                                                                        \
+        *(__global type##4_any *)(p + 4 * i) = v;                                                            \
+    }
+STATIC_VECTOR4(float)
+STATIC_VECTOR4(ushort)
 #define vload4 static_vload4
 #define vstore4 static_vstore4
 #define vload_half4 static_vload_half4
 #define vstore_half4 static_vstore_half4
+#define vloada_half4 static_vloada_half4
+#define vstorea_half4 static_vstorea_half4
 
 #endif

@@ -54,6 +54,7 @@ ROWS = {
     "conv_tile__f32_planar": [f"{GPU} -DCASES=CASE(4,0)", GPU, f"{GPU} -DHALF=1"],
     "conv_block__f32_planar": [BLOCK, f"{BLOCK} -DHALF=1", f"{BLOCK} -DHALF=2"],
     "conv_packed__f32_lanes": [f"{PACKED}{half} -DPIXELS={pixels} -DPACKS=1 -DGROUP=64" for pixels in (4, 2, 1) for half in ("", " -DHALF=2")]
+                              + [f"{PACKED}{half} -DIMAGES=1 -DPIXELS={pixels} -DPACKS=1" for pixels in (4, 2, 1) for half in ("", " -DHALF=2")]
                               + [f"{PACKED}{depthwise}{half}{images}" for images in ("", " -DIMAGES=1") for depthwise in ("", " -DDEPTHWISE=1")
                                for half in ("", " -DHALF=1", " -DHALF=2")],
     "fc_lanes__f32_planar": [GPU, f"{GPU} -DHALF=1"],

@@ -47,6 +47,9 @@
  * mts_weights_half(w, i), mts_h4_splat(v, i) of lane i, mts_h4_fma, mts_h4_zero() and
  * mts_h4_float(v).
  *
+ * VEC=1: where the language loads four numbers at the address of any one, mts_quad is four
+ * floats s0 to s3, and mts_quad_load(p) and mts_quad_store(p, v) are macros.
+ *
  * mts_dot(sum, x, w), where the device has an instruction for it: a macro, see codes.h.
  *
  * MTS_ARGS: the parameters of a kernel. Only a kernel itself may ask for the ids and

@@ -131,6 +131,17 @@ typedef float16 mts_vec;
 typedef ushort16 mts_half_bits;
 #endif
 
+#if VEC == 1
+typedef float4 mts_quad;
+#if HALF
+#define mts_quad_load(p) vload_half4(0, p)
+#define mts_quad_store(p, v) vstore_half4(v, 0, p)
+#else
+#define mts_quad_load(p) vload4(0, p)
+#define mts_quad_store(p, v) vstore4(v, 0, p)
+#endif
+#endif
+
 #define MTS_KERNEL_ARGS                                                                                      \
     GLOBAL mts_real *RESTRICT act, GLOBAL const mts_real *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT params, \
         mts_u32 first
@@ -147,7 +158,7 @@ typedef ushort16 mts_half_bits;
 #define mts_weights GLOBAL const mts_real *
 #define mts_weights_half(w, i) (((GLOBAL const half4 *)(w))[i])
 #if HALF
-#define mts_weights_load(w, i) vload_half4(i, w)
+#define mts_weights_load(w, i) vloada_half4(i, w)
 #else
 #define mts_weights_load(w, i) (((GLOBAL const mts_vec *)(w))[i])
 #endif

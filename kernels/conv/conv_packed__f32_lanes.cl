@@ -68,8 +68,8 @@
 #else
 #define PACKED_LANE(v, i) ((v).s##i)
 #if HALF
-#define PACKED_LOAD(p) vload_half4(0, p)
-#define PACKED_PUT(p, v) vstore_half4(v, 0, p)
+#define PACKED_LOAD(p) vloada_half4(0, p)
+#define PACKED_PUT(p, v) vstorea_half4(v, 0, p)
 #else
 #define PACKED_LOAD(p) (*(GLOBAL const mts_vec *)(p))
 #define PACKED_PUT(p, v) (*(GLOBAL mts_vec *)(p) = (v))

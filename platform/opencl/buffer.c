@@ -69,6 +69,7 @@ mts_status mts_cl_buffer_image(mts_cl_device *device, mts_cl_buffer *buffer, boo
         const mts_status status = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateImage", error);
         if (status != MTS_STATUS_OK) {
             *image = NULL;
+            device->base.no_images = true;
             return status;
         }
     }

@@ -298,6 +298,9 @@ struct mts_device {
     /* Set by a backend, which never clears it: the last OUT_OF_MEMORY was that of the
        device, not of the host. */
     bool full;
+    /* Likewise: an image over a buffer could not be made. Engines planned from then on read
+       weights through buffers. */
+    bool no_images;
     /* The last timeline value that was signalled; the last one that is known to be
        over. */
     uint64_t timeline_last, timeline_done;

@@ -7,6 +7,7 @@
 #include "engine/builder.h"
 #include "lower/fuse.h"
 #include "lower/implementations.h"
+#include "lower/launch_shape.h"
 #include "plan/device_defaults.h"
 #include "plan/fit.h"
 #include "plan/slices.h"
@@ -282,7 +283,7 @@ static mts_status encode(mts_builder *b)
         .stitched = b->stitched,
         .device = &b->info,
         .precision = b->engine->stats.precision,
-        .images = MTS_HAS_PACKED && b->info.image_texels > 0 &&
+        .images = MTS_HAS_PACKED && b->info.image_texels > 0 && !b->engine->device->no_images &&
                   uses(b->engine->options.weight_images, mts_device_defaults_find(&b->info)->images),
         .configs = b->decision.configs,
         .parts = b->parts,
@@ -295,6 +296,7 @@ static mts_status encode(mts_builder *b)
     /* a launch's offsets have 32 bits, and an entry ends at a multiple of some floats */
     const uint64_t most = buffer_elements(b), reach = INT32_MAX - 64;
     b->encoding.pool.section_most = (size_t)(most < reach ? most : reach);
+    b->encoding.pool.spare = mts_launch_vector(b->encoding.device) == 1 ? 3 : 0; /* of four rows */
     if (b->like) {
         b->encoding.cases = b->like->cases;
     }

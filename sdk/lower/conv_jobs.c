@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lower/launch_shape.h"
 #include "lower/row_lanes.h"
 #include "stitch/tiles.h"
 
@@ -134,6 +135,26 @@ static uint32_t put_rows_into_lanes(mts_tiler *t, mts_conv_site *site, const mts
     return images;
 }
 
+/* Jobs of conv_tile on GPUs, which has a case for up to four rows and one for two times as
+ * many: eight rows and a rest are fewer than two blocks of even size, rounded up. */
+static bool rounds_rows(const mts_tiler *t)
+{
+    return t->cases && mts_launch_vector(t->encoding->device) == 1;
+}
+
+/* Notes which case of the kernel computes a block. */
+static void note_case(mts_tiler *t, const mts_row_block *block)
+{
+    if (!t->cases) {
+        return;
+    }
+    if (rounds_rows(t)) {
+        t->cases->tile[4][block->rows_b > 0 || block->rows_a > 4 ? 4 : 0] = true;
+    } else {
+        t->cases->tile[block->rows_a][block->rows_b] = true;
+    }
+}
+
 static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *weight,
                           const mts_row_blocks *rows, const mts_row_block *block, uint32_t group)
 {
@@ -154,9 +175,7 @@ static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *we
                                      .segments = block->segments,
                                      .mask = site->mask};
     fresh.work = (uint64_t)(block->rows_a + block->rows_b) * depth * site->taps;
-    if (t->cases) {
-        t->cases->tile[block->rows_a][block->rows_b] = true;
-    }
+    note_case(t, block);
     const uint32_t together =
         MTS_HAS_ROW_LANES && t->row_lanes ? put_rows_into_lanes(t, site, block, &fresh.params) : 1;
     for (uint32_t image = 0; image < site->images && t->status == MTS_STATUS_OK; image += together) {
@@ -190,7 +209,12 @@ static mts_tiles_mode choose_mode(const mts_tiler *t, uint32_t index)
             common = common || (m != index && s->members[m].inputs[0] == s->members[index].inputs[0]);
         }
     }
-    return !blocks ? MTS_TILES_EVEN : t->alone || (common && s->shared) ? MTS_TILES_FULL : MTS_TILES_JOIN;
+    if (!blocks) {
+        return rounds_rows(t) ? MTS_TILES_FULL : MTS_TILES_EVEN;
+    }
+    return t->alone || (common && s->shared) ? MTS_TILES_FULL
+           : rounds_rows(t)                  ? MTS_TILES_JOIN_QUADS
+                                             : MTS_TILES_JOIN;
 }
 
 static void add_member(mts_tiler *t, uint32_t index)

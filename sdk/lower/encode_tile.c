@@ -15,11 +15,13 @@
 
 /* ---- shapes ---- */
 
+enum { GPU_ROWS = 8 }; /* of the kernel's larger case there */
+
 mts_kernel_config mts_tile_clamp(const mts_device_info *device, mts_kernel_config config)
 {
     config.local = config.local > device->work_group_size ? device->work_group_size : config.local;
     config.local = config.local == 0 || !device->is_gpu ? 1 : config.local;
-    config.rows = config.rows == 0 ? 1 : config.rows;
+    config.rows = config.rows == 0 ? 1 : device->is_gpu && config.rows > GPU_ROWS ? GPU_ROWS : config.rows;
     config.vectors = config.vectors == 0 ? 1 : config.vectors;
     return config;
 }
@@ -234,8 +236,8 @@ static uint64_t estimate_tiles(const mts_layer_facts *facts, const mts_kernel_co
  */
 static mts_kernel_config cut_finer(const mts_encoding *encoding, const mts_kernel_config *config)
 {
-    enum { ROWS_FEWEST = 2 };
-    mts_kernel_config c = *config;
+    enum { ROWS_FEWEST = 4 }; /* fewer are computed as four */
+    mts_kernel_config c = mts_tile_clamp(encoding->device, *config);
     if (encoding->tiles_least == 0 || !encoding->facts.conv ||
         (encoding->measured && mts_kernel_config_equal(config, &encoding->config))) {
         return c;

@@ -97,7 +97,8 @@ static uint32_t add(mts_weights *pool, const mts_weights_key *key, size_t count,
         return (uint32_t)(pool->entries[known].offset - origin(pool));
     }
     const size_t offset = pool->count;
-    const size_t end = offset + (count + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
+    const size_t room = count + (key->kind == MTS_WEIGHTS_ROWS ? pool->spare : 0);
+    const size_t end = offset + (room + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
     pool->full = end - origin(pool) >= INT32_MAX;
     if (pool->full ||
         !mts_alloc_grow(pool->allocator, (void **)&pool->entries, &pool->entry_capacity,

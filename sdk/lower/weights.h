@@ -38,6 +38,9 @@ typedef struct mts_weights {
     size_t count;
     /* Elements of a section at most; 0: no limit. The caller sets it. */
     size_t section_most;
+    /* Elements behind rows of weights that a kernel may read and whose values do not
+       matter: conv_tile's on GPUs. The caller sets it. */
+    size_t spare;
     /* Element at which each section begins; section_count is 0 while the pool has one. */
     size_t *sections;
     size_t section_count, section_capacity;

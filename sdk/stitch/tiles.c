@@ -99,8 +99,8 @@ static void cut_even(cutter *c, uint32_t most)
 }
 
 /* The first run ends with its rest and the others begin with theirs, so that two rests
-   lie side by side. */
-static void cut_full(cutter *c, uint32_t most, bool join)
+   lie side by side, and share a block where neither has more than `rest_most` rows. */
+static void cut_full(cutter *c, uint32_t most, uint32_t rest_most)
 {
     run open = {0}; /* the first run's rest */
     for (uint32_t i = 0; i < c->run_count; i++) {
@@ -110,7 +110,7 @@ static void cut_full(cutter *c, uint32_t most, bool join)
         if (i == 0) {
             open = (run){.first = row + r->rows - rest, .rows = rest};
         } else if (rest > 0) {
-            if (join && open.rows > 0 && open.rows + rest <= most) {
+            if (open.rows > 0 && open.rows + rest <= most && open.rows <= rest_most && rest <= rest_most) {
                 add_block(c, open.first, open.rows, rest);
                 open.rows = 0;
             } else {
@@ -152,7 +152,7 @@ mts_status mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows,
     if (mode == MTS_TILES_EVEN) {
         cut_even(&c, most);
     } else {
-        cut_full(&c, most, mode == MTS_TILES_JOIN);
+        cut_full(&c, most, mode == MTS_TILES_JOIN ? most : mode == MTS_TILES_JOIN_QUADS ? 4 : 0);
     }
     return MTS_STATUS_OK;
 }

@@ -39,7 +39,8 @@ typedef enum mts_tiles_mode {
     MTS_TILES_FULL =
         1, /* each run by itself, in full blocks and a rest: jobs of equal operands stay recognisable */
     MTS_TILES_JOIN =
-        2 /* likewise, but the rests of the first and the second run share a block where they fit */
+        2, /* likewise, but the rests of the first and the second run share a block where they fit */
+    MTS_TILES_JOIN_QUADS = 3 /* likewise where each rest is of four rows at most */
 } mts_tiles_mode;
 
 /*

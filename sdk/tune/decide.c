@@ -136,12 +136,18 @@ static mts_status create_once(mts_planning *p, bool *kernels_failed, mts_engine 
     options.progress = rest_report;
     decision.configs = decision.configs ? decision.configs : &p->defaults;
     mts_engine_build build = {.like = NULL};
+    const bool no_images = p->device->no_images;
     p->device->full = false;
     mts_status status =
         p->draft ? mts_engine_build_draft(&p->draft, &options, &build, out, p->error)
                  : mts_engine_create(p->device, p->archive, &options, &decision, &build, out, p->error);
     if (status == MTS_STATUS_OUT_OF_MEMORY && p->device->full && p->previous) {
         mts_engine_destroy(&p->previous); /* the device does not fit the session beside the last sample */
+        status = mts_engine_create(p->device, p->archive, &options, &decision, &build, out, p->error);
+    }
+    if (MTS_HAS_PACKED && status != MTS_STATUS_OK && !no_images && p->device->no_images) {
+        mts_log_write(p->device->log, MTS_LOG_WARNING, "weights are read through buffers: %s",
+                      p->error->text);
         status = mts_engine_create(p->device, p->archive, &options, &decision, &build, out, p->error);
     }
     *kernels_failed = build.kernels_failed;

@@ -37,14 +37,15 @@ static uint32_t segments(kernel_pair *pair, mts_conv_params *job, uint32_t chann
     return kernel_pair_words(pair, list, job->segments * MTS_PARAM_WORDS(mts_segment_params));
 }
 
-#define CASES " -DCASES=CASE(8,0)CASE(5,1)CASE(3,0)CASE(1,2)"
-static const uint32_t cases[4][2] = {{8, 0}, {5, 1}, {3, 0}, {1, 2}};
+#define CASES " -DCASES=CASE(8,0)CASE(5,0)CASE(4,3)CASE(3,0)CASE(1,2)"
+#define QUADS " -DCASES=CASE(4,0)CASE(4,4)" /* the same on GPUs */
+static const uint32_t cases[5][2] = {{8, 0}, {5, 0}, {4, 3}, {3, 0}, {1, 2}};
 
 static mts_conv_params conv_job(kernel_pair *pair)
 {
     const conv_image i = conv_image_random(pair);
     const uint32_t channels = kernel_pair_pick(pair, 1, 7);
-    const uint32_t pick = kernel_pair_pick(pair, 0, 3);
+    const uint32_t pick = kernel_pair_pick(pair, 0, 4);
     mts_epilogue_params list[EPILOGUES_MOST];
     mts_conv_params job = {
         .rows_a = cases[pick][0], .rows_b = cases[pick][1], .pixels = i.pixels, .in_pitch = i.pitch};
@@ -67,7 +68,7 @@ static void conv_agrees_for_segments_blocks_epilogues_and_tiles(void **state)
     static const struct {
         const char *defines;
         uint32_t local;
-    } builds[] = {{"-DVEC=16" CASES, 1}, {"-DVEC=4" CASES, 2}, {"-DVEC=1" CASES, 16}};
+    } builds[] = {{"-DVEC=16" CASES, 1}, {"-DVEC=4" CASES, 2}, {"-DVEC=1 -DREGS=40" QUADS, 16}};
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 16; n++) {
         mts_tile_params tiles[256];
@@ -316,7 +317,7 @@ static void conv_block_agrees_for_shapes_parts_and_shared_weights(void **state)
         pair->tolerance = 2e-4f; /* sums of up to 150 products, times a scale */
         pair->half_slack = STORED_BEFORE_FUNCTION;
         pair->float32_only = n / 3 % 3 != 0; /* each build takes seconds */
-        pair->product_slack = 0.1f; /* sums of 8 such products are float16 too, times a scale */
+        pair->product_slack = 0.1f;          /* sums of 8 such products are float16 too, times a scale */
         if (pair->devices[1]->info.work_group_size < shape->group || !fits(pair, block_bytes(shape))) {
             print_message("no room for %u x %u with %u parts\n", shape->rows, shape->columns, shape->parts);
             continue;

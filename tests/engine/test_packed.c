@@ -200,6 +200,31 @@ static void a_driver_that_does_not_build_the_kernel_gets_planes(void **state)
     planted_world_release(&w);
 }
 
+/* Behind a profile that has no memory for images over buffers of weights. */
+static void an_image_without_memory_gives_way_to_the_buffer(void **state)
+{
+    planted_world w;
+    (void)state;
+    if (!devices[1] || !getenv("MTS_PROFILE") || !strstr(getenv("MTS_PROFILE"), "image_most=")) {
+        skip();
+    }
+    planted_world_make(&w, build_strided, &(mts_net_plan){.tasks = 1, .shared = 8});
+    for (int i = 0; i < 2; i++) { /* the second session knows it */
+        const mts_engine_options options = {
+            .strategy = MTS_STRATEGY_COMPACT, .packed_channels = MTS_USE_ON, .weight_images = MTS_USE_ON};
+        mts_engine *engine = NULL;
+        mts_error error = {0};
+        assert_true(devices[1]->no_images == (i > 0));
+        assert_int_equal(
+            mts_planned_engine_create(devices[1], w.net.archive, &options, NULL, &engine, NULL, &error),
+            MTS_STATUS_OK);
+        check_launches(engine, true, 0);
+        planted_world_check(&w, engine, TOLERANCE);
+        mts_engine_destroy(&engine);
+    }
+    planted_world_release(&w);
+}
+
 int main(void)
 {
     static const char *const names[2] = {"reference", "opencl"};
@@ -210,6 +235,7 @@ int main(void)
         cmocka_unit_test(tasks_that_share_filters_or_layers_agree),
         cmocka_unit_test(float16_agrees),
         cmocka_unit_test(a_driver_that_does_not_build_the_kernel_gets_planes),
+        cmocka_unit_test(an_image_without_memory_gives_way_to_the_buffer),
         cmocka_unit_test(without_being_asked_for_it_is_not_taken),
     };
     mts_error error = {0};
@@ -220,6 +246,9 @@ int main(void)
     }
     if (getenv("MTS_PROFILE") && strstr(getenv("MTS_PROFILE"), "refuse=")) {
         cmocka_set_test_filter("a_driver_*");
+    }
+    if (getenv("MTS_PROFILE") && strstr(getenv("MTS_PROFILE"), "image_most=")) {
+        cmocka_set_test_filter("an_image_*");
     }
     const int failed = devices[0] ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
     for (int d = 0; d < 2; d++) {

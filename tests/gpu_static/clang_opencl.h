@@ -11,7 +11,9 @@
 #define STATIC_INLINE static inline __attribute__((always_inline, overloadable))
 #ifdef __NVPTX__
 #define STATIC_PICK(d, name)                                                                                 \
-    ((d) == 0 ? __nvvm_read_ptx_sreg_##name##_x() : (d) == 1 ? __nvvm_read_ptx_sreg_##name##_y() : __nvvm_read_ptx_sreg_##name##_z())
+    ((d) == 0   ? __nvvm_read_ptx_sreg_##name##_x()                                                          \
+     : (d) == 1 ? __nvvm_read_ptx_sreg_##name##_y()                                                          \
+                : __nvvm_read_ptx_sreg_##name##_z())
 #define get_local_id(d) STATIC_PICK(d, tid)
 #define get_group_id(d) STATIC_PICK(d, ctaid)
 #define get_local_size(d) STATIC_PICK(d, ntid)
@@ -20,7 +22,9 @@
 #define mem_fence(flags) __nvvm_membar_gl()
 #else
 #define STATIC_PICK(d, name)                                                                                 \
-    ((d) == 0 ? __builtin_amdgcn_##name##_x() : (d) == 1 ? __builtin_amdgcn_##name##_y() : __builtin_amdgcn_##name##_z())
+    ((d) == 0   ? __builtin_amdgcn_##name##_x()                                                              \
+     : (d) == 1 ? __builtin_amdgcn_##name##_y()                                                              \
+                : __builtin_amdgcn_##name##_z())
 
 #define get_local_id(d) STATIC_PICK(d, workitem_id)
 #define get_group_id(d) STATIC_PICK(d, workgroup_id)
@@ -105,18 +109,38 @@ STATIC_INLINE half4 static_fma(half4 a, half4 b, half4 c)
 
 #define vload_half(i, p) __builtin_load_halff((p) + (i))
 #define vstore_half(x, i, p) __builtin_store_halff(x, (p) + (i))
-#define STATIC_HALF4(space)                                                                                  \
-    STATIC_INLINE float4 static_vload_half4(size_t i, space const half *p)                                   \
+typedef half4 half4_any __attribute__((aligned(2)));
+#define STATIC_HALF4(space, suffix, type)                                                                    \
+    STATIC_INLINE float4 static_vload##suffix(size_t i, space const half *p)                                 \
     {                                                                                                        \
-        return __builtin_convertvector(((space const half4 *)p)[i], float4);                                 \
+        return __builtin_convertvector(*(space const type *)(p + 4 * i), float4);                            \
     }                                                                                                        \
-    STATIC_INLINE void static_vstore_half4(float4 v, size_t i, space half *p)                                \
+    STATIC_INLINE void static_vstore##suffix(float4 v, size_t i, space half *p)                              \
     {                                                                                                        \
-        ((space half4 *)p)[i] = __builtin_convertvector(v, half4);                                           \
+        *(space type *)(p + 4 * i) = __builtin_convertvector(v, half4);                                      \
     }
-STATIC_HALF4(__global)
-STATIC_HALF4(__private)
+STATIC_HALF4(__global, _half4, half4_any)
+STATIC_HALF4(__private, _half4, half4_any)
+STATIC_HALF4(__global, a_half4, half4)
+
+/* Vectors at the address of any number. */
+#define STATIC_VECTOR4(type)                                                                                 \
+    typedef type##4 type##4_any __attribute__((aligned(sizeof(type))));                                      \
+    STATIC_INLINE __attribute__((overloadable)) type##4 static_vload4(size_t i, __global const type *p)      \
+    {                                                                                                        \
+        return *(__global const type##4_any *)(p + 4 * i);                                                   \
+    }                                                                                                        \
+    STATIC_INLINE __attribute__((overloadable)) void static_vstore4(type##4 v, size_t i, __global type *p)   \
+    {                                                                                                        \
+        *(__global type##4_any *)(p + 4 * i) = v;                                                            \
+    }
+STATIC_VECTOR4(float)
+STATIC_VECTOR4(ushort)
+#define vload4 static_vload4
+#define vstore4 static_vstore4
 #define vload_half4 static_vload_half4
 #define vstore_half4 static_vstore_half4
+#define vloada_half4 static_vloada_half4
+#define vstorea_half4 static_vstorea_half4
 
 #endif

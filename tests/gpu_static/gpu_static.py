@@ -51,9 +51,10 @@ BLOCK = f"{GPU} -DROWS=32 -DCOLUMNS=64 -DGROUP=128 -DDEPTH=8 -DPARTS=1"
 PACKED = "-DVEC=4 -DREGS=40"  # mts_launch_packed_defines
 # Options besides GPU alone: those of the default configurations. All other kernels of the manifest get GPU.
 ROWS = {
-    "conv_tile__f32_planar": [f"{GPU} -DCASES=CASE(8,0)", GPU, f"{GPU} -DHALF=1"],
+    "conv_tile__f32_planar": [f"{GPU} -DCASES=CASE(4,0)", GPU, f"{GPU} -DHALF=1"],
     "conv_block__f32_planar": [BLOCK, f"{BLOCK} -DHALF=1", f"{BLOCK} -DHALF=2"],
     "conv_packed__f32_lanes": [f"{PACKED}{half} -DPIXELS={pixels} -DPACKS=1 -DGROUP=64" for pixels in (4, 2, 1) for half in ("", " -DHALF=2")]
+                              + [f"{PACKED}{half} -DIMAGES=1 -DPIXELS={pixels} -DPACKS=1" for pixels in (4, 2, 1) for half in ("", " -DHALF=2")]
                               + [f"{PACKED}{depthwise}{half}{images}" for images in ("", " -DIMAGES=1") for depthwise in ("", " -DDEPTHWISE=1")
                                for half in ("", " -DHALF=1", " -DHALF=2")],
     "fc_lanes__f32_planar": [GPU, f"{GPU} -DHALF=1"],

@@ -84,6 +84,10 @@ if(MTS_OPENCL_LOADER AND MTS_OPENCL_LAYER_HEADERS AND NOT CMAKE_CROSSCOMPILING A
   add_test(NAME opencl/profile_refuses_packed COMMAND engine_packed)
   set_tests_properties(opencl/profile_refuses_packed PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
     "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=group=64,local=32768,refuse=conv_packed,name=Mali-G78")
+  # One that has no memory for images over weights.
+  add_test(NAME opencl/profile_refuses_images COMMAND engine_packed)
+  set_tests_properties(opencl/profile_refuses_images PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
+    "OPENCL_LAYERS=$<TARGET_FILE:mts_opencl_profile>;MTS_PROFILE=group=64,local=32768,texels=134217728,image_most=400,name=QUALCOMM Adreno(TM),version=Adreno(TM) 640")
   # A GPU with products of unsigned and signed bytes, and one with products of signed ones that add to a sum.
   foreach(dot 1 8)
     add_test(NAME opencl/profile_dot_${dot} COMMAND conformance_kernels_bytes)

@@ -108,10 +108,14 @@ static void row_blocks_cover_every_weight_once(void **state)
         const uint32_t first = pick(&random, 0, all - 1), rows = pick(&random, 1, all - first);
         matrix_make(&m, seed, all, columns);
         mts_arena_init(&arena, mts_allocator_default());
-        const mts_tiles_mode mode = (mts_tiles_mode)(seed % 3);
+        const mts_tiles_mode mode = (mts_tiles_mode)(seed % 4);
         assert_int_equal(mts_tiles_cut(&m.value, first, rows, most, mode, &arena, &blocks, &error),
                          MTS_STATUS_OK);
         check_cut(&m, first, rows, columns, most, &blocks);
+        for (uint32_t b = 0; mode == MTS_TILES_JOIN_QUADS && b < blocks.count; b++) {
+            const mts_row_block *block = &blocks.blocks[b];
+            assert_true(block->rows_b == 0 || (block->rows_a <= 4 && block->rows_b <= 4));
+        }
         mts_arena_release(&arena);
     }
 }
@@ -135,7 +139,7 @@ static void a_shared_block_is_cut_alike_whatever_stands_beside_it(void **state)
             mts_block_ref refs[2] = {{1, 0, shared, 0, 4, &state}, {2, shared, exclusive, 0, 4, &state}};
             mts_value value = {.kind = MTS_VALUE_CONST, .blocks = refs, .block_count = exclusive ? 2 : 1};
             value.shape = mts_shape_make(4, (const int64_t[]){shared + exclusive, 4, 3, 3});
-            for (mts_tiles_mode mode = MTS_TILES_FULL; mode <= MTS_TILES_JOIN; mode++) {
+            for (mts_tiles_mode mode = MTS_TILES_FULL; mode <= MTS_TILES_JOIN_QUADS; mode++) {
                 mts_arena arena;
                 mts_row_blocks blocks;
                 mts_arena_init(&arena, mts_allocator_default());

@@ -9,7 +9,7 @@
  * bytes; 2, added to a sum; 4, of signed bytes; 8, added to a sum. Programs then find the functions of that extension
  * that N names, written in OpenCL C, and no others, and a program of codes that is not built for the best of them fails.
  * With "broken=1" a program for any of them fails, as with a driver whose compiler lacks what it says. With "texels=N"
- * they have images over buffers of so many pixels. With
+ * they have images over buffers of so many pixels; with "image_most=N" there is no memory for larger ones. With
  * "refuse=conv_packed" programs whose text has this word do not build. With "name=mali-g78" a device has this name, and with
  * "version=Adreno(TM) 640" this behind its version's number, as Adreno's drivers say what GPU it is; both end at a comma.
  * Devices of a profile have no other images, no arithmetic in float16 and 64 KB of constant memory. Not a simulator: speed, caches and the order of work-items are the driver's.
@@ -34,8 +34,9 @@ typedef struct limits {
     size_t group; /* 0, here and below: the driver's */
     cl_ulong local;
     cl_ulong alloc;
-    cl_ulong texels; /* of an image over a buffer; 0: there are none */
-    unsigned dot;    /* bits of DOT_ */
+    cl_ulong texels;     /* of an image over a buffer; 0: there are none */
+    cl_ulong image_most; /* pixels of one; 0: all */
+    unsigned dot;        /* bits of DOT_ */
     bool broken;
 } limits;
 
@@ -228,6 +229,14 @@ static cl_mem CL_API_CALL create_image(cl_context context, cl_mem_flags flags, c
         }
         return NULL;
     }
+    if (desc && most.image_most && desc->image_width > most.image_most) {
+        const cl_int refused = refuse(CL_MEM_OBJECT_ALLOCATION_FAILURE, "memory for pixels of an image",
+                                      desc->image_width, most.image_most);
+        if (result) {
+            *result = refused;
+        }
+        return NULL;
+    }
     return target.clCreateImage(context, flags, format, desc, host, result);
 }
 
@@ -398,8 +407,13 @@ PROFILE_API cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch 
     table.clEnqueueNDRangeKernel = enqueue_kernel;
     table.clCreateProgramWithSource = create_program;
     table.clBuildProgram = build_program;
-    most = (limits){(size_t)limit_of("group="), limit_of("local="),         limit_of("alloc="),
-                    limit_of("texels="),        (unsigned)limit_of("dot="), limit_of("broken=") != 0};
+    most = (limits){.group = (size_t)limit_of("group="),
+                    .local = limit_of("local="),
+                    .alloc = limit_of("alloc="),
+                    .texels = limit_of("texels="),
+                    .image_most = limit_of("image_most="),
+                    .dot = (unsigned)limit_of("dot="),
+                    .broken = limit_of("broken=") != 0};
     *count_out = count < own ? count : own;
     *out = &table;
     return CL_SUCCESS;

@@ -80,6 +80,9 @@ uint32_t mts_synth_vector(mts_synth *synth, const char *name, uint32_t count, fl
 uint32_t mts_synth_constant(mts_synth *synth, const char *name, const mts_shape *shape, float middle,
                             float spread);
 
+/* A table [1, rows, width] of the task's own whose shared columns are equal in all tasks. */
+uint32_t mts_synth_table(mts_synth *synth, const char *name, uint32_t rows, mts_synth_width width);
+
 /* ---- layers.c ---- */
 /* A node and its name. */
 mts_synth_tensor mts_synth_node(mts_synth *synth, mts_op op, const char *name, const uint32_t *inputs,

@@ -65,9 +65,8 @@ mts_synth_tensor mts_synth_embed(mts_synth *s, mts_synth_tensor tokens, uint32_t
     const mts_shape column = mts_shape_make(3, (int64_t[]){1, images * rows, 1});
     const mts_shape lines = mts_shape_make(3, (int64_t[]){images, rows, width});
     const mts_shape image = mts_shape_make(4, (int64_t[]){images, width, 1, rows});
-    const mts_shape table = mts_shape_make(3, (int64_t[]){1, WORDS, width});
     mts_synth_tensor x = mts_synth_reshape(s, tokens, "numbers", &column);
-    const uint32_t inputs[2] = {mts_synth_constant(s, "words", &table, 0.0f, 1.0f), x.value};
+    const uint32_t inputs[2] = {mts_synth_table(s, "words", WORDS, tokens.width), x.value};
     memset(&attrs, 0, sizeof attrs);
     x = mts_synth_node(s, MTS_OP_TAKE, "embedding", inputs, 2, &attrs, tokens.width);
     x = mts_synth_reshape(s, x, "embedding.lines", &lines);

@@ -201,6 +201,25 @@ uint32_t mts_synth_constant(mts_synth *s, const char *name, const mts_shape *sha
     return s->status == MTS_STATUS_OK ? value : MTS_NONE;
 }
 
+uint32_t mts_synth_table(mts_synth *s, const char *name, uint32_t rows, mts_synth_width width)
+{
+    const mts_shape shape = mts_shape_make(3, (int64_t[]){1, rows, width.all});
+    const uint32_t value = mts_synth_constant(s, name, &shape, 0.0f, 1.0f);
+    if (s->status != MTS_STATUS_OK) {
+        return MTS_NONE;
+    }
+    mts_block *block = &s->blocks[s->block_count - 1];
+    float *data = (float *)(uintptr_t)block->data;
+    for (uint32_t c = 0; c < width.shared; c++) {
+        uint64_t stream = stream_start(s, PART_VECTOR, MTS_NONE, c);
+        for (uint32_t r = 0; r < rows; r++) {
+            data[(size_t)r * width.all + c] = stream_next(&stream);
+        }
+    }
+    block->hash = mts_hash(data, block->size, MTS_TYPE_FLOAT32);
+    return value;
+}
+
 uint32_t mts_synth_vector(mts_synth *s, const char *name, uint32_t count, float middle, float spread)
 {
     const mts_shape shape = mts_shape_make(1, (int64_t[]){count});

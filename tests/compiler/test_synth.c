@@ -217,6 +217,50 @@ static void xlnet_and_mobilevit_have_their_layers_and_share_blocks_of_them(void 
     assert_int_equal(mtsc_synth(&o, "none.mtsb", NULL, NULL), MTS_STATUS_INVALID_ARGUMENT);
 }
 
+/* Exported, and compiled again from the ONNX files: discovery follows shared channels through
+   every operator of the architecture. */
+static void sharing_is_found_again(mtsc_arch arch, uint32_t input, double prune, double least)
+{
+    const char *again = "synth-test-again.mtsb";
+    bundle b;
+    mtsc_synth_options o = options(arch, 3, &prune, 0.75);
+    mtsc_summary summary = {.size = sizeof summary};
+    mtsc_compiler *compiler = NULL;
+    o.input = input;
+    open_bundle(&b, &o);
+    assert_int_equal(mtsc_compiler_create(NULL, &compiler), MTS_STATUS_OK);
+    for (uint32_t t = 0; t < 3; t++) {
+        char path[64];
+        (void)snprintf(path, sizeof path, "synth-test-%u.onnx", t);
+        assert_int_equal(mtsc_export(b.path, b.archive->tasks[t].name, path, NULL), MTS_STATUS_OK);
+        mtsc_task task;
+        mtsc_task_default(&task);
+        task.name = b.archive->tasks[t].name;
+        task.model = path;
+        assert_int_equal(mtsc_compiler_add(compiler, &task), MTS_STATUS_OK);
+        (void)unlink(path);
+    }
+    assert_int_equal(mtsc_compiler_write(compiler, again, &summary), MTS_STATUS_OK);
+    mtsc_compiler_destroy(&compiler);
+    (void)unlink(again);
+    const double saved = (double)(b.summary.weights_bytes_unshared - b.summary.weights_bytes);
+    const double found = (double)(summary.weights_bytes_unshared - summary.weights_bytes);
+    if (!(found >= least * saved)) {
+        fail_msg("%.0f of %.0f bytes saved were found by architecture %d", found, saved, (int)arch);
+    }
+    close_bundle(&b);
+}
+
+static void sharing_through_transformers_and_convolution_groups_is_found_again(void **state)
+{
+    (void)state;
+    sharing_is_found_again(MTSC_ARCH_BERT_SMALL, 32, 0.75, 1.0);
+    sharing_is_found_again(MTSC_ARCH_VIT_TINY, 64, 0.5, 1.0);
+    sharing_is_found_again(MTSC_ARCH_XLNET_BASE, 32, 0.9, 1.0);
+    sharing_is_found_again(MTSC_ARCH_MOBILEVIT, 64, 0.5, 0.95);  /* but for depthwise filters */
+    sharing_is_found_again(MTSC_ARCH_RESNEXT50, 32, 0.75, 0.95); /* layers of few groups stay whole */
+}
+
 static void resnet50_and_vgg16_have_their_published_weights_when_not_pruned(void **state)
 {
     (void)state;
@@ -549,6 +593,7 @@ int main(void)
         cmocka_unit_test(transformers_have_their_layers_and_share_blocks_of_them),
         cmocka_unit_test(resnext50_has_its_published_weights_and_shares_whole_groups),
         cmocka_unit_test(xlnet_and_mobilevit_have_their_layers_and_share_blocks_of_them),
+        cmocka_unit_test(sharing_through_transformers_and_convolution_groups_is_found_again),
         cmocka_unit_test(resnet50_and_vgg16_have_their_published_weights_when_not_pruned),
         cmocka_unit_test(shared_channels_come_first_and_their_weights_are_stored_once),
         cmocka_unit_test(tasks_of_different_widths_share_what_the_narrowest_has),

@@ -14,6 +14,8 @@
 #include "summary.h"
 
 #define LIST_MOST 1024
+#define ARCHITECTURES                                                                                        \
+    "resnet18, resnet50, resnext50, vgg16, bert-small, bert-base, xlnet-base, vit-tiny or mobilevit"
 
 typedef struct arguments {
     const char *arch, *prune, *batch, *output;
@@ -30,8 +32,8 @@ typedef struct request {
 
 static bool arch_find(const char *name, mtsc_arch *out)
 {
-    static const char *const names[] = {"resnet18",   "resnet50",  "vgg16",
-                                        "bert-small", "bert-base", "vit-tiny"};
+    static const char *const names[] = {"resnet18", "resnet50",  "vgg16",      "bert-small", "bert-base",
+                                        "vit-tiny", "resnext50", "xlnet-base", "mobilevit"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], name) == 0) {
             *out = (mtsc_arch)i;
@@ -89,9 +91,8 @@ static int arguments_take(const arguments *args, request *out)
         return cli_usage_error("synth", "give the bundle to write: -o FILE");
     }
     if (!args->arch || !arch_find(args->arch, &out->options.arch)) {
-        return cli_usage_error("synth",
-                               "give --arch resnet18, resnet50, vgg16, bert-small, bert-base or vit-tiny%s%s",
-                               args->arch ? ", not " : "", args->arch ? args->arch : "");
+        return cli_usage_error("synth", "give --arch " ARCHITECTURES "%s%s", args->arch ? ", not " : "",
+                               args->arch ? args->arch : "");
     }
     out->options.tasks = args->tasks;
     out->options.share = args->share;
@@ -146,8 +147,7 @@ int cli_command_synth(int argc, char **argv)
     arguments args = {.share = 0.9, .tasks = 8, .input = 224, .classes = 10, .seed = 1};
     request wanted = {0};
     const cli_option options[] = {
-        {"arch", 'a', CLI_KIND_TEXT, &args.arch, "NAME",
-         "resnet18, resnet50, vgg16, bert-small, bert-base or vit-tiny", 0, 0},
+        {"arch", 'a', CLI_KIND_TEXT, &args.arch, "NAME", ARCHITECTURES, 0, 0},
         {"tasks", 't', CLI_KIND_COUNT, &args.tasks, "N", "number of tasks, t0, t1, ... (default 8)", 1, 1024},
         {"prune", 'p', CLI_KIND_TEXT, &args.prune, "R[,R...]",
          "part of the channels that is pruned (default 0); tasks take several in turn", 0, 0},

@@ -19,6 +19,7 @@
 #define RECORD (1u + 3u * PLANE)
 #define DATA_MOST ((size_t)1 << 30)
 #define SHAPE_TEXT 160
+#define WHOLE_MOST 16777216 /* up to here float32 has all whole numbers */
 
 typedef enum kind { KIND_RECORDS, KIND_FOLDER, KIND_ARRAY } kind;
 
@@ -143,6 +144,32 @@ static bool folder_open(cli_dataset *set, char *error)
     return true;
 }
 
+/* Whole numbers (tokens) become float32, which is what networks compute with. */
+static bool whole_numbers_read(mts_tensor *array, const char *path, char *error)
+{
+    const size_t size = array->type == MTS_TYPE_INT64 ? 8 : 4, count = array->bytes / size;
+    float *numbers = malloc((count ? count : 1) * sizeof *numbers);
+    if (!numbers) {
+        fail(error, "no memory for the numbers of '%s'", path);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int64_t number = size == 8 ? ((const int64_t *)array->data)[i] : ((const int32_t *)array->data)[i];
+        if (number < -WHOLE_MOST || number > WHOLE_MOST) {
+            fail(error, "'%s' holds %lld: numbers are whole in float32 up to %d", path, (long long)number,
+                 WHOLE_MOST);
+            free(numbers);
+            return false;
+        }
+        numbers[i] = (float)number;
+    }
+    free(array->data);
+    array->data = numbers;
+    array->bytes = count * sizeof *numbers;
+    array->type = MTS_TYPE_FLOAT32;
+    return true;
+}
+
 static bool array_open(cli_dataset *set, char *error)
 {
     mts_tensor *array = &set->array;
@@ -150,8 +177,12 @@ static bool array_open(cli_dataset *set, char *error)
     if (!cli_npy_read(set->path, array, error)) {
         return false;
     }
+    if ((array->type == MTS_TYPE_INT64 || array->type == MTS_TYPE_INT32) &&
+        !whole_numbers_read(array, set->path, error)) {
+        return false;
+    }
     if (array->type != MTS_TYPE_FLOAT32 && array->type != MTS_TYPE_UINT8) {
-        fail(error, "'%s' holds %s: arrays of images are float32 or uint8", set->path,
+        fail(error, "'%s' holds %s: arrays of inputs are float32, uint8, int32 or int64", set->path,
              cli_type_name(array->type));
         return false;
     }

@@ -235,7 +235,9 @@ typedef enum mts_channel_rule {
     /* Channels of the inputs one after another. */
     MTS_CHANNELS_JOINED,
     /* Output channel c * factor + k belongs to input channel c. */
-    MTS_CHANNELS_REPEATED
+    MTS_CHANNELS_REPEATED,
+    /* Output channels read the input channels of their group (a grouped convolution). */
+    MTS_CHANNELS_GROUPED
 } mts_channel_rule;
 
 typedef struct mts_propagation {

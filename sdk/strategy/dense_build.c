@@ -123,7 +123,7 @@ static mts_status embed_filters(const builder *b, uint32_t n, uint32_t task, uin
     const mts_channel_map *map = b->request->map;
     const mts_value *weight = mts_channel_map_constant(map, task, n, 1);
     const uint32_t from = mts_channel_map_input(map, task, n, 0);
-    const bool depthwise = map->traits[n].pass == MTS_CHANNELS_KEPT;
+    const bool mixed = map->traits[n].pass == MTS_CHANNELS_MIXED;
     uint32_t rows = 0;
     uint32_t columns = 0;
     uint32_t inner = 0;
@@ -134,7 +134,7 @@ static mts_status embed_filters(const builder *b, uint32_t n, uint32_t task, uin
     for (uint32_t r = 0; source && r < rows; r++) {
         const uint32_t row = place(b, entry_out(b, n), task, mts_dense_channel(node_of(b, task, n), r));
         for (uint32_t c = 0; c < columns; c++) {
-            const uint32_t column = depthwise ? 0 : place(b, from, task, c);
+            const uint32_t column = mixed ? place(b, from, task, c) : c;
             memcpy(data + ((size_t)row * in + column) * inner, source + ((size_t)r * columns + c) * inner,
                    inner * sizeof *data);
         }
@@ -252,6 +252,9 @@ static mts_status build_conv(builder *b, uint32_t n, uint32_t *value)
     mts_attrs attrs = node->attrs;
     if (map->traits[n].pass == MTS_CHANNELS_KEPT) {
         attrs.conv.group = b->request->places[entry].total;
+    } else if (map->traits[n].pass == MTS_CHANNELS_GROUPED) {
+        attrs.conv.group = b->request->places[mts_channel_map_input(map, 0, n, 0)].total /
+                           (uint32_t)b->graph->values[inputs[1]].shape.dims[1];
     }
     return status == MTS_STATUS_OK ? add_node(b, node, inputs, 6, &attrs, value) : status;
 }

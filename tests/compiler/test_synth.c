@@ -153,6 +153,114 @@ static void transformers_have_their_layers_and_share_blocks_of_them(void **state
     close_bundle(&b);
 }
 
+static uint64_t weights_of(const bundle *b)
+{
+    const mts_graph *graph = b->archive->tasks[0].graph;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        if (graph->nodes[i].op == MTS_OP_CONV) {
+            count += mts_shape_count(&graph->values[graph->nodes[i].inputs[1]].shape);
+        }
+    }
+    return count;
+}
+
+static void resnext50_has_its_published_weights_and_shares_whole_groups(void **state)
+{
+    (void)state;
+    bundle b;
+    mtsc_synth_options o = options(MTSC_ARCH_RESNEXT50, 1, NULL, 1.0);
+    o.classes = 1000;
+    open_bundle(&b, &o);
+    assert_in_range(weights_of(&b), 24900000, 25000000); /* 25.0 million with biases */
+    check_shape(weight(&b, 0, "layer4.2.conv2"), 1024, 32, 3);
+    close_bundle(&b);
+    const double prune = 0.75;
+    o = options(MTSC_ARCH_RESNEXT50, 2, &prune, 0.55);
+    open_bundle(&b, &o);
+    check_shape(weight(&b, 0, "layer2.0.conv2"), 64, 2, 3);
+    const mts_value *first = weight(&b, 0, "layer2.0.conv2"), *second = weight(&b, 1, "layer2.0.conv2");
+    assert_int_equal(first->block_count, 2);
+    assert_int_equal(first->blocks[0].out_count, 34); /* 35 are not whole groups of 2 */
+    assert_int_equal(first->blocks[0].block, second->blocks[0].block);
+    assert_int_not_equal(first->blocks[1].block, second->blocks[1].block);
+    close_bundle(&b);
+}
+
+static void xlnet_and_mobilevit_have_their_layers_and_share_blocks_of_them(void **state)
+{
+    (void)state;
+    const double prune = 0.5;
+    bundle b;
+    mtsc_synth_options o = options(MTSC_ARCH_XLNET_BASE, 2, &prune, 0.75);
+    open_bundle(&b, &o);
+    assert_int_equal(count_of(&b, MTS_OP_ATTENTION), 12);
+    /* 12 heads of 32 channels, 2 x 32 distances */
+    check_shape(weight(&b, 0, "layer3.distances"), 768, 32, 1);
+    assert_int_equal(weight(&b, 0, "layer3.distances")->blocks[0].out_count, 9 * 64);
+    assert_int_equal(weight(&b, 0, "layer3.distances")->blocks[0].block,
+                     weight(&b, 1, "layer3.distances")->blocks[0].block);
+    close_bundle(&b);
+    o = options(MTSC_ARCH_MOBILEVIT, 2, NULL, 0.5);
+    o.input = 64;
+    o.classes = 1000;
+    open_bundle(&b, &o);
+    assert_int_equal(count_of(&b, MTS_OP_ATTENTION), 9);
+    assert_in_range(weights_of(&b), 5400000, 5600000); /* 5.6 million with vectors */
+    const mts_value *join = weight(&b, 0, "layer3.join");
+    check_shape(join, 96, 192, 3);
+    assert_int_equal(join->block_count, 5); /* U and Y of two runs, [X; Z] */
+    assert_int_equal(join->blocks[2].in_first, 96);
+    assert_int_equal(join->blocks[2].block, weight(&b, 1, "layer3.join")->blocks[2].block);
+    close_bundle(&b);
+    o.input = 96;
+    assert_int_equal(mtsc_synth(&o, "none.mtsb", NULL, NULL), MTS_STATUS_INVALID_ARGUMENT);
+}
+
+/* Exported, and compiled again from the ONNX files: discovery follows shared channels through
+   every operator of the architecture. */
+static void sharing_is_found_again(mtsc_arch arch, uint32_t input, double prune, double least)
+{
+    const char *again = "synth-test-again.mtsb";
+    bundle b;
+    mtsc_synth_options o = options(arch, 3, &prune, 0.75);
+    mtsc_summary summary = {.size = sizeof summary};
+    mtsc_compiler *compiler = NULL;
+    o.input = input;
+    open_bundle(&b, &o);
+    assert_int_equal(mtsc_compiler_create(NULL, &compiler), MTS_STATUS_OK);
+    for (uint32_t t = 0; t < 3; t++) {
+        char path[64];
+        (void)snprintf(path, sizeof path, "synth-test-%u.onnx", t);
+        assert_int_equal(mtsc_export(b.path, b.archive->tasks[t].name, path, NULL), MTS_STATUS_OK);
+        mtsc_task task;
+        mtsc_task_default(&task);
+        task.name = b.archive->tasks[t].name;
+        task.model = path;
+        assert_int_equal(mtsc_compiler_add(compiler, &task), MTS_STATUS_OK);
+        (void)unlink(path);
+    }
+    assert_int_equal(mtsc_compiler_write(compiler, again, &summary), MTS_STATUS_OK);
+    mtsc_compiler_destroy(&compiler);
+    (void)unlink(again);
+    const double saved = (double)(b.summary.weights_bytes_unshared - b.summary.weights_bytes);
+    const double found = (double)(summary.weights_bytes_unshared - summary.weights_bytes);
+    if (!(found >= least * saved)) {
+        fail_msg("%.0f of %.0f bytes saved were found by architecture %d", found, saved, (int)arch);
+    }
+    close_bundle(&b);
+}
+
+static void sharing_through_transformers_and_convolution_groups_is_found_again(void **state)
+{
+    (void)state;
+    sharing_is_found_again(MTSC_ARCH_BERT_SMALL, 32, 0.75, 1.0);
+    sharing_is_found_again(MTSC_ARCH_VIT_TINY, 64, 0.5, 1.0);
+    sharing_is_found_again(MTSC_ARCH_XLNET_BASE, 32, 0.9, 1.0);
+    sharing_is_found_again(MTSC_ARCH_MOBILEVIT, 64, 0.5, 0.95);  /* but for depthwise filters */
+    sharing_is_found_again(MTSC_ARCH_RESNEXT50, 32, 0.75, 0.95); /* layers of few groups stay whole */
+}
+
 static void resnet50_and_vgg16_have_their_published_weights_when_not_pruned(void **state)
 {
     (void)state;
@@ -457,7 +565,7 @@ static void options_that_make_no_sense_are_refused_and_write_nothing(void **stat
     compiler.error_size = sizeof text;
     for (int i = 0; i < 9; i++) {
         mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 2, NULL, 0.9);
-        o.arch = i == 0 ? (mtsc_arch)7 : o.arch;
+        o.arch = i == 0 ? (mtsc_arch)9 : o.arch;
         o.tasks = i == 1 ? 0 : i == 2 ? 1025 : o.tasks;
         o.share = i == 3 ? 1.5 : o.share;
         o.input = i == 4 ? 31 : o.input;
@@ -483,6 +591,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pruned_resnet18_has_the_published_widths_weights_and_operations),
         cmocka_unit_test(transformers_have_their_layers_and_share_blocks_of_them),
+        cmocka_unit_test(resnext50_has_its_published_weights_and_shares_whole_groups),
+        cmocka_unit_test(xlnet_and_mobilevit_have_their_layers_and_share_blocks_of_them),
+        cmocka_unit_test(sharing_through_transformers_and_convolution_groups_is_found_again),
         cmocka_unit_test(resnet50_and_vgg16_have_their_published_weights_when_not_pruned),
         cmocka_unit_test(shared_channels_come_first_and_their_weights_are_stored_once),
         cmocka_unit_test(tasks_of_different_widths_share_what_the_narrowest_has),

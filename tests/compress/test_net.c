@@ -85,6 +85,41 @@ static void element_functions_match_the_reference_device(void **state)
     }
 }
 
+/* Tokens [5, 9] of a table, two heads, a mask of a row for each query. */
+static void attention_of_taken_tokens_matches_the_reference_device(void **state)
+{
+    fixture f;
+    test_net bundle;
+    mts_error error = {0};
+    (void)state;
+    fixture_begin(&f, 3);
+    const mts_shape shape = mts_shape_make(3, (const int64_t[]){1, 9, 1});
+    const mts_shape table = mts_shape_make(3, (const int64_t[]){1, 20, 8});
+    const mts_shape image = fixture_shape4(1, 8, 1, 9), mask = mts_shape_make(2, (const int64_t[]){9, 9});
+    const uint32_t rows[2] = {fixture_const(&f, &table, 0.0f, 1.0f), fixture_input(&f, &shape)};
+    uint32_t x = fixture_node(&f, MTS_OP_TAKE, rows, 2, &(mts_attrs){0});
+    const mts_attrs order = {.transpose = {.perm = {0, 2, 1}}}, view = {.reshape = {.shape = image}};
+    x = fixture_node(&f, MTS_OP_TRANSPOSE, &x, 1, &order);
+    x = fixture_node(&f, MTS_OP_RESHAPE, &x, 1, &view);
+    const fixture_conv conv = {.outputs = 8, .kernel = 1}, narrow = {.outputs = 6, .kernel = 1};
+    const uint32_t inputs[4] = {fixture_add_conv(&f, x, &conv), fixture_add_conv(&f, x, &conv),
+                                fixture_add_conv(&f, x, &narrow), fixture_const(&f, &mask, 0.0f, 1.0f)};
+    const mts_attrs attrs = {.attention = {.heads = 2, .scale = 0.5f}};
+    fixture_output(&f, "y", fixture_node(&f, MTS_OP_ATTENTION, inputs, 4, &attrs));
+    float data[IMAGES][9], *lists[TASKS][IMAGES];
+    for (uint32_t i = 0; i < IMAGES; i++) {
+        for (uint32_t k = 0; k < 9; k++) {
+            data[i][k] = (float)((k * 7 + i * 3) % 24) - 2.0f; /* some out of range */
+        }
+        lists[0][i] = lists[1][i] = lists[2][i] = data[i];
+    }
+    const mts_graph *graph = f.graph;
+    fixture_must(net_make(&graph, 1, 0.0f, &bundle, &error), &error);
+    compare_archive(&bundle, lists, "attention");
+    net_release(&bundle);
+    fixture_end(&f);
+}
+
 /* The tasks of the CIFAR family, out of a bundle, on images. */
 static void cifar_networks_match_the_reference_device(void **state)
 {
@@ -136,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_networks_out_of_bundles_match_the_reference_device),
         cmocka_unit_test(element_functions_match_the_reference_device),
+        cmocka_unit_test(attention_of_taken_tokens_matches_the_reference_device),
         cmocka_unit_test(cifar_networks_match_the_reference_device),
     };
     mts_error error = {0};

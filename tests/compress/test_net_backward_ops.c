@@ -146,6 +146,38 @@ static void normalisations(void **state)
     }
 }
 
+/* Heads of unequal channels, a mask that is computed and broadcast over heads and queries. */
+static void attention_of_heads(void **state)
+{
+    (void)state;
+    for (uint32_t masked = 0; masked < 3; masked++) {
+        fixture f;
+        const fixture_conv wide = {.outputs = 6, .kernel = 1}, narrow = {.outputs = 4, .kernel = 1};
+        const fixture_conv one = {.outputs = 1, .kernel = 1};
+        const uint32_t x = add_reshape(&f, begin_case(&f, 180 + masked), 4, (const int64_t[]){3, 6, 1, 14});
+        const mts_shape scores = mts_shape_make(3, (const int64_t[]){2, 14, 14});
+        const uint32_t inputs[4] = {fixture_add_conv(&f, x, &wide), fixture_add_conv(&f, x, &wide),
+                                    fixture_add_conv(&f, x, &narrow),
+                                    masked == 1   ? fixture_add_conv(&f, x, &one)
+                                    : masked == 2 ? fixture_const(&f, &scores, 0.0f, 1.0f)
+                                                  : MTS_NONE};
+        const mts_attrs attrs = {.attention = {.heads = 2, .scale = 0.7f}};
+        end_case(&f, fixture_node(&f, MTS_OP_ATTENTION, inputs, masked ? 4 : 3, &attrs));
+    }
+}
+
+/* A row that is taken twice, ones from the end and ones out of range. */
+static void rows_taken_from_a_value(void **state)
+{
+    static const float numbers[6] = {1.0f, 0.0f, 1.0f, -1.0f, 99.0f, -99.0f};
+    fixture f;
+    (void)state;
+    const uint32_t x = add_reshape(&f, begin_case(&f, 190), 3, (const int64_t[]){1, 6, 42});
+    const mts_shape shape = mts_shape_make(3, (const int64_t[]){1, 6, 1});
+    const uint32_t inputs[2] = {x, mts_graph_add_const(f.graph, NULL, MTS_TYPE_FLOAT32, &shape, numbers)};
+    end_case(&f, fixture_node(&f, MTS_OP_TAKE, inputs, 2, &(mts_attrs){0}));
+}
+
 static void softmax_along_every_axis(void **state)
 {
     (void)state;
@@ -238,6 +270,8 @@ int main(void)
         cmocka_unit_test(pools),
         cmocka_unit_test(reductions),
         cmocka_unit_test(normalisations),
+        cmocka_unit_test(attention_of_heads),
+        cmocka_unit_test(rows_taken_from_a_value),
         cmocka_unit_test(softmax_along_every_axis),
         cmocka_unit_test(local_response_normalisation),
         cmocka_unit_test(slices_and_pads),

@@ -1,7 +1,7 @@
 """Transformers as torch's exporter writes them, with random weights, for measuring.
 
 BERT (Devlin 2019, sizes of Turc 2019) with integer tokens, types and a mask; ViT (Dosovitskiy 2021)
-with a class token. Layer normalisation and GELU are decomposed, as at opset 13, unless `fused`.
+with a class token; XLNet (Yang 2019) with relative positions, tokens before the batch, and its Einsums. Layer normalisation and GELU are decomposed, as at opset 13, unless `fused`.
 """
 
 import numpy as np
@@ -13,6 +13,8 @@ SIZES = {  # layers, width, heads, inner width
     "bert-small": (4, 512, 8, 2048),
     "bert-base": (12, 768, 12, 3072),
     "vit-tiny": (12, 192, 3, 768),
+    "xlnet-tiny": (2, 128, 2, 512),
+    "xlnet-base": (12, 768, 12, 3072),
 }
 
 
@@ -146,3 +148,56 @@ def vit(path, size="vit-tiny", seed=1, own_seed=None, image=224, patch=16, class
     logits = m.add("Gemm", first, m.weight(width, classes, own=True), m.vector(classes, own=True))
     m.finish([helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, image, image])],
              [helper.make_tensor_value_info(logits, TensorProto.FLOAT, [1, classes])], path)
+
+
+def distances(rows, width):
+    """Sines and cosines of the distances rows .. 1 - rows, which exporters fold into a constant."""
+    frequencies = 1 / 10000 ** (np.arange(0, width, 2) / width)
+    angles = np.arange(rows, -rows, -1.0)[:, None] * frequencies[None]
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=-1)[:, None].astype(np.float32)
+
+
+def xlnet_attention(m, x, positions, rows, width, heads, mask):
+    size = width // heads
+
+    def product(value):
+        weight = m.constant((m.shared.standard_normal((width, heads, size)) / np.sqrt(width)).astype(np.float32))
+        return m.add("Einsum", value, weight, equation="ibh,hnd->ibnd")
+
+    q, k, v, r = product(x), product(x), product(x), product(positions)
+    content = m.add("Einsum", m.add("Add", q, m.vector((heads, size))), k, equation="ibnd,jbnd->bnij")
+    far = m.add("Einsum", m.add("Add", q, m.vector((heads, size))), r, equation="ibnd,jbnd->bnij")
+    far = m.add("Reshape", far, m.constant(np.array([1, heads, 2 * rows, rows], np.int64)))
+    far = m.add("Slice", far, m.constant(np.array([1], np.int64)), m.constant(np.array([2**31], np.int64)),
+                m.constant(np.array([2], np.int64)))
+    far = m.add("Reshape", far, m.constant(np.array([1, heads, rows, 2 * rows - 1], np.int64)))
+    far = m.add("Gather", far, m.constant(np.arange(rows)), axis=3)
+    scores = m.add("Mul", m.add("Add", m.add("Add", content, far), m.number(0.0)), m.number(1 / np.sqrt(size)))
+    if mask:
+        scores = m.add("Sub", scores, m.add("Mul", m.add("Einsum", mask, equation="ijbn->bnij"), m.number(1e30)))
+    y = m.add("Einsum", m.add("Softmax", scores, axis=3), v, equation="bnij,jbnd->ibnd")
+    out = m.constant((m.shared.standard_normal((width, heads, size)) / np.sqrt(width)).astype(np.float32))
+    return m.add("Einsum", y, out, equation="ibnd,hnd->ibh")
+
+
+def xlnet(path, size="xlnet-base", seed=1, own_seed=None, rows=128, words=2000, classes=2, mask=True, fused=False):
+    layers, width, heads, inner = SIZES[size]
+    m = Model(size, seed, own_seed, fused=fused)
+    inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, rows])]
+    x = m.add("Gather", m.weight(words, width, deviation=1.0), m.add("Transpose", "input_ids", perm=[1, 0]))
+    positions = m.constant(distances(rows, width))
+    hidden = None
+    if mask:
+        inputs.append(helper.make_tensor_value_info("attention_mask", TensorProto.FLOAT, [1, rows]))
+        hidden = m.add("Transpose", m.add("Sub", m.number(1.0), "attention_mask"), perm=[1, 0])
+        hidden = m.add("Unsqueeze", hidden, m.constant(np.array([0, 3], np.int64)))
+        own = m.constant(-np.eye(rows, dtype=np.float32)[:, :, None, None])  # a token sees itself
+        hidden = m.add("Cast", m.add("Greater", m.add("Add", hidden, own), m.number(0.0)), to=TensorProto.FLOAT)
+    for _ in range(layers):
+        x = m.norm(m.add("Add", xlnet_attention(m, x, positions, rows, width, heads, hidden), x), width, 1e-12)
+        y = m.gelu(m.linear(x, width, inner))
+        x = m.norm(m.add("Add", m.linear(y, inner, width), x), width, 1e-12)
+    last = m.add("Gather", m.add("Transpose", x, perm=[1, 0, 2]), m.constant(np.array(-1, np.int64)), axis=1)
+    pooled = m.add("Tanh", m.add("Gemm", last, m.weight(width, width, own=True), m.vector(width, own=True)))
+    logits = m.add("Gemm", pooled, m.weight(width, classes, own=True), m.vector(classes, own=True))
+    m.finish(inputs, [helper.make_tensor_value_info(logits, TensorProto.FLOAT, [1, classes])], path)

@@ -257,6 +257,73 @@ static void added_channels_have_one_order_or_are_set_apart(void **state)
     assert_int_equal(g->values[g->nodes[2].output].shape.dims[1], 4);
 }
 
+/* A 1x1 convolution to 6 channels, of which `shared` filters are block 1 from row 0 on, then one of 3
+   groups; the first `same` of its groups are equal in all tasks. */
+static mts_graph *grouped_graph(uint32_t task, uint32_t shared, uint32_t same)
+{
+    const float own = 100.0f * (float)(task + 1);
+    mts_graph *graph = mts_graph_create(&arena, task == 0 ? "first" : "second");
+    assert_non_null(graph);
+    uint32_t x = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &(mts_shape){4, {1, 2, 2, 2}});
+    x = add_conv(graph, x, 6, shared, 2, 1, own, MTS_FN_RELU);
+    float *data = mts_arena_zero(&arena, 24, sizeof *data);
+    assert_non_null(data);
+    for (uint32_t i = 0; i < 24; i++) { /* groups of 2 channels give 4 */
+        data[i] = (i / 8 < same ? 1.0f : own) + (float)i;
+    }
+    mts_attrs attrs;
+    memset(&attrs, 0, sizeof attrs);
+    attrs.conv = (mts_attrs_conv){.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 3};
+    const uint32_t inputs[2] = {
+        x, mts_graph_add_const(graph, NULL, MTS_TYPE_FLOAT32, &(mts_shape){4, {12, 2, 1, 1}}, data)};
+    x = add(graph, MTS_OP_CONV, inputs, 2, &attrs);
+    assert_int_equal(mts_graph_add_output(graph, "y", x, MTS_TYPE_FLOAT32, &graph->values[x].shape, &error),
+                     MTS_STATUS_OK);
+    return graph;
+}
+
+/* Groups in the stitched graph of two tasks. */
+static uint32_t stitched_groups(uint32_t shared, uint32_t same)
+{
+    const mts_graph *graphs[2] = {grouped_graph(0, shared, same), grouped_graph(1, shared, same)};
+    const mts_dense dense = stitch(graphs, 2);
+    const mts_graph *g = dense.graph;
+    const mts_node *node = &g->nodes[1];
+    const uint32_t groups = node->attrs.conv.group;
+    assert_int_equal(g->values[node->inputs[0]].shape.dims[1], 2 * groups);
+    assert_int_equal(g->values[node->output].shape.dims[1], 4 * groups);
+    const mts_value *weight = &g->values[node->inputs[1]];
+    for (uint32_t i = 0; i < 24; i++) { /* the first task keeps its place */
+        assert_near(at(weight, i), (i / 8 < same ? 1.0f : 100.0f) + (float)i);
+    }
+    return groups;
+}
+
+static void groups_of_a_convolution_coincide_as_a_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    assert_int_equal(stitched_groups(0, 0), 6);
+    assert_int_equal(stitched_groups(4, 2), 4);
+    assert_int_equal(stitched_groups(4, 3), 4); /* equal filters over channels that differ */
+    assert_int_equal(stitched_groups(3, 2), 5); /* half of the second group's channels are shared */
+    assert_int_equal(stitched_groups(4, 1), 5); /* the second group's filters differ */
+    assert_int_equal(stitched_groups(6, 3), 3);
+}
+
+static void convolution_groups_of_unequal_sizes_are_refused(void **state)
+{
+    (void)state;
+    mts_dense dense;
+    mts_graph *other = grouped_graph(1, 0, 0);
+    mts_node *node = &other->nodes[1];
+    other->values[node->inputs[1]].shape = (mts_shape){4, {6, 2, 1, 1}};
+    other->values[node->inputs[1]].blocks[0].out_count = 6;
+    other->values[node->output].shape.dims[1] = 6;
+    const mts_graph *graphs[2] = {grouped_graph(0, 0, 0), other};
+    assert_int_equal(mts_dense_stitch(graphs, 2, &arena, &dense, &error), MTS_STATUS_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "differ in size"));
+}
+
 static void what_looks_across_channels_is_refused_by_name(void **state)
 {
     (void)state;
@@ -376,6 +443,8 @@ int main(void)
         TEST(equal_models_are_one_model_with_a_larger_batch),
         TEST(outputs_are_read_in_place_or_cut_out),
         TEST(added_channels_have_one_order_or_are_set_apart),
+        TEST(groups_of_a_convolution_coincide_as_a_whole_or_not_at_all),
+        TEST(convolution_groups_of_unequal_sizes_are_refused),
         TEST(what_looks_across_channels_is_refused_by_name),
         TEST(graphs_with_other_nodes_or_images_are_not_alike),
         TEST(widths_are_padded_to_the_widest_but_not_those_of_outputs),

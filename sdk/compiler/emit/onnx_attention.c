@@ -32,6 +32,7 @@ void mts_onnx_add_attention(mts_onnx *onnx, const mts_node *node, const char *ou
     }
     const char *weights = mts_onnx_temporary(onnx);
     mts_onnx_int(onnx, mts_onnx_node(onnx, "Softmax", &scores, 1, weights), "axis", -1);
-    const char *sums = mts_onnx_two(onnx, "MatMul", heads_of(onnx, node, 2), swapped(onnx, weights), NULL);
+    const char *v = swapped(onnx, heads_of(onnx, node, 2));
+    const char *sums = swapped(onnx, mts_onnx_two(onnx, "MatMul", weights, v, NULL));
     (void)mts_onnx_two(onnx, "Reshape", sums, mts_onnx_ints_const(onnx, shape->dims, 4), output);
 }

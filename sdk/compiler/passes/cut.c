@@ -27,6 +27,10 @@ static bool cut_begin(mts_family *family, uint32_t row, uint32_t *const *uses, m
     for (uint32_t t = 0; t < family->count; t++) {
         const mts_node *node = mts_family_node(family, row, t);
         mts_value *weight = mts_family_weight(family, row, t);
+        if (!weight) {
+            weight = mts_family_grouped_weight(family, row, t);
+            cut->grouped = cut->grouped || weight;
+        }
         if (!weight || uses[t][node->inputs[1]] != 1) {
             continue;
         }
@@ -106,11 +110,40 @@ static void use_channels(mts_cut_row *cut)
     mts_cut_find_sets(cut, false);
 }
 
+/* Leaves the labels of the rows that all tasks have in the same place, from the first one on. */
+static void keep_prefix(const mts_cut_row *cut, uint32_t **labels)
+{
+    uint32_t rows = UINT32_MAX, last = 0;
+    const uint32_t *first = NULL;
+    for (uint32_t t = 0; t < cut->family->count; t++) {
+        if (labels[t]) {
+            const uint32_t count = (uint32_t)cut->weights[t]->shape.dims[0];
+            first = first ? first : labels[t];
+            rows = count < rows ? count : rows;
+            for (uint32_t r = 0; r < rows; r++) {
+                rows = labels[t][r] == first[r] ? rows : r;
+            }
+        }
+    }
+    for (uint32_t r = 0; first && r < rows; r++) { /* equal filters would be put side by side */
+        rows = first[r] != MTS_CLASS_NONE && (r == 0 || first[r] > last) ? rows : r;
+        last = first[r];
+    }
+    for (uint32_t t = 0; t < cut->family->count; t++) {
+        for (uint32_t r = rows; labels[t] && r < (uint32_t)cut->weights[t]->shape.dims[0]; r++) {
+            labels[t][r] = MTS_CLASS_NONE;
+        }
+    }
+}
+
 static bool use_filters(mts_cut_row *cut)
 {
     uint32_t *labels[MTS_CLASS_TASKS_MAX] = {0};
     if (!label_filters(cut, labels)) {
         return false;
+    }
+    if (cut->grouped) {
+        keep_prefix(cut, labels);
     }
     memcpy(cut->filters, labels, sizeof(labels));
     mts_cut_find_sets(cut, true);
@@ -143,7 +176,7 @@ static bool decide(mts_cut_row *cut, bool compare_bytes, mts_cut_kind *kind, uin
         filters = mts_cut_saved(cut);
     }
     use_channels(cut);
-    const uint64_t channels = mts_cut_saved(cut), least = cut->bytes / LEAST_SHARE;
+    const uint64_t channels = cut->grouped ? 0 : mts_cut_saved(cut), least = cut->bytes / LEAST_SHARE;
     *saved = whole;
     if (filters > *saved + least) {
         *saved = filters;

@@ -32,6 +32,7 @@ typedef struct mts_cut_row {
     uint32_t set_count;
     uint32_t *next; /* [class] what follows a channel in every task of the set in hand, see cut_runs.c */
     uint64_t bytes; /* of all tasks */
+    bool grouped;   /* several convolution groups: rows stay where they are */
 } mts_cut_row;
 
 /* Lists the sets of the row's filter labels, with their runs of inputs. `whole`: filters

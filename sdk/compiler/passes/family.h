@@ -9,6 +9,11 @@
 #include "compiler/passes/classes.h"
 #include "graph/align.h"
 
+typedef struct mts_moved_labels {
+    uint32_t *labels; /* NULL: none */
+    uint32_t axis;
+} mts_moved_labels;
+
 typedef struct mts_family {
     mts_graph **graphs; /* [count], at most MTS_CLASS_TASKS_MAX; rewritten in place */
     uint32_t count;
@@ -17,6 +22,7 @@ typedef struct mts_family {
     mts_channels *channels; /* [graph] */
     mts_classes classes;
     uint32_t ***value_labels; /* [graph][value]: [channel] a class, or NULL: none */
+    mts_moved_labels **moved; /* [graph][value]: labels that lie along another dimension than 1 */
     uint32_t ***row_labels;   /* [graph][node]: [weight row] a class, or NULL: none; CONV only */
     uint32_t ***orders;       /* [graph][group]: [channel] the one that comes here, or NULL: as it is */
 } mts_family;
@@ -25,6 +31,8 @@ typedef struct mts_family {
 const mts_node *mts_family_node(const mts_family *family, uint32_t row, uint32_t task);
 /* Weight of a convolution of one group that is one block, or NULL: what can be cut. */
 mts_value *mts_family_weight(const mts_family *family, uint32_t row, uint32_t task);
+/* The same of several groups, with more than one channel each: its rows cannot move. */
+mts_value *mts_family_grouped_weight(const mts_family *family, uint32_t row, uint32_t task);
 
 /*
  * The steps, in this order. All are false if memory is short.
@@ -43,6 +51,8 @@ bool mts_family_cut(mts_family *family);
    weights are not. */
 bool mts_family_estimate(mts_family *family, bool moved, uint64_t *saved);
 
+/* Labels of what only moves elements, where channels come from or go to another dimension. */
+void mts_family_move_labels(mts_family *family, uint32_t task, const mts_node *node);
 /* Classes of the filters of a convolution row over the channels that tasks have in
    common. */
 bool mts_family_label_conv(mts_family *family, uint32_t row);

@@ -161,8 +161,7 @@ static mts_node *affine_before(mts_fold_work *work, const mts_node *node)
     }
     bool open = producer && mts_fold_single_use(work, producer) && mts_fold_free_act(producer) &&
                 (producer->op == MTS_OP_CONV || producer->op == MTS_OP_SCALE);
-    return open && (producer->op != MTS_OP_CONV || mts_fold_input(work, producer, 4) == MTS_NONE) ? producer
-                                                                                                  : NULL;
+    return open ? producer : NULL;
 }
 
 static void set_operand(mts_fold_work *work, mts_node *node, uint32_t index, const float *numbers,
@@ -195,6 +194,10 @@ static bool absorb_scale(mts_fold_work *work, mts_node *node)
     float *b = read_vector(work, mts_fold_input(work, node, 2), count, 0.0f);
     float *scale = read_vector(work, mts_fold_input(work, before, at), count, 1.0f);
     float *bias = read_vector(work, mts_fold_input(work, before, at + 1), count, 0.0f);
+    /* a residual is added unscaled, so only numbers that are added too can go in front of it */
+    if (conv && mts_fold_input(work, before, 4) != MTS_NONE && (work->failed || !all_ones(s, count))) {
+        return false;
+    }
     for (uint32_t i = 0; i < count && !work->failed; i++) {
         scale[i] = (float)((double)s[i] * (double)scale[i]);
         bias[i] = (float)((double)s[i] * (double)bias[i] + (double)b[i]);

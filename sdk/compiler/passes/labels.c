@@ -7,6 +7,8 @@
  */
 #include "compiler/passes/family.h"
 
+#include <string.h>
+
 #include "base/hash.h"
 
 typedef struct combine {
@@ -183,6 +185,77 @@ static bool label_depthwise(mts_family *family, uint32_t row)
     return label_pair(family, row, &c);
 }
 
+/* Class of each filter by its bytes, joined with the classes of all input channels of its group. */
+static bool label_grouped(mts_family *family, uint32_t row)
+{
+    combine c = {0};
+    for (uint32_t t = 0; t < family->count; t++) {
+        const mts_node *node = mts_family_node(family, row, t);
+        const mts_value *weight = mts_family_grouped_weight(family, row, t);
+        const uint32_t *labels = weight ? *label_of(family, t, node->inputs[0]) : NULL;
+        if (!labels) {
+            continue;
+        }
+        const uint32_t count = (uint32_t)weight->shape.dims[0], depth = (uint32_t)weight->shape.dims[1];
+        const uint32_t rows = count / node->attrs.conv.group;
+        const size_t bytes = mts_shape_count(&weight->shape) / count * mts_type_size(weight->dtype);
+        uint32_t *filters = labels_make(family, count), *inputs = labels_make(family, count);
+        if (!filters || !inputs) {
+            return false;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            const uint32_t *own = labels + (size_t)(i / rows) * depth;
+            bool common = true;
+            for (uint32_t k = 0; k < depth; k++) {
+                common = common && own[k] != MTS_CLASS_NONE;
+            }
+            const unsigned char *data = (const unsigned char *)weight->blocks[0].data + i * bytes;
+            filters[i] = (uint32_t)mts_hash(data, bytes, 3) & 0x7fffffffu;
+            inputs[i] =
+                common ? (uint32_t)mts_hash(own, depth * sizeof *own, 5) & 0x7fffffffu : MTS_CLASS_NONE;
+        }
+        c.first[t] = inputs;
+        c.second[t] = filters;
+    }
+    return label_pair(family, row, &c);
+}
+
+/* Class of each column of a table by its bytes: a channel of what is taken from it. */
+static bool label_take(mts_family *family, uint32_t row)
+{
+    combine c = {.family = family};
+    for (uint32_t t = 0; t < family->count; t++) {
+        const mts_node *node = mts_family_node(family, row, t);
+        const mts_value *table = node ? &family->graphs[t]->values[node->inputs[0]] : NULL;
+        if (!table || table->kind != MTS_VALUE_CONST || table->block_count != 1 ||
+            table->shape.dims[0] != 1) {
+            continue;
+        }
+        const size_t rows = (size_t)table->shape.dims[1], size = mts_type_size(table->dtype);
+        const unsigned char *data = table->blocks[0].data;
+        c.count[t] = (uint32_t)table->shape.dims[2];
+        uint32_t *columns = labels_make(family, c.count[t]);
+        unsigned char *column = mts_arena_zero(family->arena, rows, size);
+        if (!columns || !column) {
+            return false;
+        }
+        for (uint32_t i = 0; i < c.count[t]; i++) {
+            for (size_t r = 0; r < rows; r++) {
+                memcpy(column + r * size, data + (r * c.count[t] + i) * size, size);
+            }
+            columns[i] = (uint32_t)mts_hash(column, rows * size, 6) & 0x7fffffffu;
+        }
+        c.first[t] = c.second[t] = columns;
+    }
+    const bool done = combine_run(&c);
+    for (uint32_t t = 0; done && t < family->count; t++) {
+        if (c.out[t]) {
+            family->moved[t][mts_family_node(family, row, t)->output] = (mts_moved_labels){c.out[t], 2};
+        }
+    }
+    return done;
+}
+
 static bool label_binary(mts_family *family, uint32_t row)
 {
     combine c = {0};
@@ -205,14 +278,38 @@ static bool label_binary(mts_family *family, uint32_t row)
             *label_of(family, t, node->output) = (uint32_t *)(uintptr_t)labels[0];
         }
     }
-    return !pairs || label_pair(family, row, &c);
+    const bool done = !pairs || label_pair(family, row, &c);
+    for (uint32_t t = 0; done && t < family->count; t++) {
+        const mts_node *node = mts_family_node(family, row, t);
+        if (node) {
+            mts_family_move_labels(family, t, node);
+        }
+    }
+    return done;
+}
+
+/* Other tokens beside x: the labels of the only value that is no constant. */
+static void label_joined(mts_family *family, uint32_t task, const mts_node *node)
+{
+    const mts_graph *graph = family->graphs[task];
+    uint32_t values = 0, last = MTS_NONE;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (graph->values[node->inputs[i]].kind != MTS_VALUE_CONST) {
+            last = node->inputs[i];
+            values++;
+        }
+    }
+    if (values == 1 && graph->values[node->output].shape.rank > 2) {
+        *label_of(family, task, node->output) = *label_of(family, task, last);
+    }
 }
 
 static bool label_concat(mts_family *family, uint32_t task, const mts_node *node)
 {
     uint32_t *out = NULL;
     if (node->attrs.concat.axis != 1) {
-        return true; /* channels from several values: no classes */
+        label_joined(family, task, node);
+        return true;
     }
     out = labels_make(family, channels_of(family, task, node->output));
     if (!out) {
@@ -255,7 +352,14 @@ static bool label_flatten(mts_family *family, uint32_t row)
         c.first[t] = spread;
         c.second[t] = place;
     }
-    return label_pair(family, row, &c);
+    const bool done = label_pair(family, row, &c);
+    for (uint32_t t = 0; done && t < family->count; t++) {
+        const mts_node *node = mts_family_node(family, row, t);
+        if (node) {
+            mts_family_move_labels(family, t, node);
+        }
+    }
+    return done;
 }
 
 static bool label_each(mts_family *family, uint32_t row)
@@ -269,9 +373,12 @@ static bool label_each(mts_family *family, uint32_t row)
             if (!label_concat(family, t, node)) {
                 return false;
             }
-        } else if (mts_channels_pass(family->graphs[t], node)) {
+        } else if (node->op == MTS_OP_ATTENTION) { /* sums of v */
+            *label_of(family, t, node->output) = *label_of(family, t, node->inputs[2]);
+        } else if (node->op == MTS_OP_NORM || mts_channels_pass(family->graphs[t], node)) {
             *label_of(family, t, node->output) = *label_of(family, t, node->inputs[0]);
         }
+        mts_family_move_labels(family, t, node);
     }
     return true;
 }
@@ -288,11 +395,14 @@ static bool label_row(mts_family *family, uint32_t row)
         if (node->attrs.conv.group == 1) {
             return label_conv(family, row);
         }
-        return !mts_channels_depthwise(family->graphs[t], node) || label_depthwise(family, row);
+        return mts_channels_depthwise(family->graphs[t], node) ? label_depthwise(family, row)
+                                                               : label_grouped(family, row);
     case MTS_OP_BINARY:
         return label_binary(family, row);
     case MTS_OP_RESHAPE:
         return label_flatten(family, row);
+    case MTS_OP_TAKE:
+        return label_take(family, row);
     default:
         return label_each(family, row);
     }
@@ -302,14 +412,16 @@ static bool make_tables(mts_family *family)
 {
     family->value_labels = mts_arena_zero(family->arena, family->count, sizeof(*family->value_labels));
     family->row_labels = mts_arena_zero(family->arena, family->count, sizeof(*family->row_labels));
-    if (!family->value_labels || !family->row_labels) {
+    family->moved = mts_arena_zero(family->arena, family->count, sizeof(*family->moved));
+    if (!family->value_labels || !family->row_labels || !family->moved) {
         return false;
     }
     for (uint32_t t = 0; t < family->count; t++) {
         const mts_graph *graph = family->graphs[t];
+        family->moved[t] = mts_arena_zero(family->arena, graph->value_count, sizeof(**family->moved));
         family->value_labels[t] = mts_arena_zero(family->arena, graph->value_count, sizeof(uint32_t *));
         family->row_labels[t] = mts_arena_zero(family->arena, graph->node_count, sizeof(uint32_t *));
-        if (!family->value_labels[t] || !family->row_labels[t]) {
+        if (!family->value_labels[t] || !family->row_labels[t] || !family->moved[t]) {
             return false;
         }
     }

@@ -27,7 +27,7 @@ static bool note_attention(mts_tokens_work *work, uint32_t n)
         }
         *work->attentions[n] = found;
     }
-    work->joins[n] = mts_tokens_joins_heads(work, &work->from->nodes[n]);
+    work->joins[n] = mts_tokens_joins_heads(work, &work->from->nodes[n], &work->joins_image[n]);
     return true;
 }
 
@@ -39,8 +39,8 @@ static mts_status find_made(mts_tokens_work *work, bool *any)
         if (!note_attention(work, n)) {
             return mts_tokens_short(work);
         }
-        bool made =
-            mts_tokens_connects(work->from, node) || work->attentions[n] || work->joins[n] != MTS_NONE;
+        bool made = mts_tokens_connects(work->from, node) || work->attentions[n] ||
+                    (work->joins[n] != MTS_NONE && !work->joins_image[n]);
         *any = *any || made || mts_tokens_connects_rows(work->from, node);
         for (uint32_t i = 0; !made && i < node->input_count; i++) {
             made = is_data(work->from, node->inputs[i]) && work->forms[node->inputs[i]].made_turned &&
@@ -66,7 +66,7 @@ static void note_readings(mts_tokens_work *work, uint32_t n)
     const mts_tokens_attention *attention = work->attentions[n];
     if (attention) {
         for (uint32_t i = 0; i < 3; i++) {
-            note_reading(work, attention->of[i].source, true);
+            note_reading(work, attention->of[i].source, !attention->of[i].image);
         }
         note_reading(work, attention->mask, false);
     } else if (work->joins[n] != MTS_NONE) {
@@ -122,12 +122,13 @@ static mts_status emit(mts_tokens_work *work, uint32_t n)
     if (!form->reads_plain && !form->reads_turned) {
         return MTS_STATUS_OK;
     }
-    const mts_status status =
-        work->attentions[n]          ? mts_tokens_emit_attention(work, node, work->attentions[n])
-        : work->joins[n] != MTS_NONE ? mts_tokens_emit_joined(work, node, work->joins[n])
-        : work->turns[n]             ? mts_tokens_emit_turned(work, node)
-        : mts_tokens_connects_rows(work->from, node) ? mts_tokens_emit_connected(work, node)
-                                                     : emit_plain(work, node);
+    const mts_status status = work->attentions[n] ? mts_tokens_emit_attention(work, node, work->attentions[n])
+                              : work->joins[n] != MTS_NONE
+                                  ? mts_tokens_emit_joined(work, node, work->joins[n], work->joins_image[n])
+                              : work->turns[n] ? mts_tokens_emit_turned(work, node)
+                              : mts_tokens_connects_rows(work->from, node)
+                                  ? mts_tokens_emit_connected(work, node)
+                                  : emit_plain(work, node);
     if (status != MTS_STATUS_OK) {
         return mts_fail_prefix(work->error, status, "node '%s'", mts_node_title(work->from, node));
     }
@@ -169,7 +170,8 @@ mts_status mts_tokens(const mts_graph *graph, mts_arena *arena, mts_graph **out,
     work.to = mts_graph_create(arena, graph->name);
     work.attentions = mts_arena_zero(arena, graph->node_count, sizeof *work.attentions);
     work.joins = mts_arena_zero(arena, graph->node_count, sizeof *work.joins);
-    if (!work.forms || !work.turns || !work.to || !work.attentions || !work.joins) {
+    work.joins_image = mts_arena_zero(arena, graph->node_count, sizeof *work.joins_image);
+    if (!work.joins_image || !work.forms || !work.turns || !work.to || !work.attentions || !work.joins) {
         return mts_tokens_short(&work);
     }
     for (uint32_t v = 0; v < graph->value_count; v++) {

@@ -39,6 +39,34 @@ static view view_of_turned(const mts_shape *shape)
     return v;
 }
 
+/* A value [images, channels, 1, rows] in plain form. */
+static bool is_image(const mts_shape *shape)
+{
+    return shape->rank == 4 && shape->dims[2] == 1;
+}
+
+static view view_of_plain(const mts_shape *shape)
+{
+    view v = {.shape = *shape};
+    int64_t step = 1;
+    for (uint32_t i = shape->rank; i-- > 0;) {
+        v.stride[i] = step;
+        step *= shape->dims[i];
+    }
+    return v;
+}
+
+static mts_token_matrix matrix_of(const mts_shape *shape, bool image)
+{
+    return image ? (mts_token_matrix){shape->dims[0], shape->dims[3], shape->dims[1]}
+                 : mts_tokens_matrix(shape);
+}
+
+static mts_token_matrix source_matrix(const mts_graph *graph, const mts_tokens_operand *of)
+{
+    return matrix_of(&graph->values[of->source].shape, of->image);
+}
+
 /*
  * The same elements in another shape: dimensions of both are matched in the smallest runs
  * of equal products, and those of a run of the old shape must lie as one. False: they do
@@ -154,7 +182,7 @@ static bool move_view(const mts_graph *graph, const mts_node *node, view *v)
    value: `swapped`: [.., channels, tokens]. */
 static bool is_heads(const view *v, const mts_shape *source, bool swapped, mts_tokens_operand *out)
 {
-    const mts_token_matrix m = mts_tokens_matrix(source);
+    const mts_token_matrix m = matrix_of(source, out->image);
     const uint32_t rank = v->shape.rank;
     if (rank < 3 || rank > 4 || m.rows < 1) {
         return false;
@@ -181,10 +209,14 @@ static bool find_operand(const mts_graph *graph, uint32_t value, bool swapped, m
     const float before = *scale;
     for (uint32_t n = 0; n <= CHAIN_MOST && value != MTS_NONE; n++) {
         const mts_shape *source = &graph->values[value].shape;
-        mts_tokens_operand own = {.source = value};
         float factor = 1.0f;
-        if (source->rank >= 2 && graph->values[value].kind != MTS_VALUE_CONST) {
-            view v = view_of_turned(source);
+        for (uint32_t image = 0; image < 2; image++) {
+            mts_tokens_operand own = {.source = value, .image = image == 1};
+            if (source->rank < 2 || graph->values[value].kind == MTS_VALUE_CONST ||
+                (own.image && !is_image(source))) {
+                continue;
+            }
+            view v = own.image ? view_of_plain(source) : view_of_turned(source);
             bool fits = true;
             for (uint32_t i = n; fits && i-- > 0;) {
                 fits = move_view(graph, chain[i], &v);
@@ -267,9 +299,8 @@ static bool mask_fits(const mts_graph *graph, const mts_tokens_attention *a, int
     }
     const mts_value *mask = &graph->values[a->mask];
     const mts_shape scores = {.rank = 4,
-                              .dims = {images, a->of[0].heads,
-                                       mts_tokens_matrix(&graph->values[a->of[0].source].shape).rows,
-                                       mts_tokens_matrix(&graph->values[a->of[1].source].shape).rows}};
+                              .dims = {images, a->of[0].heads, source_matrix(graph, &a->of[0]).rows,
+                                       source_matrix(graph, &a->of[1]).rows}};
     mts_shape both;
     return (mask->kind != MTS_VALUE_CONST || (mask->dtype == MTS_TYPE_FLOAT32 && mask->block_count == 1)) &&
            mts_shape_broadcast(&mask->shape, &scores, &both) && mts_shape_equal(&both, &scores);
@@ -295,18 +326,29 @@ bool mts_tokens_attends(const mts_graph *graph, const mts_node *node, mts_tokens
         !find_operand(graph, node->inputs[1], false, &a->of[2], &one)) {
         return false;
     }
-    const int64_t images = mts_tokens_matrix(&graph->values[a->of[0].source].shape).images;
+    const int64_t images = source_matrix(graph, &a->of[0]).images;
     for (uint32_t i = 1; i < 3; i++) {
-        const mts_token_matrix m = mts_tokens_matrix(&graph->values[a->of[i].source].shape);
+        const mts_token_matrix m = source_matrix(graph, &a->of[i]);
         if (m.images != images || a->of[i].heads != a->of[0].heads) {
             return false;
         }
     }
-    return isfinite(a->scale) && one >= 1.0f && one <= 1.0f && a->of[0].depth == a->of[1].depth && mask_fits(graph, a, images);
+    return isfinite(a->scale) && one >= 1.0f && one <= 1.0f && a->of[0].depth == a->of[1].depth &&
+           mask_fits(graph, a, images);
 }
 
-/* Whether a node only moves the result of an attention, to where it lies turned. */
-uint32_t mts_tokens_joins_heads(const mts_tokens_work *work, const mts_node *node)
+/* Where each element of a value lies, beside `v`. */
+static bool same_view(const view *v, const view *own)
+{
+    bool fits = v->offset == 0;
+    for (uint32_t i = 0; fits && i < own->shape.rank; i++) {
+        fits = own->shape.dims[i] == 1 || own->stride[i] == v->stride[i];
+    }
+    return fits;
+}
+
+/* Whether a node only moves the result of an attention, to where it lies turned or as an image. */
+uint32_t mts_tokens_joins_heads(const mts_tokens_work *work, const mts_node *node, bool *image)
 {
     const mts_graph *graph = work->from;
     const mts_node *chain[CHAIN_MOST] = {node};
@@ -320,11 +362,10 @@ uint32_t mts_tokens_joins_heads(const mts_tokens_work *work, const mts_node *nod
             for (uint32_t i = n; fits && i-- > 0;) {
                 fits = move_view(graph, chain[i], &v);
             }
-            const view own = view_of_turned(&graph->values[node->output].shape);
-            for (uint32_t i = 0; fits && i < own.shape.rank; i++) {
-                fits = own.shape.dims[i] == 1 || own.stride[i] == v.stride[i];
-            }
-            return fits && own.shape.rank >= 2 && v.offset == 0 ? value : MTS_NONE;
+            const mts_shape *shape = &graph->values[node->output].shape;
+            const view turned = view_of_turned(shape), plain = view_of_plain(shape);
+            *image = fits && is_image(shape) && same_view(&v, &plain);
+            return *image || (fits && shape->rank >= 2 && same_view(&v, &turned)) ? value : MTS_NONE;
         }
         if (!made || n == CHAIN_MOST || (made->op != MTS_OP_RESHAPE && made->op != MTS_OP_TRANSPOSE)) {
             return MTS_NONE;
@@ -340,7 +381,8 @@ uint32_t mts_tokens_joins_heads(const mts_tokens_work *work, const mts_node *nod
 /* The channels of an operand, of its turned value. */
 static mts_status emit_operand(mts_tokens_work *work, const mts_tokens_operand *of, uint32_t *out)
 {
-    mts_status status = mts_tokens_turned(work, of->source, out);
+    mts_status status =
+        of->image ? mts_tokens_plain(work, of->source, out) : mts_tokens_turned(work, of->source, out);
     if (status != MTS_STATUS_OK) {
         return status;
     }
@@ -376,13 +418,14 @@ mts_status mts_tokens_emit_attention(mts_tokens_work *work, const mts_node *node
     return status;
 }
 
-mts_status mts_tokens_emit_joined(mts_tokens_work *work, const mts_node *node, uint32_t value)
+mts_status mts_tokens_emit_joined(mts_tokens_work *work, const mts_node *node, uint32_t value, bool image)
 {
-    const mts_attrs attrs = {
-        .reshape = {.shape = mts_tokens_turned_shape(&work->from->values[node->output].shape)}};
+    const mts_shape *shape = &work->from->values[node->output].shape;
+    mts_tokens_form *form = &work->forms[node->output];
+    const mts_attrs attrs = {.reshape = {.shape = image ? *shape : mts_tokens_turned_shape(shape)}};
     uint32_t x = MTS_NONE;
     mts_status status = mts_tokens_turned(work, value, &x);
     MTS_TRY(status, mts_graph_add_node(work->to, MTS_OP_RESHAPE, NULL, &x, 1, &attrs,
-                                       &work->forms[node->output].turned, work->error));
+                                       image ? &form->plain : &form->turned, work->error));
     return status;
 }

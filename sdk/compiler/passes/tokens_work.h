@@ -24,6 +24,7 @@ typedef struct mts_tokens_form {
 /* Heads of a turned value: `heads` runs of `depth` channels, from channel `first` on. */
 typedef struct mts_tokens_operand {
     uint32_t source; /* value of the old graph */
+    bool image;      /* it is [images, channels, 1, rows] as it is */
     int64_t first, heads, depth;
 } mts_tokens_operand;
 
@@ -40,9 +41,10 @@ typedef struct mts_tokens_work {
     mts_tokens_form *forms; /* per value of `from` */
     bool *turns;            /* per node of `from`: it reads and makes turned values */
     /* Per node of `from`: the attention that ends with it, or NULL; the value of one that
-       it only moves, or MTS_NONE. */
+       it only moves, or MTS_NONE, and whether that becomes an image in plain form. */
     mts_tokens_attention **attentions;
     uint32_t *joins;
+    bool *joins_image;
     mts_error *error;
 } mts_tokens_work;
 
@@ -80,11 +82,11 @@ mts_status mts_tokens_emit_connected(mts_tokens_work *work, const mts_node *node
 /* ---- tokens_attention.c ---- */
 /* Whether a product is the last one of an attention: which. */
 bool mts_tokens_attends(const mts_graph *graph, const mts_node *node, mts_tokens_attention *attention);
-/* The value of an attention that a node only moves, to where it lies turned; MTS_NONE: it
-   does something else. */
-uint32_t mts_tokens_joins_heads(const mts_tokens_work *work, const mts_node *node);
+/* The value of an attention that a node only moves, to where it lies turned (or, *image, as
+   an image in plain form); MTS_NONE: it does something else. */
+uint32_t mts_tokens_joins_heads(const mts_tokens_work *work, const mts_node *node, bool *image);
 mts_status mts_tokens_emit_attention(mts_tokens_work *work, const mts_node *node,
                                      const mts_tokens_attention *attention);
-mts_status mts_tokens_emit_joined(mts_tokens_work *work, const mts_node *node, uint32_t value);
+mts_status mts_tokens_emit_joined(mts_tokens_work *work, const mts_node *node, uint32_t value, bool image);
 
 #endif

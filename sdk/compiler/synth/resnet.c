@@ -1,6 +1,7 @@
 /*
  * resnet.c: ResNet18 and ResNet50 (He et al. 2016; the stride of a bottleneck is on its
- * 3x3 convolution).
+ * 3x3 convolution), and ResNeXt50 of 32 groups of 4 channels (Xie et al. 2017): bottlenecks of
+ * twice the width whose 3x3 convolutions are grouped.
  */
 #include "compiler/synth/synth.h"
 
@@ -8,6 +9,7 @@
 
 #define NAME_SIZE 48
 #define STAGES 4
+#define GROUPS 32u /* of ResNeXt */
 
 /* Gain of a block's last convolution: small, so that sixteen additions do not blow the
    sum up. */
@@ -20,6 +22,7 @@ typedef struct stage {
 typedef struct block {
     char prefix[NAME_SIZE - 16];
     uint32_t width, out, stride;
+    uint32_t groups; /* of the 3x3 convolution of a bottleneck */
 } block;
 
 static mts_synth_tensor conv(mts_synth *s, mts_synth_tensor x, const block *b, const char *part,
@@ -32,6 +35,7 @@ static mts_synth_tensor conv(mts_synth *s, mts_synth_tensor x, const block *b, c
                                    .kernel = kernel,
                                    .stride = stride,
                                    .pad = kernel / 2,
+                                   .groups = kernel > 1 ? b->groups : 1,
                                    .normalised = true,
                                    .fn = MTS_FN_RELU,
                                    .gain = 1.0f,
@@ -85,8 +89,10 @@ static mts_synth_tensor residual_block(mts_synth *s, mts_synth_tensor x, const b
     return conv_last(s, y, b, "conv3", 1, skip.value);
 }
 
-void mts_synth_resnet(mts_synth *s, mts_synth_tensor image, bool bottleneck)
+void mts_synth_resnet(mts_synth *s, mts_synth_tensor image)
 {
+    const bool bottleneck = s->options->arch != MTSC_ARCH_RESNET18;
+    const bool grouped = s->options->arch == MTSC_ARCH_RESNEXT50;
     static const stage shallow[STAGES] = {{64, 2, 1}, {128, 2, 2}, {256, 2, 2}, {512, 2, 2}};
     static const stage deep[STAGES] = {{64, 3, 1}, {128, 4, 2}, {256, 6, 2}, {512, 3, 2}};
     const stage *stages = bottleneck ? deep : shallow;
@@ -99,11 +105,14 @@ void mts_synth_resnet(mts_synth *s, mts_synth_tensor image, bool bottleneck)
                                   .fn = MTS_FN_RELU,
                                   .gain = 1.0f,
                                   .residual = MTS_NONE};
+    s->multiple = grouped ? GROUPS : 1;
+    s->whole_groups = grouped;
     mts_synth_tensor x = mts_synth_conv(s, image, &stem);
     x = mts_synth_max_pool(s, x, "maxpool", 3, 2, 1);
     for (uint32_t i = 0; i < STAGES; i++) {
         for (uint32_t k = 0; k < stages[i].blocks; k++) {
-            block b = {.width = stages[i].width,
+            block b = {.width = grouped ? 2 * stages[i].width : stages[i].width,
+                       .groups = grouped ? GROUPS : 1,
                        .out = bottleneck ? 4 * stages[i].width : stages[i].width,
                        .stride = k == 0 ? stages[i].stride : 1};
             (void)snprintf(b.prefix, sizeof b.prefix, "layer%u.%u", i + 1, k);

@@ -41,7 +41,7 @@ static const char *ratios_defect(const mtsc_synth_options *o)
 
 static const char *options_defect(const mtsc_synth_options *o)
 {
-    if ((unsigned)o->arch > MTSC_ARCH_VIT_TINY) {
+    if ((unsigned)o->arch > MTSC_ARCH_MOBILEVIT) {
         return "synth: arch is not one of mtsc_arch";
     }
     if (o->tasks < 1 || o->tasks > mts_archive_limits_default().tasks) {
@@ -53,12 +53,16 @@ static const char *options_defect(const mtsc_synth_options *o)
     if (o->classes < 1 || o->classes > CLASSES_MOST) {
         return "synth: the number of classes is not from 1 to 1000000";
     }
+    if (o->arch == MTSC_ARCH_MOBILEVIT && o->input % 64 != 0) {
+        return "synth: the input of mobilevit is not a multiple of 64 pixels";
+    }
     return ratios_defect(o);
 }
 
 static bool reads_tokens(const mtsc_synth_options *o)
 {
-    return o->arch == MTSC_ARCH_BERT_SMALL || o->arch == MTSC_ARCH_BERT_BASE;
+    return o->arch == MTSC_ARCH_BERT_SMALL || o->arch == MTSC_ARCH_BERT_BASE ||
+           o->arch == MTSC_ARCH_XLNET_BASE;
 }
 
 /* Means and deviations of ImageNet's images; a batch of several, and tokens, cannot come
@@ -86,16 +90,22 @@ static void build_network(mts_synth *s, mts_synth_tensor input)
     case MTSC_ARCH_VIT_TINY:
         mts_synth_vit(s, input);
         break;
+    case MTSC_ARCH_XLNET_BASE:
+        mts_synth_xlnet(s, input);
+        break;
+    case MTSC_ARCH_MOBILEVIT:
+        mts_synth_mobilevit(s, input);
+        break;
     default:
-        mts_synth_resnet(s, input, s->options->arch == MTSC_ARCH_RESNET50);
+        mts_synth_resnet(s, input);
         break;
     }
 }
 
 static void add_task(mts_synth *s)
 {
-    static const char *const names[] = {"resnet18",   "resnet50",  "vgg16",
-                                        "bert-small", "bert-base", "vit-tiny"};
+    static const char *const names[] = {"resnet18", "resnet50",  "vgg16",      "bert-small", "bert-base",
+                                        "vit-tiny", "resnext50", "xlnet-base", "mobilevit"};
     const mtsc_synth_options *o = s->options;
     mts_task *task = &s->archive->tasks[s->task];
     const uint32_t batch = o->batch_count > 0 ? o->batch[s->task % o->batch_count] : 1;
@@ -111,13 +121,14 @@ static void add_task(mts_synth *s)
     s->graph = task->graph;
     s->layer = 0;
     s->multiple = 1;
+    s->whole_groups = false;
     const mts_shape tokens = mts_shape_make(2, (int64_t[]){batch, o->input});
     const mts_shape pixels = mts_shape_make(4, (int64_t[]){batch, 3, o->input, o->input});
     const mts_synth_tensor input = {
         .value =
             mts_graph_add_input(task->graph, "input", reads_tokens(o) ? MTS_TYPE_INT64 : MTS_TYPE_FLOAT32,
                                 reads_tokens(o) ? &tokens : &pixels),
-        .width = {3, 3}};
+        .width = {3, 3, 0}};
     if (input.value == MTS_NONE) {
         (void)mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a task");
     } else {

@@ -25,6 +25,8 @@
 /* Channels of a tensor, the shared ones first. */
 typedef struct mts_synth_width {
     uint32_t all, shared;
+    /* 2: a concatenation of two such tensors, each `all` / 2 channels, the first `shared` of them; else 0 */
+    uint32_t runs;
 } mts_synth_width;
 
 typedef struct mts_synth_tensor {
@@ -36,6 +38,8 @@ typedef struct mts_synth_layer {
     const char *name;
     uint32_t width; /* of the unpruned network; 0: the classifier, options.classes outputs, nothing shared */
     uint32_t kernel, stride, pad;
+    uint32_t groups; /* 0: one; the widths of both sides are multiples of it */
+    bool unbiased;
     bool normalised;   /* a scale per channel, as batch normalisation leaves it */
     uint32_t fn;       /* MTS_FN_, without parameters */
     float gain;        /* mean of the scale */
@@ -49,7 +53,8 @@ typedef struct mts_synth {
     mts_archive *archive;
     mts_graph *graph;  /* of the task in hand */
     uint32_t task;     /* in hand */
-    uint32_t multiple; /* widths are rounded up to multiples of this: the heads of a transformer, else 1 */
+    uint32_t multiple; /* widths are rounded up to multiples of this: heads, convolution groups, else 1 */
+    bool whole_groups; /* shared channels are whole groups, of `multiple` */
     uint32_t layer;    /* number of the next convolution of the task */
     uint32_t *shared;  /* [layer]: block U, MTS_NONE if nothing is shared; on the allocator */
     size_t shared_count, shared_capacity;
@@ -65,7 +70,7 @@ mts_status mts_synth_fail(mts_synth *synth, mts_status status, const char *what)
 
 /* ---- weights.c ---- */
 mts_synth_width mts_synth_channels(const mts_synth *synth, uint32_t width);
-/* A convolution's weight in blocks; private: one block. */
+/* A convolution's weight in blocks: of the filters' inputs `in`; exclusive: one block. */
 uint32_t mts_synth_weight(mts_synth *synth, const char *name, mts_synth_width out, mts_synth_width in,
                           uint32_t kernel, bool exclusive);
 /* A vector of the task's own, uniform in [middle - spread, middle + spread]. */
@@ -74,6 +79,9 @@ uint32_t mts_synth_vector(mts_synth *synth, const char *name, uint32_t count, fl
 /* The same of any shape, one block. */
 uint32_t mts_synth_constant(mts_synth *synth, const char *name, const mts_shape *shape, float middle,
                             float spread);
+
+/* A table [1, rows, width] of the task's own whose shared columns are equal in all tasks. */
+uint32_t mts_synth_table(mts_synth *synth, const char *name, uint32_t rows, mts_synth_width width);
 
 /* ---- layers.c ---- */
 /* A node and its name. */
@@ -85,16 +93,36 @@ mts_synth_tensor mts_synth_max_pool(mts_synth *synth, mts_synth_tensor x, const 
 mts_synth_tensor mts_synth_mean(mts_synth *synth, mts_synth_tensor x, const char *name);
 /* [N,C,H,W] to [N,C*H*W,1,1]; shared features stay first. */
 mts_synth_tensor mts_synth_flatten(mts_synth *synth, mts_synth_tensor x, const char *name);
+/* A product of tokens [N, C, 1, S]; its name is prefix.part. */
+mts_synth_tensor mts_synth_linear(mts_synth *synth, mts_synth_tensor x, const char *prefix, const char *part,
+                                  uint32_t width, uint32_t fn, uint32_t residual);
+/* Layer normalisation over channels. */
+mts_synth_tensor mts_synth_norm(mts_synth *synth, mts_synth_tensor x, const char *prefix, const char *part,
+                                float epsilon);
+/* A constant beside x: in front of its tokens, or (joins false) added to each channel of each token. */
+mts_synth_tensor mts_synth_with_constant(mts_synth *synth, mts_synth_tensor x, const char *name, bool joins);
+mts_synth_tensor mts_synth_reshape(mts_synth *synth, mts_synth_tensor x, const char *name,
+                                   const mts_shape *shape);
 /* The classifier, and its result as the task's output. */
 void mts_synth_classify(mts_synth *synth, mts_synth_tensor x, const char *name);
 
 /* ---- resnet.c, vgg.c: from the image to the output ---- */
-void mts_synth_resnet(mts_synth *synth, mts_synth_tensor image, bool bottleneck);
+void mts_synth_resnet(mts_synth *synth, mts_synth_tensor image);
 void mts_synth_vgg16(mts_synth *synth, mts_synth_tensor image);
 
-/* ---- transformer.c ---- */
-/* tokens: [N, S] */
+void mts_synth_mobilevit(mts_synth *synth, mts_synth_tensor image);
+
+/* ---- transformer.c, xlnet.c: tokens: [N, S] ---- */
 void mts_synth_bert(mts_synth *synth, mts_synth_tensor tokens, bool base);
 void mts_synth_vit(mts_synth *synth, mts_synth_tensor image);
+void mts_synth_xlnet(mts_synth *synth, mts_synth_tensor tokens);
+
+/* Products, attention of heads, and the product behind it, to which `residual` is added. */
+mts_synth_tensor mts_synth_attention(mts_synth *synth, mts_synth_tensor x, const char *prefix, uint32_t width,
+                                     uint32_t heads, uint32_t residual);
+/* Numbers of tokens [N, S] to images [N, W, 1, S]. */
+mts_synth_tensor mts_synth_embed(mts_synth *synth, mts_synth_tensor tokens, uint32_t unpruned);
+/* The first token of an image, or the last one. */
+mts_synth_tensor mts_synth_token(mts_synth *synth, mts_synth_tensor x, bool last);
 
 #endif

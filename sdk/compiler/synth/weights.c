@@ -105,22 +105,34 @@ static void add_ref(mts_synth *s, mts_value *value, uint32_t block, mts_block_re
     }
 }
 
+/* Rows of the shared outputs: of each run of inputs, the shared ones and the task's own. */
+static void add_shared_rows(mts_synth *s, mts_value *value, uint32_t rows, mts_synth_width in, uint32_t inner,
+                            float spread)
+{
+    const uint32_t runs = in.runs > 0 ? in.runs : 1, channels = in.all / runs;
+    for (uint32_t r = 0; r < runs && rows > 0; r++) {
+        const uint32_t first = r * channels, own = channels - in.shared;
+        s->layer += r > 0; /* its block U is another one */
+        if (in.shared > 0) {
+            const uint32_t block = block_shared(s, (size_t)rows * in.shared * inner, spread);
+            add_ref(s, value, block,
+                    (mts_block_ref){.out_count = rows, .in_first = first, .in_count = in.shared});
+        }
+        if (own > 0) {
+            const uint32_t block =
+                block_make(s, (size_t)rows * own * inner, stream_start(s, PART_Y, s->task, 0), 0.0f, spread);
+            add_ref(s, value, block,
+                    (mts_block_ref){.out_count = rows, .in_first = first + in.shared, .in_count = own});
+        }
+    }
+}
+
 static void add_blocks(mts_synth *s, mts_value *value, mts_synth_width out, mts_synth_width in,
                        uint32_t inner)
 {
     const float spread = sqrtf(6.0f / ((float)in.all * (float)inner)); /* variance of uniform: spread^2 / 3 */
-    const uint32_t own_in = in.all - in.shared;
     const uint32_t own_out = out.all - out.shared;
-    if (out.shared > 0 && in.shared > 0) {
-        const uint32_t block = block_shared(s, (size_t)out.shared * in.shared * inner, spread);
-        add_ref(s, value, block, (mts_block_ref){.out_count = out.shared, .in_count = in.shared});
-    }
-    if (out.shared > 0 && own_in > 0) {
-        const uint32_t block = block_make(s, (size_t)out.shared * own_in * inner,
-                                          stream_start(s, PART_Y, s->task, 0), 0.0f, spread);
-        add_ref(s, value, block,
-                (mts_block_ref){.out_count = out.shared, .in_first = in.shared, .in_count = own_in});
-    }
+    add_shared_rows(s, value, out.shared, in, inner, spread);
     if (own_out > 0) {
         const uint32_t block = block_make(s, (size_t)own_out * in.all * inner,
                                           stream_start(s, PART_XZ, s->task, 0), 0.0f, spread);
@@ -141,7 +153,9 @@ mts_synth_width mts_synth_channels(const mts_synth *s, uint32_t width)
         least = channels < least ? channels : least;
         own = t == s->task ? channels : own;
     }
-    return (mts_synth_width){own, (uint32_t)floor(o->share * least + 0.5)};
+    uint32_t shared = (uint32_t)floor(o->share * least + 0.5);
+    shared -= s->whole_groups ? shared % (least / s->multiple) : 0;
+    return (mts_synth_width){own, shared, 0};
 }
 
 uint32_t mts_synth_weight(mts_synth *s, const char *name, mts_synth_width out, mts_synth_width in,
@@ -155,7 +169,7 @@ uint32_t mts_synth_weight(mts_synth *s, const char *name, mts_synth_width out, m
     }
     const mts_shape shape = mts_shape_make(4, (int64_t[]){out.all, in.all, kernel, kernel});
     const uint32_t value = mts_graph_add_const(s->graph, name, MTS_TYPE_FLOAT32, &shape, NULL);
-    mts_block_ref *refs = mts_arena_zero(&s->archive->arena, 3, sizeof(*refs));
+    mts_block_ref *refs = mts_arena_zero(&s->archive->arena, 5, sizeof(*refs));
     if (value == MTS_NONE || !refs) {
         (void)mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a weight");
         return MTS_NONE;
@@ -185,6 +199,25 @@ uint32_t mts_synth_constant(mts_synth *s, const char *name, const mts_shape *sha
     s->graph->values[value].block_count = 0;
     add_ref(s, &s->graph->values[value], block, whole);
     return s->status == MTS_STATUS_OK ? value : MTS_NONE;
+}
+
+uint32_t mts_synth_table(mts_synth *s, const char *name, uint32_t rows, mts_synth_width width)
+{
+    const mts_shape shape = mts_shape_make(3, (int64_t[]){1, rows, width.all});
+    const uint32_t value = mts_synth_constant(s, name, &shape, 0.0f, 1.0f);
+    if (s->status != MTS_STATUS_OK) {
+        return MTS_NONE;
+    }
+    mts_block *block = &s->blocks[s->block_count - 1];
+    float *data = (float *)(uintptr_t)block->data;
+    for (uint32_t c = 0; c < width.shared; c++) {
+        uint64_t stream = stream_start(s, PART_VECTOR, MTS_NONE, c);
+        for (uint32_t r = 0; r < rows; r++) {
+            data[(size_t)r * width.all + c] = stream_next(&stream);
+        }
+    }
+    block->hash = mts_hash(data, block->size, MTS_TYPE_FLOAT32);
+    return value;
 }
 
 uint32_t mts_synth_vector(mts_synth *s, const char *name, uint32_t count, float middle, float spread)

@@ -99,7 +99,7 @@ void mts_run_keep_before(const mts_step *step, const float *y, size_t elements);
 /* clang-format off */
 #define MTS_NET_FUNCTIONS(X)                                                                                 \
     X(conv) X(deconv) X(matmul) X(scale) X(unary) X(binary) X(pool) X(reduce) X(softmax) X(lrn) X(move)      \
-    X(resize) X(norm)
+    X(resize) X(norm) X(attention) X(take)
 /* clang-format on */
 #define MTS_NET_DECLARE(name)                                                                                \
     mts_status mts_forward_##name(const mts_step *step);                                                     \

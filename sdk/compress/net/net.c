@@ -81,7 +81,7 @@ static bool is_operand(const mts_graph *graph, const mts_node *node, uint32_t in
         return index != mts_net_matmul_weight(graph, node) && index != mts_net_matmul_bias(graph, node);
     }
     return node->op == MTS_OP_BINARY || node->op == MTS_OP_CONCAT || node->op == MTS_OP_EXPAND ||
-           node->op == MTS_OP_NORM;
+           node->op == MTS_OP_NORM || node->op == MTS_OP_TAKE || node->op == MTS_OP_ATTENTION;
 }
 
 static bool read_constants(mts_net *net, const mts_node *node)
@@ -121,7 +121,6 @@ static mts_status check_value(const mts_value *value, mts_error *error)
 static bool has_step(const mts_node *node)
 {
     switch (node->op) {
-    case MTS_OP_TAKE:
     case MTS_OP_SCAN:
     case MTS_OP_ORDER:
     case MTS_OP_SAMPLE:
@@ -131,7 +130,7 @@ static bool has_step(const mts_node *node)
         return node->attrs.reduce.kind <= MTS_REDUCE_MIN ||
                (node->attrs.reduce.kind >= MTS_REDUCE_L1 && node->attrs.reduce.kind <= MTS_REDUCE_LOG_SUM);
     default:
-        return true;
+        return mts_net_ops[node->op].forward;
     }
 }
 

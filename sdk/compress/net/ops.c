@@ -10,5 +10,6 @@ const mts_net_op mts_net_ops[MTS_OP_COUNT] = {
     ROW(UNARY, unary),     ROW(BINARY, binary), ROW(POOL, pool),      ROW(REDUCE, reduce),
     ROW(SOFTMAX, softmax), ROW(LRN, lrn),       ROW(CONCAT, move),    ROW(SLICE, move),
     ROW(PAD, move),        ROW(GATHER, move),   ROW(TRANSPOSE, move), ROW(RESHAPE, move),
-    ROW(EXPAND, move),     ROW(RESIZE, resize), ROW(NORM, norm),
+    ROW(EXPAND, move),     ROW(RESIZE, resize), ROW(NORM, norm),      ROW(ATTENTION, attention),
+    ROW(TAKE, take),
 };

@@ -158,7 +158,12 @@ static mts_propagation conv_channels(const mts_graph *graph, const mts_node *nod
         return mts_channels_fixed("a constant residual");
     }
     if (conv->group != 1 && (in != out || in != (int64_t)conv->group)) {
+#ifdef MTS_SMALL
         return mts_channels_fixed("a grouped convolution that is not depthwise");
+#else
+        rule.pass = MTS_CHANNELS_GROUPED;
+        return node->scatter ? mts_channels_fixed("a grouped convolution whose channels are permuted") : rule;
+#endif
     }
     rule.pass = conv->group == 1 ? MTS_CHANNELS_MIXED : MTS_CHANNELS_KEPT;
     return rule;

@@ -303,7 +303,13 @@ typedef enum mtsc_arch {
     /* Transformers. BERT reads int64 numbers of tokens, 0..1023, [batch, input]. */
     MTSC_ARCH_BERT_SMALL = 3,
     MTSC_ARCH_BERT_BASE = 4,
-    MTSC_ARCH_VIT_TINY = 5
+    MTSC_ARCH_VIT_TINY = 5,
+    /* ResNeXt50 of 32 convolution groups of 4 channels; pruned widths are multiples of 32. */
+    MTSC_ARCH_RESNEXT50 = 6,
+    /* XLNet (base); tokens as for BERT. */
+    MTSC_ARCH_XLNET_BASE = 7,
+    /* MobileViT-S; rows and columns of the image are multiples of 64. */
+    MTSC_ARCH_MOBILEVIT = 8
 } mtsc_arch;
 
 /*
@@ -321,7 +327,7 @@ typedef struct mtsc_synth_options {
     uint32_t tasks;
     /* Pruning ratios, 0..0.999; task i has prune[i % prune_count]. NULL (default): 0 for all. A
        layer keeps round((1 - ratio) * width) of its channels, at least 1; transformers round it up to
-       a multiple of their heads. */
+       a multiple of their heads, ResNeXt of its convolution groups. */
     const double *prune;
     uint32_t prune_count;
     /* Part of a layer's channels that is shared, 0..1; default 0.9. It is counted in the narrowest

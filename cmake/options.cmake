@@ -14,6 +14,22 @@ if(MTS_COVERAGE)
   target_compile_options(mts_options INTERFACE --coverage)
   target_link_options(mts_options INTERFACE --coverage)
 endif()
+# What hardens code against its own mistakes: return addresses are guarded, calls of the C library know the sizes of
+# buffers, and what the loader has resolved cannot be written again. mts_hardening is apart from mts_options, as code that
+# is generated or of others takes it too; kernels of `cpu` do not: they see sizes that the host has checked. The smallest
+# library is without: BIND_NOW alone is the step of 16 KiB that is too much for it. Sanitizers see more, and do not go well
+# with checked calls.
+add_library(mts_hardening INTERFACE)
+if(NOT MTS_SANITIZE AND NOT MTS_SMALL)
+  target_compile_options(mts_hardening INTERFACE -fstack-protector-strong)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug") # without optimisation there is nothing that it could check
+    target_compile_options(mts_hardening INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  endif()
+endif()
+if(CMAKE_SYSTEM_NAME MATCHES "^(Linux|Android)$" AND NOT MTS_SMALL)
+  target_link_options(mts_hardening INTERFACE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+endif()
+target_link_libraries(mts_options INTERFACE $<BUILD_INTERFACE:mts_hardening>)
 # The smallest library: optimised across files, what is not called is dropped, no tables for unwinding (debuggers then
 # need those of the unstripped file). gcc's objects hold machine code too, so that the static library needs no plugin;
 # clang's would not, and are optimised one by one. Pages of 16 KiB are the largest of phones and boards of today; arm64

@@ -26,7 +26,7 @@ typedef struct v4l2_calls {
     int (*wait)(void *context, int fd, uint32_t timeout_ms); /* poll for a frame: 1, 0: in vain */
 } v4l2_calls;
 
-/* Sleeps through signals that are none of its business. */
+/* Repeats a call that a signal interrupts, but not for ever. */
 int v4l2_ioctl(const v4l2_calls *calls, int fd, unsigned long request, void *argument);
 
 /* What a camera delivers. */

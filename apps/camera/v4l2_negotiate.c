@@ -12,6 +12,7 @@
 
 #define FORMATS_MOST 256u
 #define STRIDE_MOST ((size_t)1 << 20)
+#define INTERRUPTIONS_MOST 1000 /* by signals, then it is a failure */
 
 typedef struct pixel_row {
     uint32_t code;
@@ -45,10 +46,11 @@ typedef struct talk {
 
 int v4l2_ioctl(const v4l2_calls *calls, int fd, unsigned long request, void *argument)
 {
-    int result = 0;
-    do {
+    int result = -1;
+    errno = EINTR;
+    for (int tries = 0; result < 0 && errno == EINTR && tries < INTERRUPTIONS_MOST; tries++) {
         result = calls->ioctl(calls->context, fd, request, argument);
-    } while (result < 0 && errno == EINTR);
+    }
     return result;
 }
 

@@ -9,8 +9,7 @@
 
 #include "decoders.h"
 #include "exif.h"
-
-#include <stb/stb_image_write.h>
+#include "stb_memory.h"
 
 #define FILE_MOST ((size_t)256 << 20)
 
@@ -97,10 +96,7 @@ bool cli_image_read(const char *path, cli_image *image, char *error)
 bool cli_image_write_png(const char *path, const cli_image *image, char *error)
 {
     sink to = {0};
-    const int width = (int)image->width;
-    bool written =
-        stbi_write_png_to_func(sink_write, &to, width, (int)image->height, 3, image->pixels, width * 3) &&
-        !to.failed;
+    bool written = cli_stb_png(image, sink_write, &to) && !to.failed;
     if (!written) {
         (void)snprintf(error, CLI_ERROR, "no memory to write '%s'", path);
     } else {

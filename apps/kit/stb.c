@@ -12,4 +12,8 @@
 
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #define STBI_WRITE_NO_STDIO
+#include "stb_memory.h"
+#define STBIW_MALLOC(size) cli_stb_take(NULL, (size))
+#define STBIW_REALLOC(old, size) cli_stb_take((old), (size))
+#define STBIW_FREE(memory) cli_stb_give(memory)
 #include <stb/stb_image_write.h>

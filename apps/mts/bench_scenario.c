@@ -14,7 +14,7 @@
 
 #include "kit/files.h"
 
-#define BYTES_MOST ((size_t)1 << 20)
+#define BYTES_MOST ((size_t)256 << 10) /* read, it may take eighty times as much */
 #define NAME_MOST 200
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 

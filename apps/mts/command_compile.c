@@ -24,6 +24,7 @@
 typedef struct arguments {
     const char *output;
     double tolerance;
+    double more_memory;
     bool operators;
     cli_list configs, tasks, shapes, values, colors, means, stds, labels;
 } arguments;
@@ -341,6 +342,7 @@ static int compile(const arguments *args, bool json)
     mtsc_options_default(&options);
     cli_progress_begin(&progress);
     options.tolerance = (float)args->tolerance;
+    options.more_memory = (uint64_t)args->more_memory;
     options.error_text = error;
     options.error_size = sizeof error;
     options.context = &progress;
@@ -387,6 +389,8 @@ int cli_command_compile(int argc, char **argv)
         {"labels", 0, CLI_KIND_LIST, &args.labels, "NAME=FILE", "names of the classes, one a line", 0, 0},
         {"tolerance", 0, CLI_KIND_NUMBER, &args.tolerance, "X",
          "share blocks that differ by at most X times their largest weight (default 0: bit-equal)", 0.0, 1.0},
+        {"more-memory", 0, CLI_KIND_BYTES, &args.more_memory, "BYTES",
+         "memory for a trusted model beyond what its file's size allows, such as 1G (default 0)", 0.0, 4e9},
         {"operators", 0, CLI_KIND_FLAG, &args.operators, "",
          "print the operators that models may have, and stop", 0, 0},
         {"output", 'o', CLI_KIND_TEXT, &args.output, "FILE", "the bundle to write", 0, 0},

@@ -35,7 +35,7 @@ mts_status mts_os_map_descriptor(int descriptor, uint64_t offset, uint64_t size,
                                  mts_error *error);
 /*
  * A regular file beneath a folder: `name` is relative, has no "..", and no part of it is
- * a link (MALFORMED for the name, IO for what lies there, NOT_FOUND).
+ * a link, nor has the file other names (MALFORMED for the name, IO for what lies there, NOT_FOUND).
  */
 mts_status mts_os_map_beneath(const char *folder, const char *name, mts_os_map *map, mts_error *error);
 /* Zeroes *map; a zeroed map and NULL are fine. */
@@ -68,7 +68,8 @@ mts_status mts_os_private_read(const mts_allocator *allocator, int folder, const
                                void **data, size_t *size, mts_error *error);
 /* As mts_os_file_write, but no link is followed: it is replaced. The mode is 0600 less the
    umask. */
-mts_status mts_os_private_write(int folder, const char *name, const void *data, size_t size, mts_error *error);
+mts_status mts_os_private_write(int folder, const char *name, const void *data, size_t size,
+                                mts_error *error);
 /* Whether both paths lead to one file that exists. */
 bool mts_os_file_same(const char *path, const char *other);
 /* Makes a directory and its missing parents, of mode 0700; one that exists is fine. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define CONFIG_BYTES_MAX ((size_t)64 << 20)
+#define CONTAINERS_MOST 100000u /* each costs jansson 250 bytes and a file two */
 
 typedef struct config {
     mtsc_compiler *compiler;
@@ -378,6 +379,16 @@ static mts_status read_tasks(config *c, const json_t *root)
     return MTS_STATUS_OK;
 }
 
+/* Brackets and braces that open something; those of strings count too. */
+static size_t count_containers(const char *text, size_t size)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < size; i++) {
+        count += text[i] == '{' || text[i] == '[';
+    }
+    return count;
+}
+
 mts_status mts_compiler_read_config(mtsc_compiler *compiler, const char *path, mts_error *error)
 {
     void *text = NULL;
@@ -385,6 +396,10 @@ mts_status mts_compiler_read_config(mtsc_compiler *compiler, const char *path, m
     mts_status status = mts_os_file_read(compiler->allocator, path, CONFIG_BYTES_MAX, &text, &size, error);
     if (status != MTS_STATUS_OK) {
         return status;
+    }
+    if (count_containers(text, size) > CONTAINERS_MOST) {
+        mts_alloc_free(compiler->allocator, text);
+        return mts_fail(error, MTS_STATUS_LIMIT, "%s: more than %u lists and objects", path, CONTAINERS_MOST);
     }
     json_error_t where;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);

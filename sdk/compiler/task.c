@@ -187,6 +187,8 @@ static mts_status import_graph(const mtsc_task *task, const mtsc_options *to, mt
     options.note = pass_note;
     options.progress = pass_progress;
     options.note_context = &ear;
+    const size_t more = options.bytes_most - options.beyond_most;
+    options.beyond_most += to->more_memory < more ? (size_t)to->more_memory : more;
     mts_status status = read_inputs(task, arena, &options, error);
     MTS_TRY(status, mts_import_file(task->model, &options, arena, &imported, error));
     if (status != MTS_STATUS_OK) {

@@ -370,15 +370,22 @@ static void a_paced_clip_keeps_its_rate(void **state)
     (void)snprintf(uri, sizeof uri, "raw://%s/clip?format=nv12&width=4&height=2&fps=50", folder);
     const source_request request = {.uri = uri, .format = -1, .yuv = -1, .held = 1, .paced = true};
     assert_int_equal(source_open(&request, &clip, error), CAMERA_OK);
+    const double before = cli_now_ms();
     assert_int_equal(source_next(clip, 1000, &frame, error), CAMERA_OK);
     source_release(clip, &frame);
-    const double begun = cli_now_ms();
-    assert_int_equal(source_next(clip, 5, &frame, error), CAMERA_WAITING);
-    for (int i = 1; i < 5; i++) {
+    /* on a loaded machine this program may sleep between any two lines */
+    const camera_status early = source_next(clip, 5, &frame, error);
+    if (early == CAMERA_OK) {
+        assert_true(cli_now_ms() - before >= 20.0); /* the second frame was due already */
+        source_release(clip, &frame);
+    } else {
+        assert_int_equal(early, CAMERA_WAITING);
+    }
+    for (int i = early == CAMERA_OK ? 2 : 1; i < 5; i++) {
         assert_int_equal(source_next(clip, 1000, &frame, error), CAMERA_OK);
+        assert_true(cli_now_ms() - before >= 20.0 * i);
         source_release(clip, &frame);
     }
-    assert_true(cli_now_ms() - begun >= 79.0);
     source_close(&clip);
     file_remove("clip");
 }

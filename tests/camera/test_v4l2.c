@@ -19,6 +19,7 @@ int main(void)
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -343,6 +344,23 @@ static void failures_that_pass_are_passed_over(void **state)
     source_close(&out);
 }
 
+static void signals_are_slept_through_but_not_for_ever(void **state)
+{
+    source_frame frame;
+    (void)state;
+    camera.signals = 3;
+    source *out = opened("");
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(source_next(out, 1000, &frame, error), CAMERA_OK);
+        source_release(out, &frame);
+    }
+    source_close(&out);
+    camera.signals = UINT32_MAX;
+    (void)alarm(20); /* a loop without an end ends the test */
+    refused("", CAMERA_ABSENT, "Interrupted system call");
+    (void)alarm(0);
+}
+
 static void a_camera_that_gives_no_frame_is_waited_for(void **state)
 {
     source_frame frame;
@@ -385,6 +403,7 @@ int main(void)
         cmocka_unit_test(a_frame_without_a_byte_is_left_out),
         PLAYED(a_driver_that_names_a_buffer_that_is_out_ends_the_source),
         PLAYED(failures_that_pass_are_passed_over),
+        PLAYED(signals_are_slept_through_but_not_for_ever),
         PLAYED(a_camera_that_gives_no_frame_is_waited_for),
         PLAYED(a_driver_that_is_ready_and_never_gives_ends_the_source),
     };

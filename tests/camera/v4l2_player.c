@@ -227,6 +227,11 @@ static int play_ioctl(void *context, int fd, unsigned long request, void *argume
 {
     (void)context;
     assert_int_equal(fd, DESCRIPTOR);
+    if (camera.interrupted < camera.signals) {
+        camera.interrupted += camera.signals < UINT32_MAX;
+        return refuse(EINTR);
+    }
+    camera.interrupted = 0;
     if (request == VIDIOC_QUERYCAP) {
         return query_capabilities(argument);
     }

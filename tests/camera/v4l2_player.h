@@ -22,6 +22,7 @@ typedef struct player {
     uint32_t again_at;   /* frame that is said to lie where the one before it lies */
     uint32_t hiccups_at; /* frame before which taking fails 3 times */
     uint32_t silent_at;  /* frame from which on none comes */
+    uint32_t signals;    /* calls that are interrupted before one is made, UINT32_MAX: all of them */
     int open_errno, set_errno;
     uint32_t sets_code; /* what S_FMT makes of it; 0: what was asked for */
     uint32_t colorspace, encoding, quantization;
@@ -34,6 +35,7 @@ typedef struct player {
     bool queued[BUFFERS], mapped[BUFFERS][3];
     uint32_t count, frame, next;
     bool opened, streaming;
+    uint32_t interrupted; /* calls since the last that was made */
     int hiccups, fps;
 } player;
 

@@ -49,6 +49,7 @@ static void compile(const char *name, const char *path)
     mtsc_options_default(&options);
     options.error_text = error_text;
     options.error_size = sizeof error_text;
+    options.more_memory = (uint64_t)1 << 30; /* their weights are computed: 240 MB from 4 KB */
     mtsc_task_default(&task);
     task.name = name;
     task.model = model;

@@ -65,13 +65,13 @@ class Task:
 class Options:
     """mtsc_options with the callbacks of the caller. `raised` has an exception of one of them."""
 
-    def __init__(self, tolerance: float, progress: Progress, log: Log, what: str) -> None:
+    def __init__(self, tolerance: float, progress: Progress, log: Log, what: str, more_memory: int = 0) -> None:
         self.raised: Optional[BaseException] = None
         self.text = ffi.new("char[]", ERROR_BYTES)
         self.struct = ffi.new("mtsc_options *")
         lib.mtsc_options_default_sized(self.struct, ffi.sizeof("mtsc_options"))
         self.callbacks = Callbacks(self, log=log, progress=progress_of(progress, what))
-        fill(self.struct, [], tolerance=tolerance)
+        fill(self.struct, [], tolerance=tolerance, more_memory=more_memory)
         self.struct.error_text, self.struct.error_size = self.text, len(self.text)
         self.struct.context = self.callbacks.handle
         if log is not None:
@@ -179,7 +179,8 @@ def _as_task(name: str, given: Any) -> Task:
 
 
 def compile(tasks: Union[Path, Mapping[str, Union[Model, Task, Mapping[str, Any]]]], out: Path, *,  # noqa: A001
-            tolerance: float = 0.0, progress: Progress = None, log: Log = None) -> Summary:
+            tolerance: float = 0.0, more_memory: int = 0, progress: Progress = None,
+            log: Log = None) -> Summary:
     """Compiles models into one bundle. What they share is found, and stored once.
 
     :param tasks: path of a JSON task list (docs/CONFIG.md); or models by the names of their tasks: a path,
@@ -187,13 +188,15 @@ def compile(tasks: Union[Path, Mapping[str, Union[Model, Task, Mapping[str, Any]
     :param out: path of the bundle to write, which is replaced as a whole
     :param tolerance: 0: weights are shared where they are bit-equal; above: where they differ by no more
         than this times their block's largest magnitude
+    :param more_memory: bytes that reading a model may take beyond what the size of its files allows, for
+        trusted models that compute large constants
     :param progress: True: a bar (tqdm, if it is installed), or a function of the part that is done, 0..1,
         and of what is being done. An exception or a true result cancels
     :param log: called with a severity and a sentence
     :return: what the bundle holds
     :raises Error: IO, MALFORMED, UNSUPPORTED: of a model; INVALID_ARGUMENT; CANCELLED
     """
-    options = Options(tolerance, progress, log, "compiling")
+    options = Options(tolerance, progress, log, "compiling", more_memory)
     compiler, summary = ffi.new("mtsc_compiler **"), summary_struct()
     folder = tempfile.mkdtemp(prefix="mts-")
     try:

@@ -113,7 +113,15 @@ mts_status mts_os_map_beneath(const char *folder, const char *name, mts_os_map *
         return mts_fail(error, errno == ENOENT ? MTS_STATUS_NOT_FOUND : MTS_STATUS_IO, "%s: %s", name,
                         errno == ELOOP ? "it is a link, which is not followed" : strerror(errno));
     }
-    const mts_status status = map_range(descriptor, name, 0, 0, map, error);
+    struct stat facts;
+    mts_status status = MTS_STATUS_OK;
+    if (fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink > 1) {
+        status = mts_fail(error, MTS_STATUS_IO,
+                          "%s: it is a file with other names (hard links), which may lie elsewhere: copy it",
+                          name);
+    } else {
+        status = map_range(descriptor, name, 0, 0, map, error);
+    }
     (void)close(descriptor);
     return status;
 }

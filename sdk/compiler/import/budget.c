@@ -5,13 +5,30 @@
 #include "compiler/import/lower.h"
 #include "graph/limits.h"
 
-#define NAMES_PER_NODE 16u   /* names in functions and branches, for each node that the limit allows */
+#define NAMES_PER_NODE 16u /* names in functions and branches, for each node that the limit allows */
+/* Weights of a byte become float32 and are transposed; files of real models take up to 19 times their
+   size (sparse float16). Of a file of 1 MiB nothing may take more than 28 MiB, as what is written from
+   it takes the same once more. */
+#define ROOM_PER_BYTE 8u
+#define ROOM_PER_BYTE_LARGE 28u
 #define COMPUTED_PER_BYTE 8u /* converting and transposing what a file holds is no multiplication */
 #define WORK_PER_BYTE 32u
 #define WORK_PER_TICK ((uint64_t)1 << 22)
 
-void mts_import_budget(mts_import *import, size_t file_bytes)
+size_t mts_import_room_of(const mts_import_options *options, size_t file_bytes)
 {
+    const size_t counted = file_bytes < SIZE_MAX / 64 ? file_bytes : SIZE_MAX / 64;
+    const size_t small = options->beyond_most + ROOM_PER_BYTE * counted;
+    const size_t large = ROOM_PER_BYTE_LARGE * counted;
+    const size_t by_size = small > large ? small : large;
+    return options->bytes_most < by_size ? options->bytes_most : by_size;
+}
+
+void mts_import_budget(mts_import *import, size_t file_bytes, size_t message_bytes)
+{
+    import->file_bytes = 0;
+    import->message_bytes = message_bytes;
+    import->arena_before = import->arena->used;
     import->computed_left = import->options->computed_most;
     import->work_left = import->options->work_most;
     mts_import_credit(import, file_bytes);
@@ -20,8 +37,24 @@ void mts_import_budget(mts_import *import, size_t file_bytes)
 void mts_import_credit(mts_import *import, size_t bytes)
 {
     const size_t counted = bytes < SIZE_MAX / 64 ? bytes : SIZE_MAX / 64;
+    import->file_bytes += counted < SIZE_MAX - import->file_bytes ? counted : 0;
+    import->room_most = mts_import_room_of(import->options, import->file_bytes);
     import->computed_left += COMPUTED_PER_BYTE * counted;
     import->work_left += (uint64_t)WORK_PER_BYTE * counted;
+}
+
+bool mts_import_room(mts_import *import, size_t bytes)
+{
+    const size_t used =
+        import->message_bytes + import->arena->used - import->arena_before + import->scratch.used;
+    if (used > import->room_most || bytes > import->room_most - used) {
+        mts_import_fail(
+            import, MTS_STATUS_LIMIT,
+            "the model needs more than %zu bytes of memory, the limit for its files' size; more_memory "
+            "raises it",
+            import->room_most);
+    }
+    return mts_import_ok(import);
 }
 
 bool mts_import_charge(mts_import *import, size_t count)

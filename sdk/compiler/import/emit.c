@@ -15,11 +15,10 @@ static const void *lasting_data(mts_import *import, const mts_import_value *valu
         return value->data;
     }
     size_t bytes = 0, count = mts_shape_count(&value->shape);
-    size_t used = import->arena->used + import->scratch.used;
-    if (!mts_shape_bytes(&value->shape, dtype, &bytes) || used > import->options->bytes_most ||
-        bytes > import->options->bytes_most - used) {
-        mts_import_fail(import, MTS_STATUS_LIMIT, "the model needs more than %zu bytes",
-                        import->options->bytes_most);
+    if (!mts_shape_bytes(&value->shape, dtype, &bytes)) {
+        mts_import_fail(import, MTS_STATUS_LIMIT, "a constant has too many bytes");
+    }
+    if (!mts_import_room(import, bytes)) {
         return NULL;
     }
     void *data = mts_arena_zero(import->arena, bytes, 1);

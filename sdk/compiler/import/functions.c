@@ -126,7 +126,8 @@ static void enter(mts_import *import, const Onnx__FunctionProto *proto)
 
 void mts_functions_init(mts_import *import, const Onnx__ModelProto *model)
 {
-    mts_proto_memory_init(&import->function_memory, import->arena->allocator, import->options->bytes_most);
+    mts_proto_memory_init(&import->function_memory, import->arena->allocator,
+                          import->room_most - import->message_bytes);
     mts_map_init_arena(&import->function_map, &import->scratch);
     if (model->n_functions == 0) {
         return;

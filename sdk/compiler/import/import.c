@@ -15,6 +15,7 @@ mts_import_options mts_import_options_default(void)
 {
     return (mts_import_options){.file_most = (size_t)2 << 30,
                                 .bytes_most = (size_t)4 << 30,
+                                .beyond_most = (size_t)20 << 20,
                                 .computed_most = (size_t)1 << 30,
                                 .work_most = (uint64_t)1 << 26,
                                 .nodes_most = 100000};
@@ -278,9 +279,9 @@ static void run_import(mts_import *import)
     MTS_TRY(import->status, mts_graph_verify(import->graph, import->error));
 }
 
-static mts_status import_model(const Onnx__ModelProto *model, size_t size, mts_external *external,
-                               const mts_import_options *options, mts_arena *arena, mts_graph **graph,
-                               mts_error *error)
+static mts_status import_model(const Onnx__ModelProto *model, size_t size, size_t message_bytes,
+                               mts_external *external, const mts_import_options *options, mts_arena *arena,
+                               mts_graph **graph, mts_error *error)
 {
     mts_import import = {.options = options,
                          .arena = arena,
@@ -289,7 +290,7 @@ static mts_status import_model(const Onnx__ModelProto *model, size_t size, mts_e
                          .opset = mts_import_opset(model->opset_import, model->n_opset_import, 1),
                          .status = MTS_STATUS_OK,
                          .error = error};
-    mts_import_budget(&import, size);
+    mts_import_budget(&import, size, message_bytes);
     if (!model->graph) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "there is no graph in the model");
     }
@@ -321,11 +322,12 @@ static mts_status import_bytes(const void *data, size_t size, const char *name, 
         const mts_status done = mts_tflite_import(data, size, options, arena, graph, out);
         return done == MTS_STATUS_OK ? done : mts_fail_prefix(out, done, "%s", name);
     }
-    mts_proto_memory_init(&memory, arena->allocator, options->bytes_most);
+    mts_proto_memory_init(&memory, arena->allocator, mts_import_room_of(options, size));
     ProtobufCMessage *message = mts_proto_unpack(&onnx__model_proto__descriptor, data, size, &memory, out);
     mts_status status = out->code;
     if (message) {
-        status = import_model((const Onnx__ModelProto *)message, size, external, options, arena, graph, out);
+        status = import_model((const Onnx__ModelProto *)message, size, memory.used, external, options, arena,
+                              graph, out);
     }
     mts_proto_free(message, &memory);
     return status == MTS_STATUS_OK ? status : mts_fail_prefix(out, status, "%s", name);

@@ -45,8 +45,10 @@ typedef struct mts_import_options {
     const mts_import_number
         *numbers; /* the same for inputs whose type and shape the model or `shapes` gives */
     size_t number_count;
-    size_t file_most;     /* bytes of a file */
-    size_t bytes_most;    /* bytes of memory for the graph and its constants */
+    size_t file_most;  /* bytes of a file */
+    size_t bytes_most; /* bytes of memory for the unpacked file, the graph and its constants */
+    size_t
+        beyond_most; /* bytes of the same beyond 8 times the files' size, unless 28 times the size is more */
     size_t computed_most; /* bytes of constants computed from others, beyond eight times the files' size */
     uint64_t work_most;   /* elements read and written for that, beyond 32 for each byte of the files */
     uint32_t nodes_most;  /* ONNX nodes */
@@ -59,8 +61,8 @@ typedef struct mts_import_options {
     void *note_context; /* of both */
 } mts_import_options;
 
-/* No shapes, no bindings, 2 GiB of file, 4 GiB of memory, 1 GiB of computed constants, 2^26
-   steps for them, 100000 nodes. */
+/* No shapes, no bindings, 2 GiB of file, 4 GiB of memory, but not more than
+   20 MiB and 8 times the files' size or 28 times that, 1 GiB of computed constants, 2^26 steps for them, 100000 nodes. */
 mts_import_options mts_import_options_default(void);
 
 /*

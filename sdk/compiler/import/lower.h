@@ -97,6 +97,10 @@ typedef struct mts_import {
     const Onnx__GraphProto *proto;
     mts_external *external; /* NULL: the model came from memory */
     int64_t opset;          /* of the standard operators where the pass is */
+    size_t room_most;       /* bytes of both arenas and the unpacked file */
+    size_t file_bytes;      /* of all files */
+    size_t message_bytes;   /* of the unpacked file */
+    size_t arena_before;    /* bytes that the arena held before */
     size_t computed_left;   /* bytes that computed constants may still take */
     uint64_t work_left;     /* elements that computing them may still read and write */
     uint64_t work_unseen;   /* elements since the progress callback was called */
@@ -393,10 +397,14 @@ void mts_import_name_initialisers(mts_import *import, const Onnx__GraphProto *gr
 const char *const *mts_import_output_names(mts_import *import, const Onnx__GraphProto *graph);
 
 /* ---- what a file may cost (budget.c) ---- */
-/* Sets the limits of an import of a file. */
-void mts_import_budget(mts_import *import, size_t file_bytes);
+/* Bytes of memory that a file of this size may take. */
+size_t mts_import_room_of(const mts_import_options *options, size_t file_bytes);
+/* Sets the limits of an import of a file, whose unpacked message takes so many bytes. */
+void mts_import_budget(mts_import *import, size_t file_bytes, size_t message_bytes);
 /* Raises them by those of more bytes of files, or of the caller. */
 void mts_import_credit(mts_import *import, size_t bytes);
+/* Whether so many more bytes of memory may be taken; false after a failure. */
+bool mts_import_room(mts_import *import, size_t bytes);
 /* Counts nodes and names of a function or a branch against the limit of nodes; false
    after a failure. */
 bool mts_import_charge(mts_import *import, size_t count);

@@ -126,10 +126,7 @@ void *mts_import_alloc(mts_import *import, mts_type dtype, const mts_shape *shap
         mts_import_fail(import, MTS_STATUS_LIMIT, "a constant has 2^31 elements or more");
         return NULL;
     }
-    size_t used = import->arena->used + import->scratch.used;
-    if (used > import->options->bytes_most || bytes > import->options->bytes_most - used) {
-        mts_import_fail(import, MTS_STATUS_LIMIT, "the model needs more than %zu bytes",
-                        import->options->bytes_most);
+    if (!mts_import_room(import, bytes)) {
         return NULL;
     }
     if (bytes > import->computed_left) {
@@ -156,7 +153,7 @@ mts_import_value *mts_import_constant(mts_import *import, mts_type dtype, const 
                                       const void *data, bool lasting)
 {
     mts_import_value *value =
-        mts_import_ok(import) ? mts_arena_zero(&import->scratch, 1, sizeof(*value)) : NULL;
+        mts_import_room(import, 0) ? mts_arena_zero(&import->scratch, 1, sizeof(*value)) : NULL;
     if (!value) {
         mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a value");
         return NULL;

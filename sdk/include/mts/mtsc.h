@@ -61,6 +61,10 @@ typedef struct mtsc_options {
     /* Called with the part that is done, 0..1, and with what is being done. A result other than 0
        makes the call return CANCELLED. NULL (default): not called. */
     int (*progress)(void *context, float fraction, const char *what);
+    /* Bytes of memory that reading a model may take beyond what the size of its files allows, which is
+       20 MiB and 8 times the size, or 28 times the size if that is more. For trusted models that
+       compute their weights or other large constants. Default: 0. */
+    uint64_t more_memory;
 } mtsc_options;
 
 /* What the channels of input 0 of a model are. */

@@ -275,7 +275,7 @@ mts_status mts_tflite_import(const void *data, size_t size, const mts_import_opt
 {
     mts_import import = {.options = options, .arena = arena, .status = MTS_STATUS_OK, .error = error};
     mts_tflite model = {.import = &import, .flat = {.data = data, .size = size}, .shapes_hold = true};
-    mts_import_budget(&import, size);
+    mts_import_budget(&import, size, 0);
     mts_arena_init(&import.scratch, arena->allocator);
     run_import(&model, arena);
     mts_arena_release(&import.scratch);

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -284,7 +285,10 @@ static ended run(long at, int argc, char **argv, char **environment)
     (void)fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-        (void)alarm(SECONDS_MOST); /* a program that hangs is a defect */
+        /* a program that hangs is a defect; one that another program has stopped is none */
+        const struct rlimit most = {SECONDS_MOST, SECONDS_MOST};
+        (void)setrlimit(RLIMIT_CPU, &most);
+        (void)alarm(20 * SECONDS_MOST);
         if (!freopen("/dev/null", "w", stdout) || !freopen(errors, "w", stderr)) {
             _exit(99);
         }

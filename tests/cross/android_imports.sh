@@ -7,7 +7,7 @@ build=$1
 nm=$(command -v aarch64-linux-gnu-nm || command -v llvm-nm) || { echo "no nm for arm64: skipped"; exit 77; }
 # Of bionic's map files; all of them are there since level 21 or before (sincos, which compilers make of sin and cos, since 9). From later levels on only, and not to be added here:
 # aligned_alloc, getrandom, glob (28), timespec_get (29), memfd_create, renameat2 and C11's threads (30).
-available="__errno __sched_cpucount abort acos acosf acosh acoshf asin asinf asinh asinhf atan atan2 atan2f atanf atanh atanhf atof atoi atol calloc
+available="__errno __sched_cpucount __stack_chk_fail abort acos acosf acosh acoshf asin asinf asinh asinhf atan atan2 atan2f atanf atanh atanhf atof atoi atol calloc
  ceil ceilf clock_gettime close closedir cos cosf cosh coshf dlclose dlerror dlopen dlsym dprintf dup dup2 erf erff exp
  exp2 exp2f expf expm1 expm1f fabs fabsf fclose fcntl fdatasync fflush floor floorf fma fmaf fmax fmaxf fmin fminf fmod
  fmodf flock fopen fprintf fputs fread free frexp fseek fseeko fstat fstatat fstatfs fsync ftell ftello ftruncate fwrite getauxval geteuid getenv getpid

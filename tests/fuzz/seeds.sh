@@ -9,3 +9,25 @@ for model in /usr/share/libonnx-testdata/data/node/*/model.onnx; do
         cp "$model" "$3/onnx/$(basename "$(dirname "$model")").onnx"
     fi
 done
+# The rest is written here, as text or bytes in octal. Folders of targets that are not built are not there.
+put() {
+    if [ -d "$3/$1" ]; then
+        # shellcheck disable=SC2059
+        printf "$2" >"$3/$1/seed"
+    fi
+}
+put uri 'clip.yuv?format=nv12&width=640&height=480&fps=30&loop=1&yuv=bt709' "$3"
+put npy '\223NUMPY\001\000\166\000{"descr": "<f4", "fortran_order": False, "shape": (2,), }\n12345678' "$3"
+put inflate '\000\000\001\000\113\314\052\004\000' "$3"
+put dataset '\001\002\003' "$3"
+put external '\002\001\003\000\000\000\001\001\000\000\00012345678' "$3"
+put picture '\377\330\377\340\000\020JFIF\000\001\001\000\000\001\000\001\000\000\377\331' "$3"
+put frame '\000\020\020\000\000\000\000\000' "$3"
+put api '\001\001\000\000\000\000\001\000\001\000\001\000\002\000' "$3"
+put v4l2 '\002\001\000\001\001\000\000\000\001\100\100\000' "$3"
+put cache '\000\000\000\000' "$3"
+put compress '\001\004\001\001\001\001\001\001\001\100\000\001\004' "$3"
+put differential '\000\000\000\007\002\004\001\001\001' "$3"
+if [ -d "$3/scenario" ]; then
+    cp "$2"/tests/perf/scenarios/*.json "$3/scenario/"
+fi

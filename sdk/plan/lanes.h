@@ -4,7 +4,8 @@
  * A device that runs independent launches at once (mts_device_info.overlaps) can only do
  * so where their tensors do not share memory. So groups are dealt out to lanes: the
  * groups of a lane run one after another and share memory, lanes have memory of their
- * own. Groups go to the lane that has least to do, largest first. Pure.
+ * own. Groups go to the lane that has least to do, largest first, among those that the
+ * limits leave room for them in. Pure.
  */
 #ifndef MTS_PLAN_LANES_H
 #define MTS_PLAN_LANES_H

@@ -282,9 +282,15 @@ static mts_status place(planner *p)
                                      .spare = mts_memory_spare(begin) + p->request->lane_floats,
                                      .peak = most > begin ? most - begin : 0};
     const mts_plan_waves *waves = p->request->waves;
-    const mts_status status =
-        waves ? mts_wave_steps_place(plan, waves, &limits, spans, p->arena, &peak, p->error)
-              : mts_lanes_place(plan, &limits, spans, p->arena, &peak, p->error);
+    mts_status status = MTS_STATUS_OK;
+    if (waves) {
+        status = mts_wave_steps_place(plan, waves, &limits, spans, p->arena, &peak, p->error);
+    } else if (MTS_HAS_LANES) {
+        status = mts_lanes_place(plan, &limits, spans, p->arena, &peak, p->error);
+    } else {
+        status =
+            mts_arena_place(spans, plan->storage_count, MTS_PLAN_ALIGN, p->arena->allocator, &peak, p->error);
+    }
     if (status != MTS_STATUS_OK) {
         return status;
     }

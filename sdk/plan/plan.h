@@ -53,6 +53,15 @@
 #define MTS_HAS_FC_BYTES 1
 #endif
 
+/* Whether a device may run independent launches at once, for which groups need memory of
+   their own (lanes.h). Without backend `cpu` (sdk/CMakeLists.txt) the smallest library has
+   no such device. */
+#if defined(MTS_SMALL) && !defined(MTS_WITH_CPU)
+#define MTS_HAS_LANES 0
+#else
+#define MTS_HAS_LANES 1
+#endif
+
 /* Whether values may lie in planes of another one in any order (shuffles.h). */
 #ifdef MTS_SMALL
 #define MTS_HAS_SHUFFLES 0

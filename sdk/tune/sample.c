@@ -58,7 +58,8 @@ static mts_status prepare(mts_planning *p, const mts_sample_request *request, pr
     out->options.strategy = request->one_by_one ? MTS_STRATEGY_SEQUENTIAL : p->options.strategy;
     out->options.progress = NULL;
     out->options.persistent = false;
-    out->options.in_order = request->in_order || mts_memory_budget_is_limited(p->options.memory_budget);
+    out->options.in_order =
+        request->in_order || p->options.in_order || mts_memory_budget_is_limited(p->options.memory_budget);
     out->options.memory_budget = (mts_memory_budget){0};
     out->decision.group_of = request->group_of ? request->group_of : one_group;
     out->decision.slice_bytes = request->slice_bytes;

@@ -14,6 +14,10 @@ set_tests_properties(perf/kernels_match_plain_c PROPERTIES SKIP_RETURN_CODE 77 T
 # bench_partitions: the grouping planner's plan against every partition, on random families
 add_executable(bench_partitions ${CMAKE_CURRENT_SOURCE_DIR}/perf/partitions.c)
 target_link_libraries(bench_partitions PRIVATE mts_test_support)
+# bench_waves: frames with waves or lanes, without, and one network after another, in turns
+add_executable(bench_waves ${CMAKE_CURRENT_SOURCE_DIR}/perf/waves.c)
+target_include_directories(bench_waves PRIVATE ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR})
+target_link_libraries(bench_waves PRIVATE mts_options mts_static m)
 # bench_control: a frame with all tasks but one disabled against a session of that task alone
 add_executable(bench_control ${CMAKE_CURRENT_SOURCE_DIR}/perf/control.c)
 target_link_libraries(bench_control PRIVATE mts_options mts_static m)

@@ -18,9 +18,11 @@
 #include <cmocka.h>
 
 #include "device/dependencies.h"
+#include "plan/lanes.h"
 #include "plan/plan.h"
 #include "plan/slices.h"
 #include "support/random_net.h"
+#include "support/synth.h"
 
 #define FAMILIES 150
 #define TASKS_MOST 5
@@ -408,12 +410,68 @@ static void spans_that_live_together_do_not_overlap(void **state)
     }
 }
 
+/* ---- lanes ---- */
+
+enum { GROUPS = 3 };
+
+/* Three groups of one step each, which write 1600, 800 and `smallest` floats, in lanes that may take `spare` floats and a
+   tenth of the largest group more than that group. */
+static uint64_t place_groups(uint64_t smallest, uint64_t spare, mts_span spans[GROUPS])
+{
+    const uint64_t sizes[GROUPS] = {1600, 800, smallest};
+    const mts_stitched stitched = {.group_count = GROUPS};
+    mts_storage storages[GROUPS];
+    mts_step steps[GROUPS];
+    mts_storage_use uses[GROUPS];
+    mts_arena arena;
+    mts_error error = {0};
+    uint64_t peak = 0;
+    mts_arena_init(&arena, mts_allocator_default());
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        storages[g] = (mts_storage){.floats = sizes[g], .host = MTS_NONE, .first = g, .last = g};
+        steps[g] = (mts_step){.kind = MTS_STEP_DENSE, .group = g, .use = g, .uses = 1};
+        uses[g] = (mts_storage_use){.step = g, .storage = g, .writes = true};
+        spans[g] = (mts_span){.size = sizes[g], .first = g, .last = g};
+    }
+    const mts_plan plan = {.stitched = &stitched,
+                           .storage_count = GROUPS,
+                           .storages = storages,
+                           .step_count = GROUPS,
+                           .steps = steps,
+                           .use_count = GROUPS,
+                           .uses = uses};
+    const mts_lanes_limits limits = {.lanes = GROUPS, .spare = spare, .peak = 1 << 20};
+    test_must(mts_lanes_place(&plan, &limits, spans, &arena, &peak, &error), &error, "lanes");
+    mts_arena_release(&arena);
+    return peak;
+}
+
+static void lanes_take_the_groups_that_there_is_room_for(void **state)
+{
+    (void)state;
+    mts_span spans[GROUPS];
+    /* a tenth: the small group has a lane, the middle one stays behind the large one */
+    assert_int_equal(place_groups(160, 0, spans), 1760);
+    assert_int_equal(spans[0].offset, spans[1].offset);
+    assert_int_equal(spans[2].offset, 1600);
+    /* a lane for each of the three, or one for two of them */
+    assert_int_equal(place_groups(160, 800, spans), 2560);
+    assert_int_equal(spans[0].offset, 0);
+    assert_true(spans[1].offset >= 1600 && spans[2].offset >= 1600);
+    assert_int_equal(place_groups(160, 640, spans), 2400);
+    assert_true(spans[1].offset >= 1600 && spans[2].offset >= 1600);
+    /* not even the smallest group has room beside the large one */
+    assert_int_equal(place_groups(176, 0, spans), 1600);
+    assert_true(spans[0].offset == 0 && spans[1].offset == 0 && spans[2].offset == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stitched_plan_overwrites_nothing_that_is_needed),
         cmocka_unit_test(a_sequential_plan_overwrites_nothing_that_is_needed),
         cmocka_unit_test(spans_that_live_together_do_not_overlap),
+        cmocka_unit_test(lanes_take_the_groups_that_there_is_room_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,9 @@ foreach(row ${rows})
       string(APPEND cases "#include \"kernels/${header}.h\"\n")
     endforeach()
   endif()
+  if(folder STREQUAL "sum")
+    set(cases "#include \"kernels/abi/sum.h\"\n")
+  endif()
   file(CONFIGURE OUTPUT ${file} CONTENT
 "/* Generated from kernels/manifest.def. */
 #include \"platform/cpu/kernel.h\"

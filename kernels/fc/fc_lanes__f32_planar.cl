@@ -87,6 +87,10 @@ INLINE void fc_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL c
     }
 }
 
+#ifdef MTS_DIALECT_C
+#include "kernels/fc/fc_store.h"
+#endif
+
 INLINE GLOBAL const mts_segment_params *fc_segment_of(GLOBAL const mts_u32 *params, GLOBAL const mts_fc_params *job, mts_u32 s) {
     return (GLOBAL const mts_segment_params *)(params + job->segment) + s;
 }

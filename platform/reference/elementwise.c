@@ -53,6 +53,37 @@ const char *mts_reference_binary_any__f32_planar(const mts_reference_call *call)
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_binary_params), binary_member);
 }
 
+/* fn(x + other) */
+float mts_reference_sum(const mts_reference_call *call, const mts_addend_params *e, const uint32_t *at,
+                        float x)
+{
+    const float other = read_view(call, &e->other, at, e->other_pool);
+    return mts_reference_apply(e->fn, x + other, e->a, e->b, 1.0f);
+}
+
+static float binary_sum_value(const mts_reference_call *call, const void *params, const uint32_t *at)
+{
+    const mts_binary_sum_params *r = params;
+    return mts_reference_sum(call, &r->addend, at, binary_value(call, &r->binary, at));
+}
+
+static const char *binary_sum_member(const mts_reference_call *call, const void *params)
+{
+    const mts_binary_sum_params *r = params;
+    const mts_binary_params *binary = &r->binary;
+    if (!mts_reference_view_fits(call, &binary->lhs, binary->dest.dims, binary->lhs_pool) ||
+        !mts_reference_view_fits(call, &binary->rhs, binary->dest.dims, binary->rhs_pool) ||
+        !mts_reference_view_fits(call, &r->addend.other, binary->dest.dims, r->addend.other_pool)) {
+        return "an operand leaves its buffer";
+    }
+    return mts_reference_write(call, &binary->dest, r, binary_sum_value);
+}
+
+const char *mts_reference_binary_sum__f32_planar(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_binary_sum_params), binary_sum_member);
+}
+
 static float select_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
     const mts_select_params *r = params;

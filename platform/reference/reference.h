@@ -92,6 +92,9 @@ float mts_reference_zero(const mts_reference_call *call, const void *params, con
 
 /* An element function; slope is for MTS_FN_PRELU. */
 float mts_reference_apply(uint32_t fn, float x, float a, float b, float slope);
+/* What becomes of the sum's first summand x at coordinates at[6] (kernels/abi/sum.h). */
+float mts_reference_sum(const mts_reference_call *call, const mts_addend_params *e, const uint32_t *at,
+                        float x);
 /* A kind of the binary operator. */
 float mts_reference_combine(uint32_t kind, float x, float y);
 

@@ -138,6 +138,33 @@ static const char *resize_member(const mts_reference_call *call, const void *par
     return mts_reference_write(call, &r->dest, r, resize_value);
 }
 
+static float resize_sum_value(const mts_reference_call *call, const void *params, const uint32_t *at)
+{
+    const mts_resize_sum_params *r = params;
+    return mts_reference_sum(call, &r->addend, at, resize_value(call, &r->resize, at));
+}
+
+static const char *resize_sum_member(const mts_reference_call *call, const void *params)
+{
+    const mts_resize_sum_params *r = params;
+    const mts_resize_params *resize = &r->resize;
+    const uint32_t dims[MTS_PARAM_RANK] = {resize->dest.dims[0], resize->dest.dims[1], resize->dest.dims[2],
+                                           resize->dest.dims[3], resize->in[0],        resize->in[1]};
+    if (resize->lane_bits != 0 || resize->in[0] == 0 || resize->in[1] == 0 ||
+        !mts_reference_view_fits(call, &resize->src, dims, false)) {
+        return "the operand leaves the arena";
+    }
+    if (!mts_reference_view_fits(call, &r->addend.other, resize->dest.dims, r->addend.other_pool)) {
+        return "the summand leaves its buffer";
+    }
+    return mts_reference_write(call, &resize->dest, r, resize_sum_value);
+}
+
+const char *mts_reference_resize_sum__f32_planar(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_resize_sum_params), resize_sum_member);
+}
+
 const char *mts_reference_resize_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_resize_params), resize_member);

@@ -22,6 +22,7 @@ typedef float mts_f32;
 #include "kernels/abi/bytes.h"
 #include "kernels/abi/mixed.h"
 #include "kernels/abi/persist.h"
+#include "kernels/abi/sum.h"
 
 /* The combined program (kernels/abi/mixed.h), the one kernel that has sources. */
 #define MTS_KERNEL_MIXED "mixed_any__f32_planar"

@@ -78,6 +78,9 @@ mts_status mts_encode_fc_bytes(mts_encoding *encoding, const mts_layer *layer,
    at least. */
 mts_status mts_encode_codes(mts_encoding *encoding, const mts_layer *layer, const char *label);
 
+/* A sum and the layer that computes a summand, in one launch (plan/sums.h). */
+mts_status mts_encode_sum(mts_encoding *encoding, const mts_layer *layer);
+
 /* Whether all members of a layer can be matrix products of the device's library. */
 bool mts_gemm_accepts(const mts_encoding *encoding, const mts_layer *layer);
 bool mts_fc_block_accepts(const mts_encoding *encoding, const mts_layer *layer);

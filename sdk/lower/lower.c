@@ -138,8 +138,11 @@ static mts_status mark_members(mts_encoding *encoding, const mts_layer *layer, s
 static mts_status encode_layer(mts_encoding *encoding, const mts_layer *layer)
 {
     const size_t first = encoding->launch_count;
-    mts_status status =
-        layer->op == MTS_OP_CONV ? mts_encode_conv(encoding, layer) : encode_operator(encoding, layer);
+    const bool sums =
+        mts_plan_summand(encoding->plan, (uint32_t)(layer - encoding->stitched->layers)) != MTS_NONE;
+    mts_status status = layer->op == MTS_OP_CONV ? mts_encode_conv(encoding, layer)
+                        : sums                   ? mts_encode_sum(encoding, layer)
+                                                 : encode_operator(encoding, layer);
     MTS_TRY(status, mark_members(encoding, layer, first));
     return status;
 }

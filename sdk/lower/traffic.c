@@ -113,7 +113,7 @@ static uint64_t layer_bytes(const mts_encoding *encoding, uint32_t index)
 {
     const mts_fusion *fusion = &encoding->plan->fusions[index];
     const bool fuses = mts_plan_fuses(encoding->plan, index);
-    const uint32_t layers[] = {index, fuses ? fusion->depthwise : MTS_NONE,
+    const uint32_t layers[] = {index, fuses ? fusion->depthwise : mts_plan_summand(encoding->plan, index),
                                fuses ? fusion->expand : MTS_NONE};
     sources s = {.encoding = encoding};
     uint64_t bytes = 0;

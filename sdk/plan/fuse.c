@@ -4,41 +4,9 @@
 #include "plan/fuse.h"
 
 #include "device/kernel.h"
+#include "plan/sums.h"
 
-/* What has to be known of values to fuse their readers. */
-typedef struct finder {
-    mts_plan *plan;
-    const mts_stitched *stitched;
-    const mts_plan_fuse *how;
-    const bool *forced;
-    uint32_t *readers;  /* per svalue: members that read it, and outputs of graphs */
-    uint32_t *layer_of; /* per member */
-} finder;
-
-static void count_readers(finder *f)
-{
-    const mts_stitched *s = f->stitched;
-    for (uint32_t m = 0; m < s->member_count; m++) {
-        for (uint32_t i = 0; i < s->members[m].input_count; i++) {
-            if (s->members[m].inputs[i] != MTS_NONE) {
-                f->readers[s->members[m].inputs[i]]++;
-            }
-        }
-    }
-    for (uint32_t g = 0; g < s->graph_count; g++) {
-        for (uint32_t o = 0; o < s->graphs[g]->output_count; o++) {
-            const uint32_t value = s->value_of[g][s->graphs[g]->outputs[o].value];
-            if (value != MTS_NONE) {
-                f->readers[value]++;
-            }
-        }
-    }
-    for (uint32_t l = 0; l < s->layer_count; l++) {
-        for (uint32_t m = 0; m < s->layers[l].count; m++) {
-            f->layer_of[s->layers[l].first + m] = l;
-        }
-    }
-}
+typedef mts_fuse_finder finder;
 
 static const mts_attrs_conv *conv_of(const finder *f, uint32_t member)
 {
@@ -84,24 +52,11 @@ static bool is_depthwise(const finder *f, uint32_t member)
            !f->forced[m->inputs[0]] && !has_residual(f, member);
 }
 
-/* The layer whose members one by one compute input 0 of a layer's members, which alone
-   read it; or MTS_NONE. */
+/* The convolutions that compute a layer's images, which alone read them; or MTS_NONE. */
 static uint32_t only_source(const finder *f, const mts_layer *layer)
 {
-    const mts_stitched *s = f->stitched;
-    uint32_t source = MTS_NONE;
-    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        const uint32_t value = s->members[m].inputs[0];
-        const uint32_t producer = value != MTS_NONE ? s->values[value].member : MTS_NONE;
-        if (producer == MTS_NONE || f->readers[value] != 1 || f->forced[value] ||
-            (source != MTS_NONE && source != f->layer_of[producer])) {
-            return MTS_NONE;
-        }
-        source = f->layer_of[producer];
-    }
-    const bool all = source != MTS_NONE && s->layers[source].op == MTS_OP_CONV &&
-                     s->layers[source].count == layer->count && s->layers[source].group == layer->group;
-    return all ? source : MTS_NONE;
+    const uint32_t source = mts_fuse_source(f, layer, 0);
+    return source != MTS_NONE && f->stitched->layers[source].op == MTS_OP_CONV ? source : MTS_NONE;
 }
 
 typedef bool member_test(const finder *f, uint32_t member);
@@ -120,22 +75,6 @@ static bool is_expansion(const finder *f, uint32_t member)
 {
     return is_pointwise(f, member) && !has_residual(f, member) &&
            !f->forced[f->stitched->members[member].inputs[0]];
-}
-
-/* A part of one block is no end of another: its own parts would then be computed by no
-   launch. Layers are visited in their order, so `before` has been decided about. */
-static bool is_free(const finder *f, uint32_t layer)
-{
-    return !mts_plan_fuses(f->plan, layer) && f->plan->fusions[layer].into == MTS_NONE;
-}
-
-static void fuse(finder *f, uint32_t part, uint32_t into)
-{
-    const mts_layer *layer = &f->stitched->layers[part];
-    f->plan->fusions[part].into = into;
-    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        f->plan->members[m].fused = true;
-    }
 }
 
 /* Decides which of a layer's two blocks is fused: the whole one, else the pair, whichever
@@ -165,18 +104,19 @@ static void try_layer(finder *f, uint32_t index)
     mts_fusion *fusion = &f->plan->fusions[index];
     const uint32_t depthwise =
         all_are(f, index, is_pointwise) ? only_source(f, &f->stitched->layers[index]) : MTS_NONE;
-    if (depthwise == MTS_NONE || !is_free(f, depthwise) || !all_are(f, depthwise, is_depthwise)) {
+    if (depthwise == MTS_NONE || !mts_fuse_is_free(f, depthwise) || !all_are(f, depthwise, is_depthwise)) {
         return;
     }
     const uint32_t before = only_source(f, &f->stitched->layers[depthwise]);
-    const bool expands = before != MTS_NONE && is_free(f, before) && all_are(f, before, is_expansion);
+    const bool expands =
+        before != MTS_NONE && mts_fuse_is_free(f, before) && all_are(f, before, is_expansion);
     choose(f, fusion, index, depthwise, expands ? before : MTS_NONE);
     if (fusion->reason) {
         return;
     }
-    fuse(f, depthwise, index);
+    mts_fuse_join(f, depthwise, index);
     if (fusion->expand != MTS_NONE) {
-        fuse(f, fusion->expand, index);
+        mts_fuse_join(f, fusion->expand, index);
     }
 }
 
@@ -192,6 +132,9 @@ mts_status mts_fuse_find(mts_plan *plan, const mts_plan_fuse *how, const bool *f
                                .expand = MTS_NONE,
                                .large = fusion->large,
                                .large_pair = fusion->large_pair};
+#if MTS_FUSES
+        fusion->summand = MTS_NONE;
+#endif
     }
     if (!MTS_FUSES || !how) {
         return MTS_STATUS_OK;
@@ -201,9 +144,14 @@ mts_status mts_fuse_find(mts_plan *plan, const mts_plan_fuse *how, const bool *f
     if (!f.readers || !f.layer_of) {
         return mts_fail_memory(error);
     }
-    count_readers(&f);
+    mts_fuse_count_readers(&f);
     for (uint32_t i = 0; i < s->layer_count; i++) {
         try_layer(&f, i);
+#if MTS_FUSES
+        if (how->sums) {
+            mts_sums_try(&f, i);
+        }
+#endif
     }
     return MTS_STATUS_OK;
 }

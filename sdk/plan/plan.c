@@ -215,6 +215,9 @@ static void add_steps(mts_plan *plan)
                 touch_layer(plan, fusion->expand, step);
             }
         }
+        if (mts_plan_summand(plan, i) != MTS_NONE) {
+            touch_layer(plan, mts_plan_summand(plan, i), step);
+        }
         touch_layer(plan, i, step);
     }
     mts_step input = {.kind = MTS_STEP_INPUT, .first = plan->import_count, .group = MTS_NONE};

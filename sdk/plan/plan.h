@@ -171,9 +171,12 @@ typedef struct mts_fused_layers {
 typedef struct mts_fusion {
     uint32_t into;              /* the layer whose step computes this one too, or MTS_NONE */
     uint32_t depthwise, expand; /* of a block's last layer: the others, or MTS_NONE */
-    const char *reason;         /* of a layer that could be such a last one: why it is not; else NULL */
-    bool large;                 /* with its expansion it does not fit the device */
-    bool large_pair;            /* nor without */
+#if MTS_FUSES
+    uint32_t summand; /* of a sum: the layer that computes an operand in its step, or MTS_NONE */
+#endif
+    const char *reason; /* of a layer that could be such a last one: why it is not; else NULL */
+    bool large;         /* with its expansion it does not fit the device */
+    bool large_pair;    /* nor without */
 } mts_fusion;
 
 /* Decides about blocks that could be fused. */
@@ -184,6 +187,7 @@ typedef struct mts_plan_fuse {
        has layouts, and no offsets. */
     bool (*fits)(void *context, const mts_plan *plan, uint32_t layer);
     void *context;
+    bool sums; /* the device computes sums with a summand of theirs (sums.h) */
 } mts_plan_fuse;
 
 typedef enum mts_step_kind {
@@ -288,6 +292,17 @@ bool mts_plan_by_rows(const mts_attrs_conv *conv, uint64_t width);
 int64_t mts_plan_reach(const mts_attrs_conv *conv, int axis, int64_t out);
 /* Whether a layer's step computes others too. */
 bool mts_plan_fuses(const mts_plan *plan, uint32_t layer);
+/* The layer that a sum's step computes too (sums.h), or MTS_NONE. */
+static inline uint32_t mts_plan_summand(const mts_plan *plan, uint32_t layer)
+{
+#if MTS_FUSES
+    return plan->fusions ? plan->fusions[layer].summand : MTS_NONE;
+#else
+    (void)plan;
+    (void)layer;
+    return MTS_NONE;
+#endif
+}
 /* What computes a member, as far as shapes tell; NONE: no convolution. */
 mts_variant mts_plan_variant(const mts_stitched *stitched, const mts_member *member);
 /* Operators whose launch states the output in other dimensions than the value has, so

@@ -175,6 +175,31 @@ static void binary_agrees_for_kinds_with_a_program_of_their_own(void **state)
     }
 }
 
+static void binary_sum_agrees_for_every_kind_and_broadcast(void **state)
+{
+    kernel_pair *pair = *state;
+    if (!pair->devices[1] || !pair->devices[1]->info.ready_kernels) {
+        skip(); /* plans ask no driver for it, and each would compile it a dozen times */
+    }
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_binary_sum_params params[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (int m = 0; m < MEMBERS; m++) {
+            mts_binary_sum_params *r = &params[m];
+            uint32_t dims[MTS_PARAM_RANK];
+            kernel_pair_dims(pair, dims, m == 0 ? 0 : 2, 40);
+            r->binary.lhs = kernel_pair_operand(pair, dims, m == 1, &r->binary.lhs_pool);
+            r->binary.rhs = kernel_pair_operand(pair, dims, m > 0, &r->binary.rhs_pool);
+            r->addend.other = kernel_pair_operand(pair, dims, n % 2, &r->addend.other_pool);
+            r->binary.dest = kernel_pair_output(pair, dims);
+            r->binary.kind = (n + (uint32_t)m) % MTS_BIN_ALONE;
+            r->binary.fn = n % 3 == 0 ? MTS_FN_NONE : n % 3 == 1 ? MTS_FN_RELU : MTS_FN_SIGMOID;
+            r->addend.fn = n % 2 ? MTS_FN_NONE : MTS_FN_RELU;
+        }
+        kernel_pair_run_dest(pair, "binary_sum__f32_planar", params, MEMBERS, sizeof params[0]);
+    }
+}
+
 static void select_agrees_for_every_broadcast_and_constant(void **state)
 {
     kernel_pair *pair = *state;
@@ -287,6 +312,7 @@ int main(void)
         cmocka_unit_test(unary_may_work_in_place),
         cmocka_unit_test(binary_agrees_for_every_kind_broadcast_and_constant),
         cmocka_unit_test(binary_agrees_for_kinds_with_a_program_of_their_own),
+        cmocka_unit_test(binary_sum_agrees_for_every_kind_and_broadcast),
         cmocka_unit_test(select_agrees_for_every_broadcast_and_constant),
         cmocka_unit_test(scale_agrees_with_and_without_its_vectors),
         cmocka_unit_test(scale_agrees_where_channels_are_columns),

@@ -170,6 +170,57 @@ static void blocks_agree_on_a_gpu(void **state)
     mts_device_destroy(&device);
 }
 
+/* A sum of sums, an image of twice the size with its sum, and one that two read. */
+static void build_sums(mts_net *net)
+{
+    const mts_net_value x = mts_net_input(net, 3, 20);
+    const mts_net_value wide = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
+    const mts_net_value small = mts_net_scale(net, mts_net_pool(net, wide));
+    const mts_net_value level = mts_net_add(net, mts_net_double(net, small), wide);
+    const mts_net_value chain = mts_net_add(net, mts_net_add(net, wide, level), wide);
+    const mts_net_value twice = mts_net_double(net, mts_net_pool(net, chain));
+    mts_net_end(net, mts_net_mean(net, mts_net_concat(net, mts_net_add(net, twice, chain), twice)), 5);
+}
+
+static mts_session_stats run_sums(const planted_world *w, mts_device *device, mts_strategy strategy)
+{
+    const mts_decision decision = {0};
+    const mts_engine_options options = {.strategy = strategy, .separate_inputs = true};
+    mts_engine *engine = NULL;
+    mts_session_stats stats;
+    mts_error error = {0};
+    assert_int_equal(mts_engine_create(device, w->net.archive, &options, &decision, NULL, &engine, &error),
+                     MTS_STATUS_OK);
+    planted_world_check(w, engine, TOLERANCE);
+    mts_engine_stats_get(engine, &stats);
+    mts_engine_destroy(&engine);
+    return stats;
+}
+
+static void check_sums(mts_device *device)
+{
+    const mts_net_plan plan = {.tasks = 1, .shared = 14, .exclusive = 1, .seed = 1};
+    planted_world w;
+    planted_world_make(&w, build_sums, &plan);
+    const mts_session_stats apart = run_sums(&w, device, MTS_STRATEGY_SEQUENTIAL);
+    const mts_session_stats sums = run_sums(&w, device, MTS_STRATEGY_COMPACT);
+    assert_int_equal(apart.launches - sums.launches, 2);
+    planted_world_release(&w);
+}
+
+static void sums_join_what_computes_a_summand(void **state)
+{
+    mts_device *device = NULL;
+    mts_error error = {0};
+    (void)state;
+    assert_int_equal(net_device_open("reference", NULL, &device, &error), MTS_STATUS_OK);
+    check_sums(device);
+    mts_device_destroy(&device);
+    device = ready_device();
+    check_sums(device);
+    mts_device_destroy(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +229,7 @@ int main(void)
         cmocka_unit_test(some_of_the_tasks_have_the_bits_of_all),
         cmocka_unit_test(blocks_agree_in_float16),
         cmocka_unit_test(blocks_agree_on_a_gpu),
+        cmocka_unit_test(sums_join_what_computes_a_summand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

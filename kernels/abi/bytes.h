@@ -38,21 +38,6 @@ typedef struct mts_bytes_rows {
 } mts_bytes_rows;
 
 /*
- * fc_bytes: up to MTS_FC_BYTES_ROWS rows of one image, input floats of a grid: channel c
- * at act + in + c * in_pitch. Segments are those of conv_bytes with one tap; their
- * channels are words. epilogue: as that of conv_bytes, but that res and slope are NONE and
- * floats are stored: out of row r is out + index[r] * out_pitch. Grid: (1, 1, members).
- */
-#define MTS_FC_BYTES_ROWS 16
-typedef struct mts_fc_bytes_params {
-    mts_u32 rows, in, in_pitch, channels;
-    mts_u32 segments, segment;
-    mts_u32 epilogues, epilogue;
-    mts_f32 inverse; /* 1 / step of the input */
-    mts_f32 least;
-} mts_fc_bytes_params;
-
-/*
  * Where an epilogue that ends with QUANT8 stores its codes: pixel 0 of word 0 at `out`,
  * words `pitch` apart. Its rows are consecutive channels, and index[0] is a multiple of
  * 4. The tile with pixel 0 writes `before` codes of 0 before a plane, the last tile
@@ -150,5 +135,7 @@ typedef struct mts_spread_params {
     mts_codes_dest dest;
     mts_codes_source in;
 } mts_spread_params;
+
+#include "kernels/abi/fc_bytes.h"
 
 #endif

@@ -91,7 +91,7 @@ const char *mts_reference_attention_any__f32_planar(const mts_reference_call *ca
 {
 #ifdef MTS_SMALL
     (void)call;
-    return "the smallest library has no attention";
+    return "the smallest library has no such kernel";
 #else
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_attention_params), member);
 #endif

@@ -79,7 +79,7 @@ const char *mts_reference_fc_bytes__i32_words(const mts_reference_call *call)
 {
 #ifdef MTS_SMALL
     (void)call;
-    return "the smallest library has no fully connected layers of bytes";
+    return "the smallest library has no such kernel";
 #else
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_fc_bytes_params), fc_member);
 #endif

@@ -180,7 +180,7 @@ const char *mts_reference_fused_rows__f32_planar(const mts_reference_call *call)
 {
 #ifdef MTS_SMALL
     (void)call;
-    return "the smallest library has no fused blocks";
+    return "the smallest library has no such kernel";
 #else
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_fused_params), member);
 #endif

@@ -271,7 +271,8 @@ static const implementation *select_row(const mts_encoding *encoding, const mts_
         if (table[i].variant != variant) {
             continue;
         }
-        if (table[i].accepts && (!table[i].configured || table[i].kernel == encoding->config.kernel) &&
+        if (table[i].accepts &&
+            ((MTS_HAS_FC_BYTES && !table[i].configured) || table[i].kernel == encoding->config.kernel) &&
             accepts(&table[i], encoding, layer)) {
             return &table[i];
         }

@@ -17,6 +17,7 @@ Needs Python's onnx and numpy. --page writes between the markers of a page.
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -227,10 +228,11 @@ def network_row(profiler, name, answer):
 def networks(profiler):
     made = {"MobileNetV2": inverted(MOBILENET_V2, "Relu6", 32), "MobileNetV3 large": mobilenet_v3(),
             "EfficientNet-Lite0": inverted(EFFICIENTNET_LITE0, "Relu6", 32)}
-    answers = [(f"{name}, 224x224", profiler.of_net(net, 20)) for name, net in made.items()]
+    only = profiler.arguments.only
+    answers = [(f"{name}, 224x224", profiler.of_net(net, 20)) for name, net in made.items() if re.search(only, name)]
     for entry in real_models.read_list(str(pathlib.Path(real_models.HERE) / "real_models.txt")):
         path = pathlib.Path(real_models.path_of(entry, profiler.arguments.folder))
-        if entry.name in FILES and path.exists():
+        if entry.name in FILES and re.search(only, entry.name) and path.exists():
             with tempfile.TemporaryDirectory() as folder:
                 bundle = profiler.compiled(real_models.compile_words(entry, entry.name, str(path)), folder)
                 name = f"{entry.name}, {WHAT[entry.name]}" if entry.name in WHAT else entry.name
@@ -256,6 +258,7 @@ def main():
     parser.add_argument("--device", default="cpu", help="(default: %(default)s)")
     parser.add_argument("--folder", default="build/real/files", help="of the files (default: %(default)s)")
     parser.add_argument("--turns", type=int, default=3, help="profiles of each, whose least times count (default: %(default)s)")
+    parser.add_argument("--only", default="", help="networks whose names this expression finds (default: all)")
     parser.add_argument("--page", help="Markdown file for the table")
     arguments = parser.parse_args()
     profiler = Profiler(arguments)

@@ -4,7 +4,8 @@
 #
 # The library carries these texts onto every device, so comments, blanks and #include lines are left out. Line
 # breaks stay: the lines that a driver's compiler names are those of head and kernel, one after the other. With
-# -DKEEP=ON texts are embedded as they are. What only the dialect in C has (#if MTS_WORDS_DOT) is left out too. With
+# -DKEEP=ON texts are embedded as they are. What only the dialect in C has (#if MTS_WORDS_DOT,
+# #ifdef MTS_DIALECT_C) is left out too. With
 # -DSMALL=ON there is no prelude of CUDA's, without -DCUDA=ON, kernels made for larger libraries are left out, and those
 # made for processors are empty: device `cpu` has them compiled, and the library's texts are for GPUs
 # (mts_launch_by_processor).
@@ -38,9 +39,10 @@ function(drop_comments out text)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-# drop_words(OUT TEXT): the text as a preprocessor leaves it at each #if MTS_WORDS_DOT that is 0; lines stay as many.
-function(drop_words out text)
-  set(opening "#if MTS_WORDS_DOT\n")
+# drop_branch(OUT TEXT OPENING): the text as a preprocessor leaves it at each line `opening`, whose condition is false;
+# lines stay as many.
+function(drop_branch out text opening)
+  set(opening "${opening}\n")
   string(LENGTH "${opening}" opening_length)
   string(FIND "${text}" "${opening}" begin)
   while(begin GREATER_EQUAL 0)
@@ -53,7 +55,7 @@ function(drop_words out text)
     while(depth GREATER 0)
       string(FIND "${rest}" "\n" length)
       if(length LESS 0)
-        message(FATAL_ERROR "an #if MTS_WORDS_DOT of a kernel has no #endif")
+        message(FATAL_ERROR "a line ${opening} of a kernel has no #endif")
       endif()
       math(EXPR length "${length} + 1")
       string(SUBSTRING "${rest}" 0 ${length} line)
@@ -64,7 +66,7 @@ function(drop_words out text)
       elseif(line MATCHES "^#endif")
         math(EXPR depth "${depth} - 1")
       elseif(line MATCHES "^#elif" AND depth EQUAL 1)
-        message(FATAL_ERROR "an #if MTS_WORDS_DOT of a kernel has an #elif: write an #else with an #if in it")
+        message(FATAL_ERROR "a line ${opening} of a kernel has an #elif: write an #else with an #if in it")
       elseif(line MATCHES "^#else" AND depth EQUAL 1)
         set(branch 1)
         set(own 1)
@@ -106,7 +108,18 @@ function(read_text out)
     string(REGEX REPLACE "\n#include \"[^\n]*" "\n" text "${text}")
     if(NOT KEEP)
       drop_comments(text "${text}")
-      drop_words(text "${text}")
+      drop_branch(text "${text}" "#if MTS_WORDS_DOT")
+      drop_branch(text "${text}" "#ifdef MTS_DIALECT_C")
+      if(SMALL) # conv_tile's loads of four pixels take 1 KB, which it has not
+        string(REPLACE "#define MTS_QUADS (VEC==1)\n" "" text "${text}")
+        drop_branch(text "${text}" "#if MTS_QUADS")
+        drop_branch(text "${text}" "#ifdef mts_quad_load")
+        drop_branch(text "${text}" "#if CONV_HAS_QUADS")
+      endif()
+      if(SMALL AND NOT CUDA)
+        drop_branch(text "${text}" "#ifdef __CUDACC__")
+        drop_branch(text "${text}" "#if MATRICES_MULTIPLY")
+      endif()
     endif()
     if(SMALL) # a compiler's messages name other lines then
       string(REGEX REPLACE "\n\n+" "\n" text "${text}")

@@ -131,7 +131,8 @@ typedef float16 mts_vec;
 typedef ushort16 mts_half_bits;
 #endif
 
-#if VEC == 1
+#define MTS_QUADS (VEC == 1)
+#if MTS_QUADS
 typedef float4 mts_quad;
 #if HALF
 #define mts_quad_load(p) vload_half4(0, p)

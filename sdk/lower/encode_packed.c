@@ -11,6 +11,7 @@
 #include "lower/encode_tile.h"
 #include "lower/encoders.h"
 #include "lower/launch_shape.h"
+#include "lower/pack_heads.h"
 #include "lower/packed_tile.h"
 #include "stitch/tiles.h"
 
@@ -26,6 +27,7 @@ typedef struct packing {
     /* Of the members so far, each once. */
     packed_shape *shapes;
     uint32_t shape_count;
+    mts_pack_heads heads;
 } packing;
 
 static bool is_depthwise(const mts_encoding *encoding, uint32_t member)
@@ -37,25 +39,35 @@ static bool is_depthwise(const mts_encoding *encoding, uint32_t member)
 /* Packs a row block's weights and writes its K segments, whose channels count from the
    image's first: of a depthwise convolution the rows' own. */
 static const mts_segment_params *pack_segments(mts_tiler *t, const mts_conv_site *site,
-                                               const mts_value *weight, const mts_row_blocks *rows,
-                                               const mts_row_block *block, uint32_t group)
+                                               const mts_value *weight, const mts_pack_heads *heads,
+                                               const mts_row_blocks *rows, const mts_row_block *block,
+                                               uint32_t group)
 {
     const uint32_t owner = mts_encode_owner(t->encoding, site->member);
+    const uint32_t member = (uint32_t)(site->member - t->encoding->stitched->members);
     const bool diagonal = (site->blocks & MTS_BLOCKS_DEPTHWISE) != 0;
     const uint32_t base = diagonal ? block->row_a : group * (site->in_channels / site->conv->group);
     mts_segment_params *segments = mts_arena_zero(&t->scratch, block->segments, sizeof *segments);
     for (uint32_t s = 0; segments && s < block->segments; s++) {
-        const mts_tile_segment *from = &rows->segments[block->segment + s];
+        const mts_tile_segment *all = &rows->segments[block->segment];
+        const mts_tile_segment *from = &all[s];
+        mts_weights_head head = {.ref = MTS_NONE};
+        uint32_t given = 0; /* channels that the next segment takes */
+        if (!diagonal) {
+            head.count = mts_pack_heads_count(heads, member, all, s, base);
+            head.ref = head.count > 0 ? all[s - 1].ref_a : MTS_NONE;
+            given = s + 1 < block->segments ? mts_pack_heads_count(heads, member, all, s + 1, base) : 0;
+        }
         const mts_weights_part part = {.row = block->row_a,
                                        .rows = block->rows_a,
                                        .channel = from->channel,
-                                       .count = from->count,
+                                       .count = from->count - given,
                                        .diagonal = diagonal};
-        segments[s] = (mts_segment_params){.channel = base + from->channel,
-                                           .count = diagonal ? block->rows_a : from->count,
+        segments[s] = (mts_segment_params){.channel = base + from->channel - head.count,
+                                           .count = diagonal ? block->rows_a : head.count + part.count,
                                            .weight_b = MTS_PARAM_NONE};
         segments[s].weight_a =
-            mts_weights_packed(&t->encoding->pool, weight, from->ref_a, &part,
+            mts_weights_packed(&t->encoding->pool, weight, from->ref_a, &part, &head,
                                diagonal ? 0 : segments[s].channel % MTS_CHANNEL_PACK, owner);
     }
     if (!segments) {
@@ -116,12 +128,13 @@ static uint32_t image_floats(const mts_encoding *encoding, const mts_conv_site *
 }
 
 static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *weight,
-                          const mts_row_blocks *rows, const mts_row_block *block, uint32_t group)
+                          const mts_pack_heads *heads, const mts_row_blocks *rows, const mts_row_block *block,
+                          uint32_t group)
 {
     const mts_member *members = t->encoding->stitched->members;
     mts_tile_job fresh = {.order = block->row_a,
                           .task_mask = mts_encode_task_mask(t->encoding, (uint32_t)(site->member - members))};
-    fresh.segments = pack_segments(t, site, weight, rows, block, group);
+    fresh.segments = pack_segments(t, site, weight, heads, rows, block, group);
     if (!fresh.segments) {
         return;
     }
@@ -167,7 +180,7 @@ static void add_member(packing *p, uint32_t index)
         t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, p->tile.rows, MTS_TILES_FULL,
                                   &t->scratch, &rows, t->encoding->error);
         for (uint32_t b = 0; t->status == MTS_STATUS_OK && b < rows.count; b++) {
-            add_row_block(t, &site, weight, &rows, &rows.blocks[b], g);
+            add_row_block(t, &site, weight, &p->heads, &rows, &rows.blocks[b], g);
         }
     }
 }
@@ -221,7 +234,7 @@ static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer,
     mts_tiler *t = &p.tiler;
     mts_tiler_begin(t, encoding, layer, MTS_PACKED_ROWS, NULL);
     p.shapes = mts_arena_zero(&t->scratch, layer->count, sizeof *p.shapes);
-    if (!p.shapes) {
+    if (!p.shapes || !mts_pack_heads_find(&p.heads, encoding->stitched, layer, &t->scratch)) {
         mts_tiler_memory(t);
     }
     for (uint32_t m = layer->first; t->status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {

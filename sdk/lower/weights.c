@@ -189,19 +189,38 @@ uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t 
 }
 
 #if MTS_HAS_PACKED
+/* A head is told by its block's bytes too. */
+static void add_head(mts_weights_key *key, const mts_value *weight, const mts_weights_part *part,
+                     const mts_weights_head *head)
+{
+    const mts_block_ref *ref = &weight->blocks[head->ref];
+    const mts_weights_key own = key_of(MTS_WEIGHTS_PACKED, ref, 0, part->row - ref->out_first, 0);
+    key->head = own.identity;
+    key->by_address |= own.by_address << 1;
+    key->head_row = own.row;
+    key->head_channel = part->channel - head->count - ref->in_first;
+    key->head_width = ref->in_count;
+    key->head_count = head->count;
+}
+
 uint32_t mts_weights_packed(mts_weights *pool, const mts_value *weight, uint32_t ref_index,
-                            const mts_weights_part *part, uint32_t lane, uint32_t owner)
+                            const mts_weights_part *part, const mts_weights_head *head, uint32_t lane,
+                            uint32_t owner)
 {
     const mts_block_ref *ref = &weight->blocks[ref_index];
-    const mts_weights_source source = {.value = weight, .ref = ref_index, .part = *part, .lanes = lane};
+    const mts_weights_source source = {
+        .value = weight, .ref = ref_index, .part = *part, .lanes = lane, .head = *head};
     const size_t pack = MTS_CHANNEL_PACK;
     uint32_t out = 0, in = 0, inner = 0;
     mts_value_matrix(weight, &out, &in, &inner);
     mts_weights_key key = key_of(MTS_WEIGHTS_PACKED, ref, owner, part->row - ref->out_first, part->rows);
     key.rows |= inner << 4; /* at most MTS_PACKED_ROWS; a block is its bytes, see above */
     key.lanes = part->count << 3 | lane << 1 | (part->diagonal ? 1 : 0);
-    const size_t channels = part->diagonal ? 1 : (lane + part->count + pack - 1) / pack * pack;
+    const size_t channels = part->diagonal ? 1 : (lane + head->count + part->count + pack - 1) / pack * pack;
     key.other = (uint64_t)ref->in_count << 32 | (part->channel - ref->in_first);
+    if (head->count > 0) {
+        add_head(&key, weight, part, head);
+    }
     return add(pool, &key, inner * channels * ((part->rows + pack - 1) / pack * pack), &source);
 }
 #endif

@@ -117,13 +117,20 @@ uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t 
                            const mts_weights_part *part, uint32_t owner);
 /* Whether a part has weights that one byte does not hold. */
 bool mts_weights_has_rest(const mts_value *weight, uint32_t ref, const mts_weights_part *part);
+/* Channels before those of a part, which fill its first pack and are another block's. */
+typedef struct mts_weights_head {
+    uint32_t ref, count;
+} mts_weights_head;
+
 /*
  * The part's rows and channels packed for conv_packed (params.h): [taps][packs of
- * channels][MTS_CHANNEL_PACK][rows, rounded up to that]. lane: of the first channel.
+ * channels][MTS_CHANNEL_PACK][rows, rounded up to that]. lane: of the first channel, which
+ * is the head's where its count is not 0.
  * diagonal: of a depthwise weight, whose only channel is 0: [taps][rows, rounded up].
  */
 uint32_t mts_weights_packed(mts_weights *pool, const mts_value *weight, uint32_t ref,
-                            const mts_weights_part *part, uint32_t lane, uint32_t owner);
+                            const mts_weights_part *part, const mts_weights_head *head, uint32_t lane,
+                            uint32_t owner);
 /* f32[count]: a vector, or ones where it is NULL, in the order of `order` (NULL: as it
    is), times a factor. */
 uint32_t mts_weights_scaled(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,

@@ -28,6 +28,11 @@ typedef struct mts_weights_key {
     uint64_t identity;
     uint64_t other;
     uint32_t kind, owner, row, rows, lanes, by_address;
+#if MTS_HAS_PACKED
+    /* Of a head: its block, the first row and channel there, channels of the block. */
+    uint64_t head;
+    uint32_t head_row, head_channel, head_width, head_count;
+#endif
 } mts_weights_key;
 
 /* What an entry is packed of. All that it points to lives until the pool is packed. */
@@ -40,6 +45,9 @@ typedef struct mts_weights_source {
     uint32_t ref;
     /* LANES: rows of a pack. PACKED: the lane of the first channel. */
     uint32_t lanes;
+#if MTS_HAS_PACKED
+    mts_weights_head head;
+#endif
     /* MASK: cells of a row, and how many of them are 1. */
     uint32_t row, columns;
     double factor;

@@ -127,21 +127,34 @@ static void pack_winograd(const mts_weights_entry *entry, float *to)
 /* ---- packs of channels ---- */
 
 #if MTS_HAS_PACKED
+/* Index of the first weight of channel c of a part, counted from the head's first, and the
+   block that it is in. */
+static size_t packed_cell(const mts_weights_entry *entry, size_t row, size_t c, size_t inner,
+                          const mts_block_ref **ref)
+{
+    const mts_weights_source *from = &entry->source;
+    const bool is_head = c < from->head.count;
+    *ref = is_head ? &from->value->blocks[from->head.ref] : block_of(entry);
+    const size_t channel = (size_t)from->part.channel + c - from->head.count - (*ref)->in_first;
+    const size_t first = is_head ? entry->key.head_row : entry->key.row;
+    return ((first + row) * (*ref)->in_count + channel) * inner;
+}
+
 static void pack_packed(const mts_weights_entry *entry, float *to)
 {
     const mts_weights_part *part = &entry->source.part;
-    const mts_block_ref *ref = block_of(entry);
     const size_t pack = MTS_CHANNEL_PACK, lane = entry->source.lanes;
+    const size_t count = part->count + entry->source.head.count;
     const size_t rows = (part->rows + pack - 1) / pack * pack;
-    const size_t channels = part->diagonal ? 1 : (lane + part->count + pack - 1) / pack * pack;
+    const size_t channels = part->diagonal ? 1 : (lane + count + pack - 1) / pack * pack;
     const size_t position = channels * rows; /* floats of a tap */
     const size_t inner = entry->count / position;
     float taps[CELLS];
     memset(to, 0, entry->count * sizeof *to);
     for (size_t r = 0; r < part->rows; r++) {
-        for (size_t c = 0; c < part->count; c++) {
-            const size_t cell =
-                ((entry->key.row + r) * ref->in_count + (part->channel - ref->in_first) + c) * inner;
+        for (size_t c = 0; c < count; c++) {
+            const mts_block_ref *ref = NULL;
+            const size_t cell = packed_cell(entry, r, c, inner, &ref);
             for (size_t k = 0; k < inner; k++) {
                 if (k % CELLS == 0) {
                     const size_t left = inner - k;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs a small stitched network in oclgrind, a simulator of an OpenCL device that reports what a real one does
-# not: data races between work-items, accesses outside of a buffer, wrong use of the API. Any report is a failure.
+# Runs a small stitched network, in planes and in packs of channels, in oclgrind, a simulator of an OpenCL device that
+# reports what a real one does not: data races between work-items, accesses outside of a buffer, wrong use of the API. Any report is a failure.
 # usage: oclgrind.sh PROGRAM FOLDER [PHOTO [OPTION...]]    (FOLDER is made anew, an empty PHOTO is a gradient, OPTIONs are
-# of `mts run`; exit status 77: no oclgrind here)
+# of `mts run` and for one network alone; exit status 77: no oclgrind here)
 set -euo pipefail
 
 readonly program=$1 folder=$2
@@ -37,26 +37,39 @@ if [ -z "$photo" ]; then
     write_picture >"$photo"
 fi
 
-"$program" synth --arch resnet18 --tasks 2 --prune 0.95 --share 0.8 --input 32 -o "$folder/tiny.mtsb"
-if ! OCL_ICD_VENDORS=$folder/vendors OCLGRIND_DATA_RACES=1 OCLGRIND_CHECK_API=1 OCLGRIND_LOG=$folder/report \
-    "$program" run "$folder/tiny.mtsb" --image "$photo" --device opencl:0 --no-cache \
-    "${options[@]}" >"$folder/answers"; then
+# run_network BUNDLE [OPTION...]: in the simulator, which has to report nothing.
+run_network() {
+    local bundle=$1
+    shift
+    rm -f "$folder/report"
+    if ! OCL_ICD_VENDORS=$folder/vendors OCLGRIND_DATA_RACES=1 OCLGRIND_CHECK_API=1 OCLGRIND_LOG=$folder/report \
+        "$program" run "$bundle" --image "$photo" --device opencl:0 --no-cache "$@" >"$folder/answers"; then
+        cat "$folder/answers"
+        echo "the program failed in the simulator"
+        exit 1
+    fi
     cat "$folder/answers"
-    echo "the program failed in the simulator"
-    exit 1
-fi
-cat "$folder/answers"
-if ! grep -q Oclgrind "$folder/answers"; then
-    echo "another device than the simulator ran the network"
-    exit 1
-fi
-if [ ! -e "$folder/report" ]; then
-    echo "the simulator wrote no log, so nothing was checked"
-    exit 1
-fi
-if [ -s "$folder/report" ]; then
-    echo "the simulator reports:"
-    head -n 60 "$folder/report"
-    exit 1
+    if ! grep -q Oclgrind "$folder/answers"; then
+        echo "another device than the simulator ran the network"
+        exit 1
+    fi
+    if [ ! -e "$folder/report" ]; then
+        echo "the simulator wrote no log, so nothing was checked"
+        exit 1
+    fi
+    if [ -s "$folder/report" ]; then
+        echo "the simulator reports:"
+        head -n 60 "$folder/report"
+        exit 1
+    fi
+}
+
+"$program" synth --arch resnet18 --tasks 2 --prune 0.97 --share 0.8 --input 32 -o "$folder/tiny.mtsb"
+run_network "$folder/tiny.mtsb" ${options[@]+"${options[@]}"}
+if [ ${#options[@]} -eq 0 ]; then
+    OCL_ICD_VENDORS=$folder/vendors "$program" inspect "$folder/tiny.mtsb" --plan --json --device opencl:0 \
+        --packed-channels >"$folder/plan.json"
+    grep -q conv_packed "$folder/plan.json"
+    run_network "$folder/tiny.mtsb" --packed-channels --no-images
 fi
 echo "no race, no access outside of a buffer, no wrong call"

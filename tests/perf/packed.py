@@ -19,6 +19,10 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROFILE = "group=256,local=32768"
+# Rows of the table of defaults (plan/device_defaults.c), by what a driver says of itself.
+GPUS = {"Adreno 6xx": "texels=134217728,name=QUALCOMM Adreno(TM),version=Adreno(TM) 640", "Mali Valhall": "name=Mali-G710 r0p0",
+        "PowerVR": "name=PowerVR B-Series BXM-8-256", "unknown": "name=A GPU of tomorrow"}
+PROFILED = ("holistic: nine networks, twelve tasks", "32 pruned ResNet18")
 RESNET18 = ["--arch", "resnet18", "--tasks", "32", "--prune", "0.9", "--share", "0.9", "--input", "224"]
 MOVES = ("space_to_depth_any", "copy_any", "concat_any")  # of kernels that compute nothing
 
@@ -57,6 +61,7 @@ def figures(mts, bundle, device, environment, options=()):
     def reads_packs(launch):
         return "packs" in launch["reads"] + launch["writes"]
     return {"launches": len(launches),
+            "weights": plan["bytes"]["weights"],
             "activations": plan["bytes"]["activations"],
             "bytes": sum(launch["bytes"] for launch in launches),
             "needed": sum(launch["bytes"] for launch in launches if not launch["kernel"].startswith(MOVES)),
@@ -79,8 +84,27 @@ def table(mts, bundles, layer):
     return "\n".join(rows) + "\n"
 
 
-def write_page(page, text):
-    begin, end = "<!-- begin: tests/perf/packed.py -->", "<!-- end -->"
+def profiles(mts, bundles, layer):
+    """What a session without options plans for each GPU, and in the other layout."""
+    rows = ["| network | GPU | layout | launches | activations, MB | weights, MB | moved, MB | moved by needed |",
+            "|---|---|---|---|---|---|---|---|"]
+    for name, bundle in bundles:
+        if name not in PROFILED:
+            continue
+        needed = figures(mts, bundle, "reference", dict(os.environ))["needed"]
+        for gpu, profile in GPUS.items():
+            environment = dict(os.environ, OPENCL_LAYERS=str(layer), MTS_PROFILE=f"{PROFILE},{profile}")
+            for options in ([], ["--planes"] if gpu != "unknown" else ["--packed-channels"]):
+                f = figures(mts, bundle, "opencl", environment, options)
+                layout = "packs" if f["packs"] else "planes"
+                rows.append(f"| {name} | {gpu} | {layout}{'' if options else ' (default)'} | {f['launches']} "
+                            f"| {f['activations'] / 1e6:.2f} | {f['weights'] / 1e6:.2f} | {f['bytes'] / 1e6:.1f} "
+                            f"| {f['bytes'] / needed:.2f} |")
+    return "\n".join(rows) + "\n"
+
+
+def write_page(page, text, which=""):
+    begin, end = f"<!-- begin: tests/perf/packed.py{which} -->", "<!-- end -->"
     before, found, rest = page.read_text().partition(begin)
     _, closed, behind = rest.partition(end)
     if not found or not closed:
@@ -97,10 +121,14 @@ def main():
     layer = (args.build / "opencl_profile" / "libmts_opencl_profile.so").resolve()
     mts = args.build / "bin" / "mts"
     with tempfile.TemporaryDirectory() as folder:
-        text = table(mts, compile_bundles(mts, args.mediapipe, pathlib.Path(folder)), layer)
+        bundles = compile_bundles(mts, args.mediapipe, pathlib.Path(folder))
+        text = table(mts, bundles, layer)
+        by_gpu = profiles(mts, bundles, layer)
     print(text)
+    print(by_gpu)
     if args.page:
         write_page(args.page, text)
+        write_page(args.page, by_gpu, " by GPU")
 
 
 if __name__ == "__main__":

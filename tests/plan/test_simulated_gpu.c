@@ -95,11 +95,12 @@ static uint64_t groups_of(const mts_encoded_launch *launch)
 
 /*
  * A launch's last tile takes at most one part in 8 of what each unit computes of it: so the
- * tiles of a convolution are at least as many, unless they are the smallest ones (2 rows of 64 pixels).
+ * tiles of a convolution are at least as many, unless they are the smallest ones (4 rows of 64 pixels: fewer are
+ * computed as four).
  */
 static void check_tiles(const mts_plan *plan, const mts_encoded_launch *launch, uint32_t units)
 {
-    enum { TILES_OF_UNIT = 8, SMALLEST = 2 * 64 };
+    enum { TILES_OF_UNIT = 8, SMALLEST = 4 * 64 };
     const mts_step *step = &plan->steps[launch->step];
     double wave = 0.0, elements = 0.0;
     for (uint32_t i = 0; i < plan->step_count; i++) {
@@ -343,7 +344,7 @@ static void waves_of_random_networks_are_not_slower(void **state)
                   sum / FAMILIES, beside_least / FAMILIES, once_beside_bound / FAMILIES);
     assert_true(sum / FAMILIES < 0.56);
     assert_true(beside_least / FAMILIES < 1.5);
-    assert_true(once_beside_bound / FAMILIES <= 1.15);
+    assert_true(once_beside_bound / FAMILIES <= 1.17); /* tiles of 2 rows: 1.15 */
 }
 
 /* A world of one network; *plan has a wave for each step. */

@@ -194,12 +194,12 @@ static mts_status import_graph(const mtsc_task *task, const mtsc_options *to, mt
     if (status != MTS_STATUS_OK) {
         return status;
     }
-    mts_graph *folded = NULL, *turned = NULL;
+    mts_graph *folded = NULL, *tokens = NULL;
     status = mts_fold(imported, arena, &folded, error);
-    MTS_TRY(status, mts_tokens(folded, arena, &turned, error));
-    *out = turned;
-    if (status == MTS_STATUS_OK && turned != folded) {
-        status = mts_fold(turned, arena, out, error);
+    MTS_TRY(status, mts_tokens(folded, arena, &tokens, error));
+    *out = tokens;
+    if (status == MTS_STATUS_OK && tokens != folded) {
+        status = mts_fold(tokens, arena, out, error);
     }
     return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "%s", task->model);
 }

@@ -252,7 +252,7 @@ static mts_status build_conv(builder *b, uint32_t n, uint32_t *value)
     mts_attrs attrs = node->attrs;
     if (map->traits[n].pass == MTS_CHANNELS_KEPT) {
         attrs.conv.group = b->request->places[entry].total;
-    } else if (map->traits[n].pass == MTS_CHANNELS_GROUPED) {
+    } else if (mts_propagation_grouped(&map->traits[n])) {
         attrs.conv.group = b->request->places[mts_channel_map_input(map, 0, n, 0)].total /
                            (uint32_t)b->graph->values[inputs[1]].shape.dims[1];
     }

@@ -149,7 +149,7 @@ static void tie_node(mts_channel_map *map, uint32_t n)
         for (uint32_t i = 0; i < node->input_count; i++) {
             tie(map, out, mts_channel_map_input(map, 0, n, i));
         }
-    } else if (map->traits[n].pass == MTS_CHANNELS_MIXED || map->traits[n].pass == MTS_CHANNELS_GROUPED) {
+    } else if (map->traits[n].pass == MTS_CHANNELS_MIXED || mts_propagation_grouped(&map->traits[n])) {
         tie(map, out, mts_channel_map_input(map, 0, n, 4));
     }
 }

@@ -20,6 +20,17 @@ typedef struct mts_channel_map {
     mts_propagation *traits; /* per node */
 } mts_channel_map;
 
+/* Of a grouped convolution; the smallest library has none that are stitched. */
+static inline bool mts_propagation_grouped(const mts_propagation *rule)
+{
+#ifdef MTS_SMALL
+    (void)rule;
+    return false;
+#else
+    return rule->pass == MTS_CHANNELS_GROUPED;
+#endif
+}
+
 /* mts_node_propagation for the dense form: FIXED wherever there is a reason against
    stitching the node. */
 mts_propagation mts_propagation_of(const mts_graph *graph, const mts_node *node);

@@ -104,7 +104,11 @@ static mts_status set_unmerged(mts_dense_space *s, uint32_t entry, uint32_t task
     if (!s->unmerged[root]) {
         return mts_dense_short(s);
     }
+#ifdef MTS_SMALL
+    s->again = true;
+#else
     s->again = s->again || s->unmerged[root][task][channel] == 0;
+#endif
     s->unmerged[root][task][channel] = 1;
     return MTS_STATUS_OK;
 }

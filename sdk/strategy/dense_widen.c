@@ -46,7 +46,7 @@ static bool must_fix(const widener *w, uint32_t node)
     const uint32_t entry = w->map.input_count + node;
     const uint32_t root = mts_channel_map_root(&w->map, entry);
     const bool derived = traits->pass == MTS_CHANNELS_JOINED || traits->pass == MTS_CHANNELS_REPEATED;
-    return traits->pass == MTS_CHANNELS_FIXED || traits->pass == MTS_CHANNELS_GROUPED || traits->across ||
+    return traits->pass == MTS_CHANNELS_FIXED || mts_propagation_grouped(traits) || traits->across ||
            (derived && (root != entry || w->fixed[root]));
 }
 

@@ -60,3 +60,10 @@ if(TARGET mts_program AND DEFINED ENV{MTS_TEST_TORCH})
             --program $<TARGET_FILE:mts_program> --work ${CMAKE_BINARY_DIR}/differential-torch)
   set_tests_properties(differential/torch PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 14400)
 endif()
+if(MTS_TEST_PYTHON AND TARGET mts_program)
+  add_test(NAME differential/netfuse
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/differential/netfuse_test.py
+            --program $<TARGET_FILE:mts_program> --perf ${CMAKE_CURRENT_SOURCE_DIR}/perf
+            --work ${CMAKE_BINARY_DIR}/differential-netfuse)
+  set_tests_properties(differential/netfuse PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()

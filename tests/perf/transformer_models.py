@@ -19,8 +19,9 @@ SIZES = {  # layers, width, heads, inner width
 
 
 class Model:
-    def __init__(self, name, seed, own_seed=None, opset=13, fused=False):
+    def __init__(self, name, seed, own_seed=None, opset=13, fused=False, adapters=None):
         self.name, self.opset, self.fused = name, opset, fused
+        self.adapters, self.linears = adapters, 0  # rank, parts of a layer (0: q, .. 5: outer), merged
         self.nodes, self.constants, self.count = [], [], 0
         self.shared = np.random.default_rng(seed)
         self.own = np.random.default_rng(own_seed if own_seed is not None else seed + 1)
@@ -50,8 +51,25 @@ class Model:
         return self.constant((middle + spread * rng.standard_normal(size)).astype(np.float32))
 
     def linear(self, x, inner, outer, own=False):
+        part, self.linears = self.linears % 6, self.linears + 1
+        if self.adapters and part in self.adapters[1]:
+            return self.adapted(x, inner, outer)
         y = self.add("MatMul", x, self.weight(inner, outer, own=own))
         return self.add("Add", self.vector(outer, own=own), y)
+
+    def adapted(self, x, inner, outer):
+        """A product with an adapter of low rank beside its weight, or merged into it (LoRA, Hu 2021)."""
+        rank, _, merged = self.adapters
+        weight = (self.shared.standard_normal((inner, outer)) / np.sqrt(inner)).astype(np.float32)
+        down = (self.own.standard_normal((inner, rank)) / np.sqrt(inner)).astype(np.float32)
+        up = (self.own.standard_normal((rank, outer)) * 0.1).astype(np.float32)
+        if merged:
+            y = self.add("MatMul", x, self.constant(weight + 2 * (down @ up)))
+        else:
+            y = self.add("MatMul", x, self.constant(weight))
+            low = self.add("MatMul", self.add("MatMul", x, self.constant(down)), self.constant(up))
+            y = self.add("Add", y, self.add("Mul", low, self.number(2.0)))
+        return self.add("Add", self.vector(outer), y)
 
     def norm(self, x, width, epsilon):
         scale, bias = self.vector(width, 1.0), self.vector(width)
@@ -98,9 +116,9 @@ class Model:
 
 
 def bert(path, size, seed=1, own_seed=None, rows=128, words=2000, classes=2, tokens=True, mask=True,
-         fused=False, tanh=False):
+         fused=False, tanh=False, adapters=None):
     layers, width, heads, inner = SIZES[size]
-    m = Model(size, seed, own_seed, fused=fused)
+    m = Model(size, seed, own_seed, fused=fused, adapters=adapters)
     inputs = []
     if tokens:
         inputs.append(helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, rows]))
@@ -122,7 +140,8 @@ def bert(path, size, seed=1, own_seed=None, rows=128, words=2000, classes=2, tok
         y = m.gelu(m.linear(x, width, inner), tanh)
         x = m.norm(m.add("Add", m.linear(y, inner, width), x), width, 1e-12)
     first = m.add("Gather", x, m.constant(np.array(0, np.int64)), axis=1)
-    pooled = m.add("Tanh", m.add("Gemm", first, m.weight(width, width, own=True), m.vector(width, own=True)))
+    own = adapters is None  # with adapters the pooler is the frozen one
+    pooled = m.add("Tanh", m.add("Gemm", first, m.weight(width, width, own=own), m.vector(width, own=own)))
     logits = m.add("Gemm", pooled, m.weight(width, classes, own=True), m.vector(classes, own=True))
     m.finish(inputs, [helper.make_tensor_value_info(logits, TensorProto.FLOAT, [1, classes])], path)
 

@@ -4,7 +4,9 @@
     tests/perf/transformers.py --mts build/release/bin/mts --folder build/transformers -o transformers.json
 
 Models are those of transformer_models.py: tasks with weights of their own ("private"), and tasks with one backbone,
-heads of their own and a common input ("common"). A time of ours is the processor time of two processes of `mts bench`
+heads of their own and a common input ("common"); a BERT
+with adapters of rank 8 beside the weights of q and v for each task ("lora"), and the same BERT without them, as many
+times on as many inputs ("frozen"). A time of ours is the processor time of two processes of `mts bench`
 that differ in the number of runs, so that start-up, compilation of the plan and comparisons cancel out; that of ONNX
 Runtime is the processor time of a session for each task. Outputs of every strategy are compared with ONNX Runtime's
 first (--outputs: nothing else).
@@ -27,6 +29,8 @@ TOLERANCE = 1e-4
 CASES = {
     "bert-small private": lambda path, i: transformer_models.bert(path, "bert-small", seed=10 + i),
     "bert-small common": lambda path, i: transformer_models.bert(path, "bert-small", seed=3, own_seed=50 + i),
+    "bert-small frozen": lambda path, i: transformer_models.bert(path, "bert-small", seed=3, own_seed=50, adapters=(8, (), False)),
+    "bert-small lora": lambda path, i: transformer_models.bert(path, "bert-small", seed=3, own_seed=50 + i, adapters=(8, (0, 2), False)),
     "vit-tiny private": lambda path, i: transformer_models.vit(path, "vit-tiny", seed=10 + i),
     "vit-tiny common": lambda path, i: transformer_models.vit(path, "vit-tiny", seed=3, own_seed=50 + i),
 }
@@ -125,6 +129,7 @@ def main():
     parser.add_argument("--mts", default="build/release/bin/mts")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("build/transformers"))
     parser.add_argument("--tasks", type=int, default=8)
+    parser.add_argument("--cases", default="", help="comma-separated parts of names: only these cases")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--runs", type=int, default=8)
     parser.add_argument("--outputs", action="store_true", help="compare outputs only")
@@ -132,9 +137,9 @@ def main():
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     results, failed = {"onnxruntime": onnxruntime.__version__, "tasks": options.tasks, "load": os.getloadavg()[0]}, 0
-    for case in CASES:
+    for case in [c for c in CASES if any(part in c for part in options.cases.split(","))]:
         models, bundle = make(case, options.folder, options.tasks, options.mts)
-        row = {"difference": {}}
+        row = {"difference": {}, "bundle_bytes": bundle.stat().st_size}
         for strategy in ("sequential", "netfuse", "dense", "compact"):
             row["difference"][strategy] = compare(models, bundle, options.folder, options.mts, strategy)
             failed += not row["difference"][strategy] <= TOLERANCE

@@ -1,10 +1,10 @@
 /*
- * tokens.c: which nodes read and make turned values, and the graph of them. Not
- * responsible for how a node becomes one on turned values (tokens_emit.c) nor for
+ * tokens.c: which nodes read and make transposed values, and the graph of them. Not
+ * responsible for how a node becomes one on transposed values (tokens_emit.c) nor for
  * constants and conversions (tokens_form.c).
  *
- * A node that can is turned if one of its operands is made turned, or if a reader wants
- * its result turned.
+ * A node that can is transposed if one of its operands is made transposed, or if a reader wants
+ * its result transposed.
  */
 #include "compiler/passes/tokens.h"
 
@@ -31,7 +31,7 @@ static bool note_attention(mts_tokens_work *work, uint32_t n)
     return true;
 }
 
-/* Where turned values begin. */
+/* Where transposed values begin. */
 static mts_status find_made(mts_tokens_work *work, bool *any)
 {
     for (uint32_t n = 0; n < work->from->node_count; n++) {
@@ -43,20 +43,20 @@ static mts_status find_made(mts_tokens_work *work, bool *any)
                     (work->joins[n] != MTS_NONE && !work->joins_image[n]);
         *any = *any || made || mts_tokens_connects_rows(work->from, node);
         for (uint32_t i = 0; !made && i < node->input_count; i++) {
-            made = is_data(work->from, node->inputs[i]) && work->forms[node->inputs[i]].made_turned &&
-                   mts_tokens_turns(work->from, node);
+            made = is_data(work->from, node->inputs[i]) && work->forms[node->inputs[i]].made_transposed &&
+                   mts_tokens_transposable(work->from, node);
         }
-        work->forms[node->output].made_turned = made;
+        work->forms[node->output].made_transposed = made;
     }
     return MTS_STATUS_OK;
 }
 
-static void note_reading(mts_tokens_work *work, uint32_t value, bool turned)
+static void note_reading(mts_tokens_work *work, uint32_t value, bool transposed)
 {
     if (is_data(work->from, value)) {
         mts_tokens_form *read = &work->forms[value];
-        read->reads_turned = read->reads_turned || turned;
-        read->reads_plain = read->reads_plain || !turned;
+        read->reads_transposed = read->reads_transposed || transposed;
+        read->reads_plain = read->reads_plain || !transposed;
     }
 }
 
@@ -73,12 +73,12 @@ static void note_readings(mts_tokens_work *work, uint32_t n)
         note_reading(work, work->joins[n], true);
     } else {
         for (uint32_t i = 0; i < node->input_count; i++) {
-            note_reading(work, node->inputs[i], work->turns[n]);
+            note_reading(work, node->inputs[i], work->transposed[n]);
         }
     }
 }
 
-/* From the outputs back: which forms are read, and so which nodes are turned. */
+/* From the outputs back: which forms are read, and so which nodes are transposed. */
 static void find_readers(mts_tokens_work *work)
 {
     const mts_graph *graph = work->from;
@@ -88,8 +88,9 @@ static void find_readers(mts_tokens_work *work)
     for (uint32_t n = graph->node_count; n-- > 0;) {
         const mts_node *node = &graph->nodes[n];
         const mts_tokens_form *form = &work->forms[node->output];
-        work->turns[n] = form->made_turned || (form->reads_turned && mts_tokens_turns(graph, node));
-        if (form->reads_plain || form->reads_turned) {
+        work->transposed[n] =
+            form->made_transposed || (form->reads_transposed && mts_tokens_transposable(graph, node));
+        if (form->reads_plain || form->reads_transposed) {
             note_readings(work, n);
         }
     }
@@ -119,20 +120,20 @@ static mts_status emit(mts_tokens_work *work, uint32_t n)
 {
     const mts_node *node = &work->from->nodes[n];
     mts_tokens_form *form = &work->forms[node->output];
-    if (!form->reads_plain && !form->reads_turned) {
+    if (!form->reads_plain && !form->reads_transposed) {
         return MTS_STATUS_OK;
     }
     const mts_status status = work->attentions[n] ? mts_tokens_emit_attention(work, node, work->attentions[n])
                               : work->joins[n] != MTS_NONE
                                   ? mts_tokens_emit_joined(work, node, work->joins[n], work->joins_image[n])
-                              : work->turns[n] ? mts_tokens_emit_turned(work, node)
+                              : work->transposed[n] ? mts_tokens_emit_transposed(work, node)
                               : mts_tokens_connects_rows(work->from, node)
                                   ? mts_tokens_emit_connected(work, node)
                                   : emit_plain(work, node);
     if (status != MTS_STATUS_OK) {
         return mts_fail_prefix(work->error, status, "node '%s'", mts_node_title(work->from, node));
     }
-    const uint32_t made = form->turned != MTS_NONE ? form->turned : form->plain;
+    const uint32_t made = form->transposed != MTS_NONE ? form->transposed : form->plain;
     return mts_graph_name_value(work->to, made, work->from->values[node->output].name)
                ? status
                : mts_tokens_short(work);
@@ -166,16 +167,16 @@ mts_status mts_tokens(const mts_graph *graph, mts_arena *arena, mts_graph **out,
     mts_tokens_work work = {.from = graph, .arena = arena, .error = error};
     *out = NULL;
     work.forms = mts_arena_zero(arena, graph->value_count, sizeof *work.forms);
-    work.turns = mts_arena_zero(arena, graph->node_count, sizeof *work.turns);
+    work.transposed = mts_arena_zero(arena, graph->node_count, sizeof *work.transposed);
     work.to = mts_graph_create(arena, graph->name);
     work.attentions = mts_arena_zero(arena, graph->node_count, sizeof *work.attentions);
     work.joins = mts_arena_zero(arena, graph->node_count, sizeof *work.joins);
     work.joins_image = mts_arena_zero(arena, graph->node_count, sizeof *work.joins_image);
-    if (!work.joins_image || !work.forms || !work.turns || !work.to || !work.attentions || !work.joins) {
+    if (!work.joins_image || !work.forms || !work.transposed || !work.to || !work.attentions || !work.joins) {
         return mts_tokens_short(&work);
     }
     for (uint32_t v = 0; v < graph->value_count; v++) {
-        work.forms[v].plain = work.forms[v].turned = MTS_NONE;
+        work.forms[v].plain = work.forms[v].transposed = MTS_NONE;
     }
     bool any = false;
     mts_status status = find_made(&work, &any);

@@ -5,8 +5,8 @@
  *     p = softmax(scale q k + mask);  y = p v
  *
  * Exporters split channels into heads by RESHAPE and TRANSPOSE. Here a value is followed
- * through these as a view of the turned value that it came from: a stride for each
- * dimension. Operands whose views are heads of a turned value, and results that are turned
+ * through these as a view of the transposed value that it came from: a stride for each
+ * dimension. Operands whose views are heads of a transposed value, and results that are transposed
  * again, need no moving at all.
  */
 #include "compiler/passes/tokens_work.h"
@@ -26,7 +26,7 @@ static const mts_node *producer(const mts_graph *graph, uint32_t value)
     return made ? &graph->nodes[graph->values[value].producer] : NULL;
 }
 
-static view view_of_turned(const mts_shape *shape)
+static view view_of_transposed(const mts_shape *shape)
 {
     const mts_token_matrix m = mts_tokens_matrix(shape);
     view v = {.shape = *shape};
@@ -178,7 +178,7 @@ static bool move_view(const mts_graph *graph, const mts_node *node, view *v)
     return true;
 }
 
-/* What a value of shape [images,] heads, tokens and channels in some order is of a turned
+/* What a value of shape [images,] heads, tokens and channels in some order is of a transposed
    value: `swapped`: [.., channels, tokens]. */
 static bool is_heads(const view *v, const mts_shape *source, bool swapped, mts_tokens_operand *out)
 {
@@ -216,7 +216,7 @@ static bool find_operand(const mts_graph *graph, uint32_t value, bool swapped, m
                 (own.image && !is_image(source))) {
                 continue;
             }
-            view v = own.image ? view_of_plain(source) : view_of_turned(source);
+            view v = own.image ? view_of_plain(source) : view_of_transposed(source);
             bool fits = true;
             for (uint32_t i = n; fits && i-- > 0;) {
                 fits = move_view(graph, chain[i], &v);
@@ -347,7 +347,7 @@ static bool same_view(const view *v, const view *own)
     return fits;
 }
 
-/* Whether a node only moves the result of an attention, to where it lies turned or as an image. */
+/* Whether a node only moves the result of an attention, to where it lies transposed or as an image. */
 uint32_t mts_tokens_joins_heads(const mts_tokens_work *work, const mts_node *node, bool *image)
 {
     const mts_graph *graph = work->from;
@@ -357,15 +357,15 @@ uint32_t mts_tokens_joins_heads(const mts_tokens_work *work, const mts_node *nod
     for (uint32_t n = 1; value != MTS_NONE; n++) {
         const mts_node *made = producer(graph, value);
         if (made && work->attentions[made - graph->nodes]) {
-            view v = view_of_turned(&graph->values[value].shape);
+            view v = view_of_transposed(&graph->values[value].shape);
             bool fits = true;
             for (uint32_t i = n; fits && i-- > 0;) {
                 fits = move_view(graph, chain[i], &v);
             }
             const mts_shape *shape = &graph->values[node->output].shape;
-            const view turned = view_of_turned(shape), plain = view_of_plain(shape);
+            const view transposed = view_of_transposed(shape), plain = view_of_plain(shape);
             *image = fits && is_image(shape) && same_view(&v, &plain);
-            return *image || (fits && shape->rank >= 2 && same_view(&v, &turned)) ? value : MTS_NONE;
+            return *image || (fits && shape->rank >= 2 && same_view(&v, &transposed)) ? value : MTS_NONE;
         }
         if (!made || n == CHAIN_MOST || (made->op != MTS_OP_RESHAPE && made->op != MTS_OP_TRANSPOSE)) {
             return MTS_NONE;
@@ -378,11 +378,11 @@ uint32_t mts_tokens_joins_heads(const mts_tokens_work *work, const mts_node *nod
 
 /* ---- building ---- */
 
-/* The channels of an operand, of its turned value. */
+/* The channels of an operand, of its transposed value. */
 static mts_status emit_operand(mts_tokens_work *work, const mts_tokens_operand *of, uint32_t *out)
 {
     mts_status status =
-        of->image ? mts_tokens_plain(work, of->source, out) : mts_tokens_turned(work, of->source, out);
+        of->image ? mts_tokens_plain(work, of->source, out) : mts_tokens_transposed(work, of->source, out);
     if (status != MTS_STATUS_OK) {
         return status;
     }
@@ -412,9 +412,9 @@ mts_status mts_tokens_emit_attention(mts_tokens_work *work, const mts_node *node
     MTS_TRY(status, mts_graph_add_node(work->to, MTS_OP_ATTENTION, node->name, inputs,
                                        a->mask != MTS_NONE ? 4 : 3, &attrs, &made, work->error));
     const mts_attrs back = {
-        .reshape = {.shape = mts_tokens_turned_shape(&work->from->values[node->output].shape)}};
+        .reshape = {.shape = mts_tokens_transposed_shape(&work->from->values[node->output].shape)}};
     MTS_TRY(status, mts_graph_add_node(work->to, MTS_OP_RESHAPE, NULL, &made, 1, &back, &made, work->error));
-    work->forms[node->output].turned = made;
+    work->forms[node->output].transposed = made;
     return status;
 }
 
@@ -422,10 +422,10 @@ mts_status mts_tokens_emit_joined(mts_tokens_work *work, const mts_node *node, u
 {
     const mts_shape *shape = &work->from->values[node->output].shape;
     mts_tokens_form *form = &work->forms[node->output];
-    const mts_attrs attrs = {.reshape = {.shape = image ? *shape : mts_tokens_turned_shape(shape)}};
+    const mts_attrs attrs = {.reshape = {.shape = image ? *shape : mts_tokens_transposed_shape(shape)}};
     uint32_t x = MTS_NONE;
-    mts_status status = mts_tokens_turned(work, value, &x);
+    mts_status status = mts_tokens_transposed(work, value, &x);
     MTS_TRY(status, mts_graph_add_node(work->to, MTS_OP_RESHAPE, NULL, &x, 1, &attrs,
-                                       image ? &form->plain : &form->turned, work->error));
+                                       image ? &form->plain : &form->transposed, work->error));
     return status;
 }

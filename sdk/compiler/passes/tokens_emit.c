@@ -1,5 +1,5 @@
 /*
- * tokens_emit.c: the nodes that compute on turned values, and how each becomes one.
+ * tokens_emit.c: the nodes that compute on transposed values, and how each becomes one.
  */
 #include "compiler/passes/tokens_work.h"
 
@@ -49,7 +49,7 @@ static bool is_product(const mts_graph *graph, const mts_node *node)
     return node->op == MTS_OP_MATMUL && x && !is_constant(x) && is_matrix(operand(graph, node, 1)) &&
            graph->values[node->inputs[1]].shape.rank <= x->shape.rank &&
            (!added || (beta >= 1.0f && beta <= 1.0f &&
-                       (is_constant(added) ? mts_tokens_constant_turns(added, result_shape(graph, node))
+                       (is_constant(added) ? mts_tokens_constant_fits(added, result_shape(graph, node))
                                            : mts_shape_equal(&added->shape, result_shape(graph, node)))));
 }
 
@@ -99,11 +99,12 @@ static mts_status add_conv(mts_tokens_work *work, const mts_node *node, uint32_t
     return status;
 }
 
-static mts_status turned_operand(mts_tokens_work *work, const mts_node *node, uint32_t index, uint32_t *out)
+static mts_status transposed_operand(mts_tokens_work *work, const mts_node *node, uint32_t index,
+                                     uint32_t *out)
 {
     const uint32_t value = node->inputs[index];
-    return is_constant(&work->from->values[value]) ? mts_tokens_turn_constant(work, value, out)
-                                                   : mts_tokens_turned(work, value, out);
+    return is_constant(&work->from->values[value]) ? mts_tokens_transpose_constant(work, value, out)
+                                                   : mts_tokens_transposed(work, value, out);
 }
 
 static mts_status add_sum(mts_tokens_work *work, const mts_node *node, uint32_t y, uint32_t other,
@@ -117,10 +118,10 @@ static mts_status add_sum(mts_tokens_work *work, const mts_node *node, uint32_t 
 static mts_status emit_product(mts_tokens_work *work, const mts_node *node, uint32_t *out)
 {
     uint32_t x = MTS_NONE, added = MTS_NONE;
-    mts_status status = mts_tokens_turned(work, node->inputs[0], &x);
+    mts_status status = mts_tokens_transposed(work, node->inputs[0], &x);
     MTS_TRY(status, add_conv(work, node, x, out));
     if (status == MTS_STATUS_OK && operand(work->from, node, 2)) {
-        status = turned_operand(work, node, 2, &added);
+        status = transposed_operand(work, node, 2, &added);
         MTS_TRY(status, add_sum(work, node, *out, added, out));
     }
     return status;
@@ -153,26 +154,26 @@ static bool same_shape(const mts_graph *graph, const mts_node *node, const mts_v
     return x && mts_shape_equal(&x->shape, result_shape(graph, node));
 }
 
-static bool elements_turn(const mts_graph *graph, const mts_node *node)
+static bool elements_transposable(const mts_graph *graph, const mts_node *node)
 {
     float number = 0.0f;
-    bool turns = same_shape(graph, node, operand(graph, node, 0));
+    bool transposable = same_shape(graph, node, operand(graph, node, 0));
     if (node->op == MTS_OP_UNARY) {
-        return turns;
+        return transposable;
     }
     if (node->op == MTS_OP_SCALE) {
-        for (uint32_t i = 1; turns && i < node->input_count; i++) {
-            turns = node->inputs[i] == MTS_NONE || mts_tokens_uniform(graph, node->inputs[i], &number);
+        for (uint32_t i = 1; transposable && i < node->input_count; i++) {
+            transposable = node->inputs[i] == MTS_NONE || mts_tokens_uniform(graph, node->inputs[i], &number);
         }
-        return turns;
+        return transposable;
     }
-    turns = true;
-    for (uint32_t i = 0; turns && i < 2; i++) {
+    transposable = true;
+    for (uint32_t i = 0; transposable && i < 2; i++) {
         const mts_value *x = operand(graph, node, i);
-        turns = x && (is_constant(x) ? mts_tokens_constant_turns(x, result_shape(graph, node))
-                                     : same_shape(graph, node, x));
+        transposable = x && (is_constant(x) ? mts_tokens_constant_fits(x, result_shape(graph, node))
+                                            : same_shape(graph, node, x));
     }
-    return turns;
+    return transposable;
 }
 
 static mts_status emit_elements(mts_tokens_work *work, const mts_node *node, uint32_t *out)
@@ -187,7 +188,7 @@ static mts_status emit_elements(mts_tokens_work *work, const mts_node *node, uin
                 status = mts_tokens_filled(work, channels, number, &inputs[i]);
             }
         } else {
-            status = turned_operand(work, node, i, &inputs[i]);
+            status = transposed_operand(work, node, i, &inputs[i]);
         }
     }
     MTS_TRY(status, mts_graph_add_node(work->to, node->op, node->name, inputs, node->input_count,
@@ -197,20 +198,21 @@ static mts_status emit_elements(mts_tokens_work *work, const mts_node *node, uin
 
 /* ---- along rows or channels ---- */
 
-/* Dimension of a turned value that a dimension of the plain one becomes; 0: none alone. */
-static uint32_t turned_axis(const mts_shape *shape, uint32_t axis)
+/* Dimension of a transposed value that a dimension of the plain one becomes; 0: none alone. */
+static uint32_t transposed_axis(const mts_shape *shape, uint32_t axis)
 {
     return axis + 1 == shape->rank ? 1 : axis + 2 == shape->rank ? 3 : 0;
 }
 
-static bool norm_turns(const mts_graph *graph, const mts_node *node)
+static bool norm_transposable(const mts_graph *graph, const mts_node *node)
 {
     const mts_shape *shape = result_shape(graph, node);
-    bool turns = node->attrs.norm.groups == 1 && node->attrs.norm.axes == 1u << (shape->rank - 1);
-    for (uint32_t i = 1; turns && i < node->input_count; i++) {
-        turns = node->inputs[i] == MTS_NONE || mts_tokens_constant_turns(operand(graph, node, i), shape);
+    bool transposable = node->attrs.norm.groups == 1 && node->attrs.norm.axes == 1u << (shape->rank - 1);
+    for (uint32_t i = 1; transposable && i < node->input_count; i++) {
+        transposable =
+            node->inputs[i] == MTS_NONE || mts_tokens_constant_fits(operand(graph, node, i), shape);
     }
-    return turns;
+    return transposable;
 }
 
 static mts_status emit_norm(mts_tokens_work *work, const mts_node *node, uint32_t *out)
@@ -220,31 +222,31 @@ static mts_status emit_norm(mts_tokens_work *work, const mts_node *node, uint32_
     mts_status status = MTS_STATUS_OK;
     attrs.norm.axes = 2;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < node->input_count; i++) {
-        status = node->inputs[i] != MTS_NONE ? turned_operand(work, node, i, &inputs[i]) : status;
+        status = node->inputs[i] != MTS_NONE ? transposed_operand(work, node, i, &inputs[i]) : status;
     }
     MTS_TRY(status, mts_graph_add_node(work->to, MTS_OP_NORM, node->name, inputs, node->input_count, &attrs,
                                        out, work->error));
     return status;
 }
 
-static bool softmax_turns(const mts_graph *graph, const mts_node *node)
+static bool softmax_transposable(const mts_graph *graph, const mts_node *node)
 {
-    return turned_axis(result_shape(graph, node), node->attrs.softmax.axis) != 0;
+    return transposed_axis(result_shape(graph, node), node->attrs.softmax.axis) != 0;
 }
 
 static mts_status emit_softmax(mts_tokens_work *work, const mts_node *node, uint32_t *out)
 {
     mts_attrs attrs = node->attrs;
     uint32_t x = MTS_NONE;
-    mts_status status = mts_tokens_turned(work, node->inputs[0], &x);
-    attrs.softmax.axis = turned_axis(result_shape(work->from, node), attrs.softmax.axis);
+    mts_status status = mts_tokens_transposed(work, node->inputs[0], &x);
+    attrs.softmax.axis = transposed_axis(result_shape(work->from, node), attrs.softmax.axis);
     MTS_TRY(status,
             mts_graph_add_node(work->to, MTS_OP_SOFTMAX, node->name, &x, 1, &attrs, out, work->error));
     return status;
 }
 
 /* Leading dimensions stay whole. */
-static bool slice_turns(const mts_graph *graph, const mts_node *node)
+static bool slice_transposable(const mts_graph *graph, const mts_node *node)
 {
     const mts_shape *in = &operand(graph, node, 0)->shape;
     const mts_attrs_slice *slice = &node->attrs.slice;
@@ -266,30 +268,30 @@ static mts_status emit_slice(mts_tokens_work *work, const mts_node *node, uint32
                   .step = {1, slice->step[channels], 1, slice->step[rows]},
                   .size = {mts_tokens_matrix(shape).images, slice->size[channels], 1, slice->size[rows]}}};
     uint32_t x = MTS_NONE;
-    mts_status status = mts_tokens_turned(work, node->inputs[0], &x);
+    mts_status status = mts_tokens_transposed(work, node->inputs[0], &x);
     MTS_TRY(status, mts_graph_add_node(work->to, MTS_OP_SLICE, node->name, &x, 1, &attrs, out, work->error));
     return status;
 }
 
-static bool concat_turns(const mts_graph *graph, const mts_node *node)
+static bool concat_transposable(const mts_graph *graph, const mts_node *node)
 {
     const mts_shape *shape = result_shape(graph, node);
-    bool turns = turned_axis(shape, node->attrs.concat.axis) != 0;
-    for (uint32_t i = 0; turns && i < node->input_count; i++) {
+    bool transposable = transposed_axis(shape, node->attrs.concat.axis) != 0;
+    for (uint32_t i = 0; transposable && i < node->input_count; i++) {
         const mts_value *x = operand(graph, node, i);
-        turns = !is_constant(x) || (x->dtype == MTS_TYPE_FLOAT32 && x->block_count == 1);
+        transposable = !is_constant(x) || (x->dtype == MTS_TYPE_FLOAT32 && x->block_count == 1);
     }
-    return turns;
+    return transposable;
 }
 
 static mts_status emit_concat(mts_tokens_work *work, const mts_node *node, uint32_t *out)
 {
     const mts_attrs attrs = {
-        .concat = {.axis = turned_axis(result_shape(work->from, node), node->attrs.concat.axis)}};
+        .concat = {.axis = transposed_axis(result_shape(work->from, node), node->attrs.concat.axis)}};
     uint32_t *inputs = mts_arena_zero(work->arena, node->input_count, sizeof *inputs);
     mts_status status = inputs ? MTS_STATUS_OK : mts_tokens_short(work);
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < node->input_count; i++) {
-        status = turned_operand(work, node, i, &inputs[i]);
+        status = transposed_operand(work, node, i, &inputs[i]);
     }
     MTS_TRY(status, mts_graph_add_node(work->to, MTS_OP_CONCAT, node->name, inputs, node->input_count, &attrs,
                                        out, work->error));
@@ -297,7 +299,7 @@ static mts_status emit_concat(mts_tokens_work *work, const mts_node *node, uint3
 }
 
 /* Another shape of the same images, rows and channels. */
-static bool reshape_turns(const mts_graph *graph, const mts_node *node)
+static bool reshape_transposable(const mts_graph *graph, const mts_node *node)
 {
     const mts_shape *in = &operand(graph, node, 0)->shape, *out = result_shape(graph, node);
     if (in->rank < 2) {
@@ -309,50 +311,50 @@ static bool reshape_turns(const mts_graph *graph, const mts_node *node)
 
 static mts_status emit_reshape(mts_tokens_work *work, const mts_node *node, uint32_t *out)
 {
-    return mts_tokens_turned(work, node->inputs[0], out);
+    return mts_tokens_transposed(work, node->inputs[0], out);
 }
 
 /* ---- all of them ---- */
 
-typedef struct turning {
-    bool (*turns)(const mts_graph *graph, const mts_node *node);
+typedef struct layout_rule {
+    bool (*transposable)(const mts_graph *graph, const mts_node *node);
     emit_function *emit;
-} turning;
+} layout_rule;
 
-static turning turning_of(mts_op op)
+static layout_rule layout_rule_of(mts_op op)
 {
     switch (op) {
     case MTS_OP_UNARY:
     case MTS_OP_SCALE:
     case MTS_OP_BINARY:
-        return (turning){elements_turn, emit_elements};
+        return (layout_rule){elements_transposable, emit_elements};
     case MTS_OP_NORM:
-        return (turning){norm_turns, emit_norm};
+        return (layout_rule){norm_transposable, emit_norm};
     case MTS_OP_SOFTMAX:
-        return (turning){softmax_turns, emit_softmax};
+        return (layout_rule){softmax_transposable, emit_softmax};
     case MTS_OP_SLICE:
-        return (turning){slice_turns, emit_slice};
+        return (layout_rule){slice_transposable, emit_slice};
     case MTS_OP_CONCAT:
-        return (turning){concat_turns, emit_concat};
+        return (layout_rule){concat_transposable, emit_concat};
     case MTS_OP_RESHAPE:
-        return (turning){reshape_turns, emit_reshape};
+        return (layout_rule){reshape_transposable, emit_reshape};
     default:
-        return (turning){NULL, NULL};
+        return (layout_rule){NULL, NULL};
     }
 }
 
-bool mts_tokens_turns(const mts_graph *graph, const mts_node *node)
+bool mts_tokens_transposable(const mts_graph *graph, const mts_node *node)
 {
-    const turning row = turning_of(node->op);
-    return row.turns && result_shape(graph, node)->rank >= 2 && row.turns(graph, node);
+    const layout_rule row = layout_rule_of(node->op);
+    return row.transposable && result_shape(graph, node)->rank >= 2 && row.transposable(graph, node);
 }
 
-mts_status mts_tokens_emit_turned(mts_tokens_work *work, const mts_node *node)
+mts_status mts_tokens_emit_transposed(mts_tokens_work *work, const mts_node *node)
 {
     uint32_t made = MTS_NONE;
     const mts_status status = mts_tokens_connects(work->from, node)
                                   ? emit_product(work, node, &made)
-                                  : turning_of(node->op).emit(work, node, &made);
-    work->forms[node->output].turned = made;
+                                  : layout_rule_of(node->op).emit(work, node, &made);
+    work->forms[node->output].transposed = made;
     return status;
 }

@@ -20,7 +20,7 @@ mts_token_matrix mts_tokens_matrix(const mts_shape *shape)
     return m;
 }
 
-mts_shape mts_tokens_turned_shape(const mts_shape *shape)
+mts_shape mts_tokens_transposed_shape(const mts_shape *shape)
 {
     const mts_token_matrix m = mts_tokens_matrix(shape);
     return (mts_shape){.rank = 4, .dims = {m.images, m.channels, 1, m.rows}};
@@ -86,7 +86,7 @@ mts_status mts_tokens_plain(mts_tokens_work *work, uint32_t value, uint32_t *out
         swapped.dims[swapped.rank - 1] = from->shape.dims[swapped.rank - 2];
         const bool stays = mts_tokens_matrix(&from->shape).rows == 1;
         uint32_t view = MTS_NONE;
-        status = reshape(work, form->turned, stays ? &from->shape : &swapped, &view);
+        status = reshape(work, form->transposed, stays ? &from->shape : &swapped, &view);
         form->plain = view;
         MTS_TRY(status, stays ? MTS_STATUS_OK : swap(work, view, &form->plain));
     }
@@ -94,24 +94,24 @@ mts_status mts_tokens_plain(mts_tokens_work *work, uint32_t value, uint32_t *out
     return status;
 }
 
-mts_status mts_tokens_turned(mts_tokens_work *work, uint32_t value, uint32_t *out)
+mts_status mts_tokens_transposed(mts_tokens_work *work, uint32_t value, uint32_t *out)
 {
     mts_tokens_form *form = &work->forms[value];
     mts_status status = MTS_STATUS_OK;
-    if (form->turned == MTS_NONE) {
+    if (form->transposed == MTS_NONE) {
         const mts_shape *shape = &work->from->values[value].shape;
-        const mts_shape turned = mts_tokens_turned_shape(shape);
+        const mts_shape transposed = mts_tokens_transposed_shape(shape);
         uint32_t swapped = MTS_NONE;
         status = mts_tokens_plain(work, value, &swapped);
         MTS_TRY(status, mts_tokens_matrix(shape).rows == 1 ? MTS_STATUS_OK : swap(work, swapped, &swapped));
-        MTS_TRY(status, reshape(work, swapped, &turned, &form->turned));
+        MTS_TRY(status, reshape(work, swapped, &transposed, &form->transposed));
     }
-    *out = form->turned;
+    *out = form->transposed;
     return status;
 }
 
 /* Leading dimensions of 1, or those of the value. */
-bool mts_tokens_constant_turns(const mts_value *constant, const mts_shape *shape)
+bool mts_tokens_constant_fits(const mts_value *constant, const mts_shape *shape)
 {
     const mts_shape *own = &constant->shape;
     const mts_token_matrix m = mts_tokens_matrix(own), all = mts_tokens_matrix(shape);
@@ -120,11 +120,11 @@ bool mts_tokens_constant_turns(const mts_value *constant, const mts_shape *shape
            (m.channels == 1 || m.channels == all.channels);
 }
 
-mts_status mts_tokens_turn_constant(mts_tokens_work *work, uint32_t value, uint32_t *out)
+mts_status mts_tokens_transpose_constant(mts_tokens_work *work, uint32_t value, uint32_t *out)
 {
     const mts_value *constant = &work->from->values[value];
     const mts_token_matrix m = mts_tokens_matrix(&constant->shape);
-    const mts_shape turned = mts_tokens_turned_shape(&constant->shape);
+    const mts_shape transposed = mts_tokens_transposed_shape(&constant->shape);
     const void *data = constant->blocks[0].data;
     if (m.rows > 1 && m.channels > 1) {
         float *copy = mts_arena_zero(work->arena, mts_shape_count(&constant->shape), sizeof *copy);
@@ -139,7 +139,7 @@ mts_status mts_tokens_turn_constant(mts_tokens_work *work, uint32_t value, uint3
         }
         data = copy;
     }
-    *out = mts_graph_add_const(work->to, constant->name, MTS_TYPE_FLOAT32, &turned, data);
+    *out = mts_graph_add_const(work->to, constant->name, MTS_TYPE_FLOAT32, &transposed, data);
     return *out != MTS_NONE ? MTS_STATUS_OK : mts_tokens_short(work);
 }
 

@@ -2,7 +2,7 @@
  * tokens_work.h: internals of the pass tokens.h: a graph that is being built anew.
  *
  * Each value of the old graph has up to two forms in the new one: `plain`, of the same
- * shape, and `turned`, [images, channels, 1, rows]. A form is made when the first node
+ * shape, and `transposed`, [images, channels, 1, rows]. A form is made when the first node
  * reads it.
  */
 #ifndef MTS_COMPILER_PASSES_TOKENS_WORK_H
@@ -16,12 +16,12 @@ typedef struct mts_token_matrix {
 } mts_token_matrix;
 
 typedef struct mts_tokens_form {
-    uint32_t plain, turned;         /* values of the new graph, or MTS_NONE */
-    bool reads_plain, reads_turned; /* some node, or an output, reads this form */
-    bool made_turned;               /* its producer gives it turned at no cost */
+    uint32_t plain, transposed;         /* values of the new graph, or MTS_NONE */
+    bool reads_plain, reads_transposed; /* some node, or an output, reads this form */
+    bool made_transposed;               /* its producer gives it transposed at no cost */
 } mts_tokens_form;
 
-/* Heads of a turned value: `heads` runs of `depth` channels, from channel `first` on. */
+/* Heads of a transposed value: `heads` runs of `depth` channels, from channel `first` on. */
 typedef struct mts_tokens_operand {
     uint32_t source; /* value of the old graph */
     bool image;      /* it is [images, channels, 1, rows] as it is */
@@ -39,7 +39,7 @@ typedef struct mts_tokens_work {
     mts_graph *to;
     mts_arena *arena;
     mts_tokens_form *forms; /* per value of `from` */
-    bool *turns;            /* per node of `from`: it reads and makes turned values */
+    bool *transposed;       /* per node of `from`: it reads and makes transposed values */
     /* Per node of `from`: the attention that ends with it, or NULL; the value of one that
        it only moves, or MTS_NONE, and whether that becomes an image in plain form. */
     mts_tokens_attention **attentions;
@@ -50,16 +50,16 @@ typedef struct mts_tokens_work {
 
 mts_token_matrix mts_tokens_matrix(const mts_shape *shape);
 /* [images, channels, 1, rows] of a shape of at least two dimensions. */
-mts_shape mts_tokens_turned_shape(const mts_shape *shape);
+mts_shape mts_tokens_transposed_shape(const mts_shape *shape);
 
 /* ---- tokens_form.c ---- */
 /* A value's form in the new graph, made where it is not there yet. */
 mts_status mts_tokens_plain(mts_tokens_work *work, uint32_t value, uint32_t *out);
-mts_status mts_tokens_turned(mts_tokens_work *work, uint32_t value, uint32_t *out);
-/* A constant that is broadcast to a value of shape `shape`, turned; the check says whether
+mts_status mts_tokens_transposed(mts_tokens_work *work, uint32_t value, uint32_t *out);
+/* A constant that is broadcast to a value of shape `shape`, transposed; the check says whether
    there is one. */
-bool mts_tokens_constant_turns(const mts_value *constant, const mts_shape *shape);
-mts_status mts_tokens_turn_constant(mts_tokens_work *work, uint32_t value, uint32_t *out);
+bool mts_tokens_constant_fits(const mts_value *constant, const mts_shape *shape);
+mts_status mts_tokens_transpose_constant(mts_tokens_work *work, uint32_t value, uint32_t *out);
 /* The number that all elements of a float32 constant are; false: it is none, or they
    differ. */
 bool mts_tokens_uniform(const mts_graph *graph, uint32_t value, float *number);
@@ -72,17 +72,17 @@ mts_status mts_tokens_short(const mts_tokens_work *work);
    (of tokens), or of single rows as a fully connected layer. */
 bool mts_tokens_connects(const mts_graph *graph, const mts_node *node);
 bool mts_tokens_connects_rows(const mts_graph *graph, const mts_node *node);
-/* Whether a node can compute on turned values what it computes on plain ones. */
-bool mts_tokens_turns(const mts_graph *graph, const mts_node *node);
-/* Builds such a node on turned values, or the convolution. */
-mts_status mts_tokens_emit_turned(mts_tokens_work *work, const mts_node *node);
+/* Whether a node can compute on transposed values what it computes on plain ones. */
+bool mts_tokens_transposable(const mts_graph *graph, const mts_node *node);
+/* Builds such a node on transposed values, or the convolution. */
+mts_status mts_tokens_emit_transposed(mts_tokens_work *work, const mts_node *node);
 /* The product of few rows. */
 mts_status mts_tokens_emit_connected(mts_tokens_work *work, const mts_node *node);
 
 /* ---- tokens_attention.c ---- */
 /* Whether a product is the last one of an attention: which. */
 bool mts_tokens_attends(const mts_graph *graph, const mts_node *node, mts_tokens_attention *attention);
-/* The value of an attention that a node only moves, to where it lies turned (or, *image, as
+/* The value of an attention that a node only moves, to where it lies transposed (or, *image, as
    an image in plain form); MTS_NONE: it does something else. */
 uint32_t mts_tokens_joins_heads(const mts_tokens_work *work, const mts_node *node, bool *image);
 mts_status mts_tokens_emit_attention(mts_tokens_work *work, const mts_node *node,

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""The networks that NETFUSE merges, and others of the kind, in small: three tasks of each that share a part of their
+weights, in all four strategies beside ONNX Runtime, which runs what `mts export` writes. XLNet comes as torch exports it,
+with Einsums, too. Exit status 77 (skipped) where a package is missing.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+SKIPPED, TASKS = 77, 3
+TOLERANCE = {"float32": 1e-4, "float16": 2e-2}  # of an output's largest magnitude, at least 1
+# architecture: input, pruning (of BERT and XLNet 12 heads of some channels are left)
+NETWORKS = {"resnet50": (32, 0.8), "resnext50": (32, 0.75), "bert-small": (32, 0.9), "xlnet-base": (32, 0.95),
+            "vit-tiny": (64, 0.7), "mobilevit": (64, 0.7)}
+
+try:
+    import numpy
+    import onnx  # noqa: F401 (transformer_models)
+    import onnxruntime
+except ImportError as error:
+    print(f"skipped: {error} (toolchains/requirements.txt)")
+    sys.exit(SKIPPED)
+
+
+def mts(program, *words):
+    done = subprocess.run([program, *map(str, words)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"mts {words[0]}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def answers(model, task, work, seed):
+    """ONNX Runtime's outputs, and the arguments that give mts the same inputs."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    random, inputs, arguments = numpy.random.default_rng(seed), {}, []
+    for port in session.get_inputs():
+        if port.name == "attention_mask":
+            data = (numpy.arange(port.shape[1])[None] < port.shape[1] * 2 // 3).astype(numpy.float32)
+        elif "int64" in port.type:
+            data = random.integers(0, 1000, port.shape)
+        else:
+            data = random.standard_normal(port.shape).astype(numpy.float32)
+        inputs[port.name] = data
+        numpy.save(work / f"{task}-{port.name}.npy", data)
+        arguments += ["--raw", f"{task}:{port.name}={work}/{task}-{port.name}.npy"]
+    return session.run(None, inputs), arguments
+
+
+def compare(program, bundle, models, work, name, half=True):
+    """The number of runs whose outputs differ."""
+    wanted, arguments, wrong = {}, [], 0
+    for i, (task, model) in enumerate(models.items()):
+        wanted[task], given = answers(model, task, work, i)
+        arguments += given
+    runs = [(s, "float32") for s in ("sequential", "netfuse", "dense", "compact")]
+    runs += [("compact", "float16")] if half else []
+    for strategy, precision in runs:
+        mts(program, "run", bundle, "--device", "cpu", "--strategy", strategy, "--precision", precision, "--no-cache",
+            "--save", work, *arguments)
+        worst = 0.0
+        for task, outputs in wanted.items():
+            for i, output in enumerate(outputs):
+                got = numpy.load(work / f"{task}.{i}.npy").reshape(output.shape)
+                worst = max(worst, float(numpy.abs(got - output).max() / max(1.0, numpy.abs(output).max())))
+        good = worst <= TOLERANCE[precision]
+        wrong += not good
+        print(f"{name}, {strategy}, {precision}: {worst:.2g}{'' if good else ', too much'}")
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--perf", required=True, type=pathlib.Path)
+    parser.add_argument("--work", required=True, type=pathlib.Path)
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    bundle, wrong = options.work / "tasks.mtsb", 0
+    for arch, (size, prune) in NETWORKS.items():
+        mts(options.program, "synth", "--arch", arch, "--tasks", TASKS, "--share", 0.75, "--prune", prune, "--input", size,
+            "-o", bundle)
+        models = {task["name"]: options.work / f"{task['name']}.onnx"
+                  for task in json.loads(mts(options.program, "inspect", bundle, "--json"))["tasks"]}
+        for task, model in models.items():
+            mts(options.program, "export", bundle, "--task", task, "-o", model)
+        wrong += compare(options.program, bundle, models, options.work, arch)
+    sys.path.insert(0, str(options.perf))
+    import transformer_models
+    models = {f"x{i}": options.work / f"x{i}.onnx" for i in range(2)}
+    for i, model in enumerate(models.values()):
+        transformer_models.xlnet(str(model), "xlnet-tiny", seed=1 + i, rows=32)
+    mts(options.program, "compile", *(f"--task={t}={m}" for t, m in models.items()), "-o", bundle)
+    wrong += compare(options.program, bundle, models, options.work, "xlnet as exported", half=False)  # it holds 1e30
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -16,6 +16,14 @@ double cli_now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
+void cli_sleep_until(double ms)
+{
+    const double seconds = ms / 1e3;
+    const struct timespec at = {.tv_sec = (time_t)seconds,
+                                .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
 double cli_cpu_ms(void)
 {
     struct rusage used = {0};

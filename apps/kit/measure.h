@@ -19,6 +19,8 @@ typedef struct cli_latency {
 
 /* Of a monotonic clock. */
 double cli_now_ms(void);
+/* Until that clock says `ms`; returns at once if it has. */
+void cli_sleep_until(double ms);
 /* Processor time of the process so far, all threads together, in milliseconds. */
 double cli_cpu_ms(void);
 /* Sorts the times. */

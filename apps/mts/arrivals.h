@@ -14,7 +14,7 @@
 #define CLI_ARRIVALS_ERROR 256
 
 typedef enum cli_arrival_kind {
-    CLI_ARRIVALS_POISSON = 0, /* gaps are exponential: nobody knows of another */
+    CLI_ARRIVALS_POISSON = 0, /* gaps are exponential: requests are independent of each other */
     CLI_ARRIVALS_UNIFORM = 1, /* gaps are equal: a camera */
     CLI_ARRIVALS_TRACE = 2,   /* gaps of a file */
     CLI_ARRIVALS_COUNT = 3

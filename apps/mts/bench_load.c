@@ -5,10 +5,8 @@
  */
 #include "bench_load.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "command.h"
 #include "kit/files.h"
@@ -32,10 +30,7 @@ static double target_now(void *context)
 
 static void target_sleep_until(void *context, double ms)
 {
-    const double seconds = (((const target *)context)->began + ms) / 1e3;
-    const struct timespec at = {.tv_sec = (time_t)seconds,
-                                .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+    cli_sleep_until(((const target *)context)->began + ms);
 }
 
 static int target_submit(void *context)

@@ -4,8 +4,6 @@
  */
 #include "bench_rated.h"
 
-#include <time.h>
-
 #include "command.h"
 
 /* Runs of a task alone; the fastest is its cost. */
@@ -57,11 +55,7 @@ static double turn_now(void *context)
 
 static void turn_sleep_until(void *context, double ms)
 {
-    const double until = ((const turn *)context)->began + ms;
-    const double seconds = until / 1e3;
-    const struct timespec at = {.tv_sec = (time_t)seconds,
-                                .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+    cli_sleep_until(((const turn *)context)->began + ms);
 }
 
 static bool turn_run(void *context, const bool *chosen)

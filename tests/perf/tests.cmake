@@ -63,3 +63,8 @@ if(TARGET mts_python AND TARGET mts_program)
            ${CMAKE_SOURCE_DIR} ${MTS_PYTHON_EXECUTABLE})
   set_tests_properties(python/overhead PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
 endif()
+
+# It times calls of some microseconds: beside another test it failed by chance.
+if(TEST python/overhead)
+  set_tests_properties(python/overhead PROPERTIES RUN_SERIAL TRUE)
+endif()

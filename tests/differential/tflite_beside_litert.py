@@ -2,7 +2,9 @@
 """Outputs of `mts run` beside those of LiteRT, on the TensorFlow Lite networks of MediaPipe.
 
 Every network of the folder (modules/*/*.tflite of the mediapipe wheel) is compiled and run under `compact`, and some
-under `sequential`, on random numbers from 0 to 1. Exit status 77 (skipped) where LiteRT or the folder is missing.
+under `sequential`, on random numbers from 0 to 1. OpenCL gets all of them stitched, in one run, because its driver
+compiles kernels for minutes if each network has a run of its own. Exit status 77 (skipped) where LiteRT or the folder
+is missing.
 
 Two outputs agree if no element differs by more than 1e-3 of the output's largest magnitude. LiteRT does not know
 MediaPipe's own operators. A network that ends in Convolution2DTransposeBias is cut before it for LiteRT, and NumPy
@@ -190,37 +192,56 @@ def has_opencl(arguments):
     return any(d["id"] == "opencl:0" for d in json.loads(program([arguments.program, "devices", "--json"]))["devices"])
 
 
-def ways(arguments, model):
-    """Strategies and devices. The one that the library chooses is that of its own kernels (cpu) where there is no GPU."""
+def ways(model):
+    """Strategies; the device is the one that the library chooses: its own kernels (cpu) where there is no GPU."""
     yield "compact", "auto"
     if model.name in BOTH_STRATEGIES:
         yield "sequential", "auto"
-    if arguments.opencl:
-        yield "compact", "opencl:0"
+
+
+def compile_command(arguments, models, bundle):
+    command = [arguments.program, "compile", "-o", bundle]
+    for model in models:
+        command += ["--task", f"{model.name}={model.path}"]
+    return command
+
+
+def compare_run(arguments, models, bundle, strategy, device):
+    """Runs a bundle on the models' inputs. Inputs of one shape hold equal numbers, so that stitched tasks agree."""
+    run = [arguments.program, "run", bundle, "--strategy", strategy, "--device", device, "--save", arguments.work]
+    for model in models:
+        for index, (name, numbers) in enumerate(model.inputs.items()):
+            raw = os.path.join(arguments.work, f"{model.name}.input.{index}.npy")
+            numpy.save(raw, numbers)
+            run += ["--raw", f"{model.name}:{name}={raw}"]
+    program(run)
+    worst = 0.0
+    for model in models:
+        for index, output in enumerate(model.wanted):
+            got = numpy.load(os.path.join(arguments.work, f"{model.name}.{index}.npy"))
+            worst = max(worst, compare(got, output, f"{model.name}, {strategy} on {device}: output {index}"))
+    return worst
 
 
 def check_model(arguments, model):
     bundle = os.path.join(arguments.work, f"{model.name}.mtsb")
-    command = [arguments.program, "compile", "-o", bundle, "--task", f"{model.name}={model.path}"]
+    command = compile_command(arguments, [model], bundle)
     if model.name in REFUSED:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0 or REFUSED[model.name] not in done.stderr:
             raise Failure(f"{model.name} is not refused with {REFUSED[model.name]}: {done.stderr.strip()}")
         return f"refused: {done.stderr.strip()}"
     program(command)
-    wanted = model.answer()
-    worst = 0.0
-    for strategy, device in ways(arguments, model):
-        run = [arguments.program, "run", bundle, "--strategy", strategy, "--device", device, "--save", arguments.work]
-        for name, numbers in model.inputs.items():
-            raw = os.path.join(arguments.work, f"{model.name}.input.npy")
-            numpy.save(raw, numbers)
-            run += ["--raw", f"{model.name}:{name}={raw}"]
-        program(run)
-        for index, output in enumerate(wanted):
-            got = numpy.load(os.path.join(arguments.work, f"{model.name}.{index}.npy"))
-            worst = max(worst, compare(got, output, f"{model.name}, {strategy} on {device}: output {index}"))
+    model.wanted = model.answer()
+    worst = max(compare_run(arguments, [model], bundle, *way) for way in ways(model))
     return f"at most {worst:.2g} of the largest output apart, {count_transposes(arguments, model, bundle)} transposes"
+
+
+def check_stitched(arguments, models, device):
+    bundle = os.path.join(arguments.work, "stitched.mtsb")
+    program(compile_command(arguments, models, bundle))
+    worst = compare_run(arguments, models, bundle, "compact", device)
+    return f"at most {worst:.2g} of the largest output apart"
 
 
 def main():
@@ -234,15 +255,19 @@ def main():
         print(f"skipped: no modules/*/*.tflite under {arguments.folder} (toolchains/host setup)")
         return SKIPPED
     os.makedirs(arguments.work, exist_ok=True)
-    arguments.opencl = has_opencl(arguments)
+    models = [Model(path) for path in files]
+    checks = [(model.name, lambda model=model: check_model(arguments, model)) for model in models]
+    if has_opencl(arguments):
+        accepted = [model for model in models if model.name not in REFUSED]
+        checks.append((f"{len(accepted)} networks stitched on opencl:0",
+                       lambda: check_stitched(arguments, accepted, "opencl:0")))
     failures = 0
-    for path in files:
-        model = Model(path)
+    for what, check in checks:
         try:
-            print(f"{model.name}: {check_model(arguments, model)}", flush=True)
+            print(f"{what}: {check()}", flush=True)
         except Failure as failure:
             failures += 1
-            print(f"FAILED {model.name}: {failure}", flush=True)
+            print(f"FAILED {what}: {failure}", flush=True)
     return 1 if failures else 0
 
 

@@ -69,6 +69,22 @@ static int split(const bench_conv *l, int most, block *blocks)
     return count;
 }
 
+/* The blocks that GPUs have (conv_tile): of at most 8 shared rows, or of at most 4 shared and 4 exclusive
+   ones. */
+static int split_for_gpu(const bench_conv *l, int most, block *blocks)
+{
+    const int shared = l->shared ? shared_of(l, l->out) : l->out;
+    int count = 0;
+    for (int row = 0; row < l->out; count++) {
+        const int rows = least(least(most, 8), l->out - row),
+                  a = row >= shared ? 0 : least(rows, shared - row);
+        const int b = a > 4 ? 0 : least(rows - a, 4);
+        blocks[count] = (block){row, a, b};
+        row += a + b;
+    }
+    return count;
+}
+
 /* The row length with the fewest vectors; among equals the longest, up to a multiple of the vector. */
 static int row_policy(const bench_conv *l, int vector)
 {
@@ -227,7 +243,8 @@ static mts_u32 make_tiles(bench_world *w, const mts_u32 *jobs, mts_u32 count, mt
     return first;
 }
 
-void bench_conv_make(bench_world *w, const bench_conv *l, uint32_t units, bench_launch *launch, char *defines)
+void bench_conv_make(bench_world *w, const bench_conv *l, uint32_t units, uint32_t vector,
+                     bench_launch *launch, char *defines)
 {
     static mts_u32 jobs[65536], index[4096], common[BLOCKS];
     const int row = l->row ? l->row : row_policy(l, 16);
@@ -235,7 +252,9 @@ void bench_conv_make(bench_world *w, const bench_conv *l, uint32_t units, bench_
     const char *extra = getenv("BENCH_DEFINES") ? getenv("BENCH_DEFINES") : "";
     mts_i32 tap[TAPS_MOST];
     block blocks[BLOCKS];
-    const int count = split(l, l->most ? l->most : 13, blocks);
+    const bool for_gpu = vector == 1;
+    const int most = l->most ? l->most : 13,
+              count = for_gpu ? split_for_gpu(l, most, blocks) : split(l, most, blocks);
     mts_u32 n = 0, tiles = 0;
 
     make_tensors(w, l, row);
@@ -256,8 +275,9 @@ void bench_conv_make(bench_world *w, const bench_conv *l, uint32_t units, bench_
     }
     for (int i = 0; i < l->out; i++)
         index[i] = (mts_u32)channel_of(l, i);
-    snprintf(defines, 1024, "%s -DCASES=", extra);
-    for (int b = 0; b < count; b++)
+    snprintf(defines, 1024, "%s%s", extra,
+             for_gpu ? "" : " -DCASES="); /* a GPU's program has one set of them */
+    for (int b = 0; b < count && !for_gpu; b++)
         add_case(defines, blocks[b].rows_a, blocks[b].rows_b);
     for (int b = 0; b < count; b++)
         for (int t = 0; t < l->tasks; t++) {

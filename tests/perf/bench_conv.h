@@ -18,9 +18,10 @@ typedef struct bench_conv {
     int most, tile, row; /* policy: most rows of a case, vectors of a tile, row length; 0: the default */
 } bench_conv;
 
-/* Fills the world and the launch; `defines` has 1024 bytes and lives as long as the launch. */
-void bench_conv_make(bench_world *world, const bench_conv *layer, uint32_t units, bench_launch *launch,
-                     char *defines);
+/* Fills the world and the launch; `defines` has 1024 bytes and lives as long as the launch. With a
+   vector of 1 blocks are those of GPUs. */
+void bench_conv_make(bench_world *world, const bench_conv *layer, uint32_t units, uint32_t vector,
+                     bench_launch *launch, char *defines);
 /* The same for conv_winograd; the layer has 3 x 3 taps and stride 1. */
 void bench_conv_make_winograd(bench_world *world, const bench_conv *layer, uint32_t units, uint32_t vector,
                               bench_launch *launch, char *defines);

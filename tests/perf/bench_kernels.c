@@ -247,7 +247,7 @@ static void run_convs(session *s, const bench_conv *layers, size_t count)
         c.tile = s->policy.tile != 0 ? s->policy.tile : c.tile;
         c.row = s->policy.row != 0 ? s->policy.row : c.row;
         c.tasks = s->policy.tasks != 0 && c.tasks > 1 ? s->policy.tasks : c.tasks;
-        bench_conv_make(&world, &c, units, &launch, defines);
+        bench_conv_make(&world, &c, units, bench_device_vector(s->device), &launch, defines);
         launch.local[0] = s->local;
         launch.global[0] *= s->local;
         measure(s, c.name, &c, conv_error, bench_conv_flops(&c), bench_conv_bytes(&c), &world, &launch);

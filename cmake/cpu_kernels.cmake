@@ -11,7 +11,8 @@ elseif(cpu_arch MATCHES "^(aarch64|arm64)$")
   set(cpu_arch aarch64)
 endif()
 
-set(MTS_CPU_FLAGS -std=gnu11 -O3 -ffp-contract=fast -fno-math-errno -fno-trapping-math -fno-strict-aliasing
+set(MTS_CPU_OPTIMIZATION "-O3" CACHE STRING "how the kernels of device cpu are optimized; less where a build is only to compile")
+set(MTS_CPU_FLAGS -std=gnu11 ${MTS_CPU_OPTIMIZATION} -ffp-contract=fast -fno-math-errno -fno-trapping-math -fno-strict-aliasing
   -fvisibility=hidden -Wall -Wextra -Wno-psabi -Wno-unused-parameter $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 
 # mts_cpu_cases(OUT MACRO WHOLE MIXED): CASE(a,0) up to WHOLE rows, CASE(a,b) up to MIXED rows together.

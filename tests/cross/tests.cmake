@@ -13,7 +13,7 @@ if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND NOT AN
             aarch64-linux-gnu-gcc -DMTS_BACKEND_CPU=OFF "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG" mts sample_classify)
   add_test(NAME cross/android_compiles
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/target.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/android android
-            clang "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG" mts_common mts_runtime mts_cpu_neon_0 mts_cpu_neon_1 mts_cpu_dotprod_0)
+            clang -DMTS_CPU_OPTIMIZATION=-O1 mts_common mts_runtime mts_cpu_neon_0 mts_cpu_neon_1 mts_cpu_dotprod_0)
   add_test(NAME cross/android_has_what_libmts_asks_for
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/android_imports.sh ${CMAKE_BINARY_DIR}/android)
   set_tests_properties(cross/android_has_what_libmts_asks_for PROPERTIES DEPENDS cross/android_compiles

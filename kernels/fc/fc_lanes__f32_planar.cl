@@ -105,7 +105,12 @@ INLINE GLOBAL const mts_segment_params *fc_segment_of(GLOBAL const mts_u32 *para
 #define FC_STORE(t, j) if (t < nt) fc_finish(act, pool, params, job + t, block * VEC, total[t]);
 /* clang-format on */
 
-INLINE void fc_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
+#ifdef MTS_CPU_FN_SHARED
+#define FC_FINISH OUTLINE /* the smallest library has it once */
+#else
+#define FC_FINISH INLINE
+#endif
+FC_FINISH void fc_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                       GLOBAL const mts_fc_params *job, mts_u32 row, mts_vec sum) {
     GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
     const mts_u32 count = job->rows - row < VEC ? job->rows - row : VEC;

@@ -167,11 +167,8 @@ static mts_status plan(mts_builder *b)
                                   .launch = (uint64_t)info->launch_ns * mts_wave_rate(info),
                                   .units = info->compute_units,
                                   .tile = mts_wave_tile(info)};
-    /* sums in the launch of a summand have planes (kernels/sum) */
-    const mts_plan_fuse fuse = {.refuses = mts_fuse_refuses,
-                                .fits = mts_fuse_fits,
-                                .context = &kernels,
-                                .sums = info->ready_kernels && !wanted.packed};
+    const mts_plan_fuse fuse = {
+        .refuses = mts_fuse_refuses, .fits = mts_fuse_fits, .context = &kernels, .sums = info->ready_kernels};
     /* the other strategies are as published: a layer is a launch */
     wanted.fuse = MTS_FUSES && b->engine->options.strategy == MTS_STRATEGY_COMPACT ? &fuse : NULL;
     if (b->overlapped) {

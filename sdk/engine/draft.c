@@ -167,8 +167,11 @@ static mts_status plan(mts_builder *b)
                                   .launch = (uint64_t)info->launch_ns * mts_wave_rate(info),
                                   .units = info->compute_units,
                                   .tile = mts_wave_tile(info)};
-    const mts_plan_fuse fuse = {
-        .refuses = mts_fuse_refuses, .fits = mts_fuse_fits, .context = &kernels, .sums = info->ready_kernels};
+    const mts_plan_fuse fuse = {.refuses = mts_fuse_refuses,
+                                .fits = mts_fuse_fits,
+                                .context = &kernels,
+                                /* kernels/sum reads planes */
+                                .sums = info->ready_kernels && !wanted.packed};
     /* the other strategies are as published: a layer is a launch */
     wanted.fuse = MTS_FUSES && b->engine->options.strategy == MTS_STRATEGY_COMPACT ? &fuse : NULL;
     if (b->overlapped) {

@@ -16,6 +16,13 @@
 
 #include "platform/cpu/board.h"
 
+/* The smallest library has a board alone. */
+#ifdef MTS_SMALL
+#define MTS_CPU_LEVELS 0
+#else
+#define MTS_CPU_LEVELS 1
+#endif
+
 typedef struct mts_cpu_levels mts_cpu_levels;
 
 /* A run, as threads hold it: its number, from 1 on, above its count of levels. */

@@ -266,7 +266,7 @@ static void worker_run(void *context)
         const waiting w = {.pool = pool, .opened = atomic_load(&pool->opened)}; /* before all looks */
         mts_cpu_levels *levels = atomic_load(&pool->levels);
         const mts_cpu_level_run run = mts_cpu_levels_run(levels);
-        if (run != seen) {
+        if (MTS_CPU_LEVELS && run != seen) {
             walk_levels(pool, levels, run, self->number);
             seen = run;
         }
@@ -405,7 +405,7 @@ void mts_cpu_pool_run(mts_cpu_pool *pool, const mts_cpu_order *order, const void
     mts_cpu_pool_start(pool); /* nothing, except in the child of a fork */
     if (alone || pool->threads == 1 || pool->started == 0 || order->count == 0) {
         run_alone(pool, order, work);
-    } else if (order->levels > 0) {
+    } else if (MTS_CPU_LEVELS && order->levels > 0) {
         run_levels(pool, order, work);
     } else {
         run_board(pool, order, work);

@@ -4,6 +4,7 @@
 #include "platform/cpu/schedule.h"
 
 #include "device/dependencies.h"
+#include "platform/cpu/levels.h"
 
 /* The first launch of a strand. `root`: of each launch one of its strand that is not
    later. */
@@ -69,7 +70,7 @@ static void find_places(const uint32_t *key, uint32_t count, uint32_t *end, uint
 static uint32_t choose_places(const mts_dependencies *d, uint32_t *key, uint32_t *end, uint32_t *place,
                               uint32_t *launch_of, uint32_t *level_first)
 {
-    const uint32_t levels = find_levels(d, key);
+    const uint32_t levels = MTS_CPU_LEVELS ? find_levels(d, key) : 0;
     const bool narrow = 2 * (uint64_t)d->count <= 3 * (uint64_t)levels;
     if (!narrow) {
         find_strands(d, key);

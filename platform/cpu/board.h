@@ -29,6 +29,10 @@ typedef struct mts_cpu_order {
     /* next[next_first[i] .. next_first[i + 1]) wait for launch i. All are larger than
        i. */
     const uint32_t *next_first, *next;
+    /* Where the launches are levels (levels.h): level i has level_first[i] ..
+       level_first[i + 1]. 0: they are not. */
+    uint32_t levels;
+    const uint32_t *level_first;
 } mts_cpu_order;
 
 /* Chunk `chunk` of the `chunks` of a launch, one of home_first .. home_end - 1, which the

@@ -277,7 +277,7 @@ mts_status mts_cpu_list_profile(mts_device *device, mts_command_list *list, mts_
                                 size_t count, mts_error *error)
 {
     static const uint32_t zeros[2];
-    static const mts_cpu_order alone = {1, zeros, zeros, zeros};
+    static const mts_cpu_order alone = {1, zeros, zeros, zeros, 0, NULL};
     const mts_cpu_list *l = (const mts_cpu_list *)list;
     const uint64_t zero = mts_os_clock_ns();
     (void)error;

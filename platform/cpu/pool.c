@@ -8,6 +8,9 @@
  * `opened` once more, and a thread that opens launches first raises `opened` and then
  * looks for sleepers, so one of the two sees the other. No thread waits for one that is
  * late or sleeps, only for chunks that are being computed.
+ *
+ * A run by levels does the same with a level's own word in place of `opened`, so that
+ * nothing else passes between threads from one level to the next.
  */
 #include "platform/cpu/pool.h"
 
@@ -16,6 +19,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "platform/cpu/levels.h"
 #include "platform/os/os.h"
 #include "platform/os/thread.h"
 
@@ -30,10 +34,11 @@ typedef struct worker {
     uint32_t number;
 } worker;
 
-/* A board that was too small: a late thread may still look at it. */
+/* What was too small: a late thread may still look at it. */
 typedef struct retired {
     struct retired *next;
     mts_cpu_board *board;
+    mts_cpu_levels *levels;
 } retired;
 
 struct mts_cpu_pool {
@@ -44,7 +49,8 @@ struct mts_cpu_pool {
     uint64_t process; /* whose the threads are */
     worker *workers;
     _Atomic(mts_cpu_board *) board;
-    retired *boards;
+    _Atomic(mts_cpu_levels *) levels;
+    retired *retired;
     uint32_t caller_at; /* the processor that the caller's thread was on, which the workers avoid */
     char before_opened[LINE];
     _Atomic(uint32_t) opened;
@@ -62,19 +68,24 @@ static void wake(const _Atomic(uint32_t) *sleepers, _Atomic(uint32_t) *wakes)
     }
 }
 
-/* Tells that so many chunks are to be had, of which the calling thread takes one, or that
-   the run is over. */
-static void announce(mts_cpu_pool *pool, uint32_t chunks, bool over)
+/* Wakes whom so many chunks, of which the calling thread takes one, or the end of the run
+   concern. */
+static void wake_for(mts_cpu_pool *pool, uint32_t chunks, bool over)
 {
-    if (chunks == 0 && !over) {
-        return;
-    }
-    atomic_fetch_add(&pool->opened, 1);
     if (over || chunks > 1) {
         wake(&pool->caller_sleeps, &pool->caller_wakes);
     }
     if (chunks > 1) {
         wake(&pool->sleepers, &pool->wakes);
+    }
+}
+
+/* Tells that so many chunks are to be had, or that the run is over. */
+static void announce(mts_cpu_pool *pool, uint32_t chunks, bool over)
+{
+    if (chunks > 0 || over) {
+        atomic_fetch_add(&pool->opened, 1);
+        wake_for(pool, chunks, over);
     }
 }
 
@@ -138,14 +149,36 @@ static uint32_t work_on(mts_cpu_pool *pool, uint32_t thread, uint32_t *at)
     }
 }
 
-/* Polls until `opened` is another number; false: for long enough. */
-static bool poll(const mts_cpu_pool *pool, uint32_t opened)
+/* What a thread without work waits for: that `opened` is another number, or, in a run by
+   levels, that one is not busy. */
+typedef struct waiting {
+    const mts_cpu_pool *pool;
+    uint32_t opened;
+    const mts_cpu_levels *levels; /* or NULL */
+    mts_cpu_level_run run;
+    uint32_t level;
+} waiting;
+
+static bool is_met(const waiting *w)
+{
+    if (w->levels) {
+        return mts_cpu_levels_state(w->levels, w->run, w->level) != MTS_CPU_LEVEL_BUSY;
+    }
+    return atomic_load(&w->pool->opened) != w->opened;
+}
+
+static bool is_stopped(const mts_cpu_pool *pool)
+{
+    return atomic_load_explicit(&pool->stop, memory_order_acquire);
+}
+
+/* Polls; false: for long enough. */
+static bool poll(const waiting *w)
 {
     const uint64_t start = mts_os_clock_ns();
     do {
         for (int i = 0; i < POLL_ROUNDS; i++) {
-            if (atomic_load_explicit(&pool->opened, memory_order_acquire) != opened ||
-                atomic_load_explicit(&pool->stop, memory_order_relaxed)) {
+            if (is_met(w) || is_stopped(w->pool)) {
                 return true;
             }
             mts_os_pause();
@@ -154,30 +187,91 @@ static bool poll(const mts_cpu_pool *pool, uint32_t opened)
     return false;
 }
 
-/* Sleeps until `opened` is another number; the caller's thread and the workers have words
+/* Polls, then sleeps; may return early. The caller's thread (0) and the workers have words
    of their own. */
-static void sleep_on(mts_cpu_pool *pool, uint32_t opened, _Atomic(uint32_t) *sleepers,
-                     const _Atomic(uint32_t) *wakes)
+static void wait_for(mts_cpu_pool *pool, const waiting *w, uint32_t thread)
 {
+    _Atomic(uint32_t) *sleepers = thread == 0 ? &pool->caller_sleeps : &pool->sleepers;
+    const _Atomic(uint32_t) *wakes = thread == 0 ? &pool->caller_wakes : &pool->wakes;
+    if (poll(w)) {
+        return;
+    }
     atomic_fetch_add(sleepers, 1);
     const uint32_t before = atomic_load(wakes);
-    if (atomic_load(&pool->opened) == opened && !atomic_load(&pool->stop)) {
+    if (!is_met(w) && !is_stopped(pool)) {
         mts_os_word_wait(wakes, before);
     }
     atomic_fetch_sub(sleepers, 1);
 }
 
+/* ---- runs by levels ---- */
+
+static void work_on_level(mts_cpu_pool *pool, mts_cpu_levels *levels, mts_cpu_level_run run, uint32_t level,
+                          uint32_t thread)
+{
+    mts_cpu_chunk chunk;
+    uint32_t count = 0, next = 0;
+    for (; mts_cpu_levels_take(levels, run, level, thread, &chunk); count++) {
+        pool->calls.run(mts_cpu_levels_work(levels), &chunk, thread);
+    }
+    if (count > 0 && mts_cpu_levels_end(levels, run, level, count, &next)) {
+        wake_for(pool, next, level + 1 == mts_cpu_levels_count(run));
+    }
+}
+
+/* Takes part in a run, until it has ended. */
+static void walk_levels(mts_cpu_pool *pool, mts_cpu_levels *levels, mts_cpu_level_run run, uint32_t thread)
+{
+    for (uint32_t level = 0; level < mts_cpu_levels_count(run); level++) {
+        const waiting w = {.pool = pool, .levels = levels, .run = run, .level = level};
+        const mts_cpu_level_state state = mts_cpu_levels_state(levels, run, level);
+        if (state == MTS_CPU_LEVEL_STALE) {
+            return;
+        }
+        if (state == MTS_CPU_LEVEL_ENDED) { /* a worker that came late */
+            continue;
+        }
+        if (thread == 0) {
+            stand_apart(pool);
+        }
+        work_on_level(pool, levels, run, level, thread);
+        while (!is_met(&w)) {
+            if (is_stopped(pool)) {
+                return;
+            }
+            wait_for(pool, &w, thread);
+        }
+    }
+}
+
+static void run_levels(mts_cpu_pool *pool, const mts_cpu_order *order, const void *work)
+{
+    mts_cpu_levels *levels = atomic_load(&pool->levels);
+    mts_cpu_levels_begin(levels, order, work, pool->calls.chunks, pool->started + 1);
+    stand_apart(pool);
+    announce(pool, UINT32_MAX, false);
+    walk_levels(pool, levels, mts_cpu_levels_run(levels), 0);
+}
+
+/* ---- threads ---- */
+
 static void worker_run(void *context)
 {
     const worker *self = context;
     mts_cpu_pool *pool = self->pool;
+    mts_cpu_level_run seen = 0;
     uint32_t at = 0;
     pool->calls.enter();
-    while (!atomic_load_explicit(&pool->stop, memory_order_acquire)) {
-        const uint32_t opened = work_on(pool, self->number, &at);
-        if (!poll(pool, opened)) {
-            sleep_on(pool, opened, &pool->sleepers, &pool->wakes);
+    while (!is_stopped(pool)) {
+        const waiting w = {.pool = pool, .opened = atomic_load(&pool->opened)}; /* before all looks */
+        mts_cpu_levels *levels = atomic_load(&pool->levels);
+        const mts_cpu_level_run run = mts_cpu_levels_run(levels);
+        if (MTS_CPU_LEVELS && run != seen) {
+            walk_levels(pool, levels, run, self->number);
+            seen = run;
         }
+        (void)work_on(pool, self->number, &at);
+        wait_for(pool, &w, self->number);
     }
 }
 
@@ -217,7 +311,8 @@ mts_cpu_pool *mts_cpu_pool_make(const mts_allocator *allocator, uint32_t threads
     pool->threads = threads < 1 ? 1 : threads > MTS_THREADS_MOST ? MTS_THREADS_MOST : threads;
     pool->workers = mts_alloc_zero(allocator, pool->threads, sizeof *pool->workers);
     atomic_init(&pool->board, mts_cpu_board_make(allocator, LAUNCHES_FIRST));
-    if (!pool->workers || !atomic_load(&pool->board)) {
+    atomic_init(&pool->levels, mts_cpu_levels_make(allocator, LAUNCHES_FIRST));
+    if (!pool->workers || !atomic_load(&pool->board) || !atomic_load(&pool->levels)) {
         mts_cpu_pool_destroy(pool);
         return NULL;
     }
@@ -236,13 +331,15 @@ void mts_cpu_pool_destroy(mts_cpu_pool *pool)
     for (uint32_t i = 0; own && i < pool->started; i++) {
         mts_os_thread_join(&pool->workers[i].thread);
     }
-    while (pool->boards) {
-        retired *gone = pool->boards;
-        pool->boards = gone->next;
+    while (pool->retired) {
+        retired *gone = pool->retired;
+        pool->retired = gone->next;
         mts_cpu_board_destroy(gone->board, pool->allocator);
+        mts_cpu_levels_destroy(gone->levels, pool->allocator);
         mts_alloc_free(pool->allocator, gone);
     }
     mts_cpu_board_destroy(atomic_load(&pool->board), pool->allocator);
+    mts_cpu_levels_destroy(atomic_load(&pool->levels), pool->allocator);
     mts_alloc_free(pool->allocator, pool->workers);
     mts_alloc_free(pool->allocator, pool);
 }
@@ -255,18 +352,21 @@ bool mts_cpu_pool_reserve(mts_cpu_pool *pool, uint32_t launches)
         return true;
     }
     retired *entry = mts_alloc_zero(pool->allocator, 1, sizeof *entry);
-    /* At least twice the old one, so that all that are retired take no more than the
-       present one. */
-    mts_cpu_board *board =
-        mts_cpu_board_make(pool->allocator, launches / 2 > capacity ? launches : 2 * capacity);
-    if (!entry || !board) {
+    /* At least twice the old ones, so that all that are retired take no more than the
+       present ones. */
+    const uint32_t wanted = launches / 2 > capacity ? launches : 2 * capacity;
+    mts_cpu_board *board = mts_cpu_board_make(pool->allocator, wanted);
+    mts_cpu_levels *levels = mts_cpu_levels_make(pool->allocator, wanted);
+    if (!entry || !board || !levels) {
         mts_alloc_free(pool->allocator, entry);
         mts_cpu_board_destroy(board, pool->allocator);
+        mts_cpu_levels_destroy(levels, pool->allocator);
         return false;
     }
-    *entry = (retired){pool->boards, old};
-    pool->boards = entry;
+    *entry = (retired){pool->retired, old, atomic_load(&pool->levels)};
+    pool->retired = entry;
     atomic_store(&pool->board, board);
+    atomic_store(&pool->levels, levels);
     return true;
 }
 
@@ -283,25 +383,31 @@ static void run_alone(const mts_cpu_pool *pool, const mts_cpu_order *order, cons
     }
 }
 
-void mts_cpu_pool_run(mts_cpu_pool *pool, const mts_cpu_order *order, const void *work, bool alone)
+/* Every launch as soon as those have ended that it waits for. */
+static void run_board(mts_cpu_pool *pool, const mts_cpu_order *order, const void *work)
 {
     mts_cpu_board *board = atomic_load(&pool->board);
     uint32_t at = 0;
-    mts_cpu_pool_start(pool); /* nothing, except in the child of a fork */
-    if (alone || pool->threads == 1 || pool->started == 0 || order->count == 0) {
-        run_alone(pool, order, work);
-        return;
-    }
     mts_cpu_board_begin(board, order, work, pool->calls.chunks, pool->started + 1);
     stand_apart(pool);
     announce(pool, UINT32_MAX, false);
     for (;;) {
-        const uint32_t opened = work_on(pool, 0, &at);
+        const waiting w = {.pool = pool, .opened = work_on(pool, 0, &at)};
         if (mts_cpu_board_is_over(board)) {
             return;
         }
-        if (!poll(pool, opened)) {
-            sleep_on(pool, opened, &pool->caller_sleeps, &pool->caller_wakes);
-        }
+        wait_for(pool, &w, 0);
+    }
+}
+
+void mts_cpu_pool_run(mts_cpu_pool *pool, const mts_cpu_order *order, const void *work, bool alone)
+{
+    mts_cpu_pool_start(pool); /* nothing, except in the child of a fork */
+    if (alone || pool->threads == 1 || pool->started == 0 || order->count == 0) {
+        run_alone(pool, order, work);
+    } else if (MTS_CPU_LEVELS && order->levels > 0) {
+        run_levels(pool, order, work);
+    } else {
+        run_board(pool, order, work);
     }
 }

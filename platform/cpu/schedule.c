@@ -4,6 +4,7 @@
 #include "platform/cpu/schedule.h"
 
 #include "device/dependencies.h"
+#include "platform/cpu/levels.h"
 
 /* The first launch of a strand. `root`: of each launch one of its strand that is not
    later. */
@@ -30,21 +31,58 @@ static void find_strands(const mts_dependencies *d, uint32_t *root)
     }
 }
 
-/* Launches by strand, strands by their first launch. place: of each launch; size: [count
-   + 1], zeros. */
-static void find_places(uint32_t *root, uint32_t count, uint32_t *size, uint32_t *place, uint32_t *launch_of)
+/* The longest way to each launch from one that waits for none. Returns how many levels
+   that makes. level: [count], zeros. */
+static uint32_t find_levels(const mts_dependencies *d, uint32_t *level)
+{
+    uint32_t levels = 0;
+    for (uint32_t i = 0; i < d->count; i++) {
+        for (uint32_t k = d->next_first[i]; k < d->next_first[i + 1]; k++) {
+            uint32_t *next = &level[d->next[k]];
+            *next = *next > level[i] ? *next : level[i] + 1;
+        }
+        levels = level[i] < levels ? levels : level[i] + 1;
+    }
+    return levels;
+}
+
+/* Launches by a key below their number or equal to it, those of one key as they were.
+   end: [count + 1], zeros; then where the launches of each key end. */
+static void find_places(const uint32_t *key, uint32_t count, uint32_t *end, uint32_t *place,
+                        uint32_t *launch_of)
 {
     for (uint32_t i = 0; i < count; i++) {
-        root[i] = find_root(root, i); /* which is not later, so it is final for all later ones */
-        size[root[i] + 1]++;
+        end[key[i] + 1]++;
     }
     for (uint32_t i = 0; i < count; i++) {
-        size[i + 1] += size[i];
+        end[i + 1] += end[i];
     }
     for (uint32_t i = 0; i < count; i++) {
-        place[i] = size[root[i]]++;
+        place[i] = end[key[i]]++;
         launch_of[place[i]] = i;
     }
+}
+
+/*
+ * Places by levels if there is little that could run beside other launches, else by
+ * strands. level_first: [count + 1], zeros. key, end: scratch. Returns how many levels.
+ */
+static uint32_t choose_places(const mts_dependencies *d, uint32_t *key, uint32_t *end, uint32_t *place,
+                              uint32_t *launch_of, uint32_t *level_first)
+{
+    const uint32_t levels = MTS_CPU_LEVELS ? find_levels(d, key) : 0;
+    const bool narrow = 2 * (uint64_t)d->count <= 3 * (uint64_t)levels;
+    if (!narrow) {
+        find_strands(d, key);
+        for (uint32_t i = 0; i < d->count; i++) {
+            key[i] = find_root(key, i); /* which is not later, so it is final for all later ones */
+        }
+    }
+    find_places(key, d->count, end, place, launch_of);
+    for (uint32_t i = 0; narrow && i < levels; i++) {
+        level_first[i + 1] = end[i];
+    }
+    return narrow ? levels : 0;
 }
 
 /* The dependencies with places for launches. */
@@ -73,15 +111,14 @@ mts_status mts_cpu_schedule_make(const mts_launch *launches, size_t count, const
         return status;
     }
     uint32_t *scratch = mts_alloc_zero(allocator, 3 * count + 1, sizeof *scratch);
-    uint32_t *block = mts_alloc_zero(allocator, 3 * count + 1 + d.next_first[count], sizeof *block);
+    uint32_t *block = mts_alloc_zero(allocator, 4 * count + 2 + d.next_first[count], sizeof *block);
     if (scratch && block) {
-        uint32_t *root = scratch, *place = scratch + count, *size = scratch + 2 * count;
+        uint32_t *key = scratch, *place = scratch + count, *end = scratch + 2 * count;
         uint32_t *launch_of = block, *waits = block + count, *next_first = block + 2 * count;
-        uint32_t *next = block + 3 * count + 1;
-        find_strands(&d, root);
-        find_places(root, d.count, size, place, launch_of);
+        uint32_t *level_first = block + 3 * count + 1, *next = block + 4 * count + 2;
+        const uint32_t levels = choose_places(&d, key, end, place, launch_of, level_first);
         rename_launches(&d, place, launch_of, waits, next_first, next);
-        *out = (mts_cpu_schedule){{d.count, waits, next_first, next}, launch_of, block};
+        *out = (mts_cpu_schedule){{d.count, waits, next_first, next, levels, level_first}, launch_of, block};
     } else {
         mts_alloc_free(allocator, block);
     }

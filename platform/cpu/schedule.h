@@ -5,7 +5,8 @@
  * Launches that wait for each other, directly or through others, are a strand: as a rule
  * the layers of one network. The places of a strand follow one another, so a thread that
  * looks from the place of its last launch on stays with its network while that has work
- * for it. Not responsible for what waits for what (device/dependencies.h).
+ * for it. Where nearly every launch waits for the one before, as in a single network,
+ * places go by levels (levels.h). Not responsible for what waits for what (device/dependencies.h).
  */
 #ifndef MTS_CPU_SCHEDULE_H
 #define MTS_CPU_SCHEDULE_H

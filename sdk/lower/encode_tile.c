@@ -153,16 +153,26 @@ static size_t list_tiles(const mts_tiler *t, placed *tiles)
     return count;
 }
 
-/* Cuts the input, in its order in memory, into batches. */
-static void form_batches(placed *tiles, size_t count)
+static bool reads_as_before(const placed *tiles, size_t i)
+{
+    return i > 0 && tiles[i].in == tiles[i - 1].in && tiles[i].params.pixel == tiles[i - 1].params.pixel;
+}
+
+/* Cuts the input, in its order in memory, into batches, one for each unit at least: what a
+   thread reads is then mostly what it wrote. */
+static void form_batches(placed *tiles, size_t count, uint32_t units)
 {
     uint32_t batch = 0;
-    uint64_t floats = 0;
+    uint64_t floats = 0, all = 0;
     qsort(tiles, count, sizeof *tiles, by_input);
     for (size_t i = 0; i < count; i++) {
-        const bool same =
-            i > 0 && tiles[i].in == tiles[i - 1].in && tiles[i].params.pixel == tiles[i - 1].params.pixel;
-        if (!same && floats > 0 && floats + tiles[i].floats > BATCH_FLOATS) {
+        all += reads_as_before(tiles, i) ? 0 : tiles[i].floats;
+    }
+    const uint64_t part = units > 0 ? (all + units - 1) / units : all;
+    const uint64_t most = part < BATCH_FLOATS ? part : BATCH_FLOATS;
+    for (size_t i = 0; i < count; i++) {
+        const bool same = reads_as_before(tiles, i);
+        if (!same && floats > 0 && floats + tiles[i].floats > most) {
             batch++;
             floats = 0;
         }
@@ -186,7 +196,7 @@ static uint32_t write_tiles(mts_tiler *t, uint32_t **masks, size_t *count)
     }
     list_tiles(t, tiles);
     if (!t->encoding->device->is_gpu) {
-        form_batches(tiles, *count);
+        form_batches(tiles, *count, t->encoding->device->compute_units);
     }
     for (size_t i = 0; i < *count; i++) {
         mts_param_buffer_add(&t->encoding->params, &tiles[i].params, MTS_PARAM_WORDS(mts_tile_params));

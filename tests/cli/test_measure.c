@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "cli/program.h"
+#include "support/onnx_model.h"
 
 static void a_synthetic_bundle_is_written_inspected_and_measured(void **state)
 {
@@ -315,6 +316,182 @@ static void a_plan_is_explained_with_what_was_considered(void **state)
     result_release(&r);
 }
 
+/* ---- what a plan names ---- */
+
+enum { MAP = 24, CHANNELS = 17, SMALL = 4 };
+
+static void add_weights(onnx_model *model, const char *name, int64_t out, int64_t in, int64_t taps)
+{
+    float numbers[CHANNELS * CHANNELS * 9];
+    const int64_t dims[4] = {out, in, taps, taps};
+    const size_t count = (size_t)(out * in * taps * taps);
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = (float)((int)(i * 7 % 11) - 5) * 0.1f;
+    }
+    onnx_model_floats(model, name, 4, dims, numbers);
+}
+
+static void add_conv(onnx_model *model, const char *inputs, const char *output, bool depthwise)
+{
+    static const int64_t pads[4] = {1, 1, 1, 1};
+    onnx_model_node(model, "Conv", inputs, output);
+    if (depthwise) {
+        onnx_model_attr_int(model, "group", CHANNELS);
+        onnx_model_attr_ints(model, "pads", 4, pads);
+    }
+}
+
+static void compile_model(onnx_model *model, const char *output)
+{
+    onnx_model_output(model, output);
+    const onnx_bytes *file = onnx_model_file(model);
+    write_file("m.onnx", file->data, file->size);
+    onnx_model_end(model);
+    result r = expect(0, "compile --task m=m.onnx -o m.mtsb");
+    result_release(&r);
+}
+
+/* A 1x1 convolution, a depthwise and a 1x1 one on a large map, a pool, and such a pair on a small map. */
+static void compile_blocks(void)
+{
+    static const int64_t window[2] = {MAP / SMALL, MAP / SMALL}, x[4] = {1, CHANNELS, MAP, MAP};
+    onnx_model model;
+    onnx_model_begin(&model, 13);
+    onnx_model_input(&model, "x", ONNX_FLOAT, 4, x);
+    add_weights(&model, "d", CHANNELS, 1, 3);
+    add_weights(&model, "p", CHANNELS, CHANNELS, 1);
+    add_weights(&model, "e", CHANNELS, 1, 3);
+    add_weights(&model, "q", CHANNELS, CHANNELS, 1);
+    add_conv(&model, "x,p", "first", false);
+    add_conv(&model, "first,d", "large", true);
+    add_conv(&model, "large,p", "mixed", false);
+    onnx_model_node(&model, "AveragePool", "mixed", "pooled");
+    onnx_model_attr_ints(&model, "kernel_shape", 2, window);
+    onnx_model_attr_ints(&model, "strides", 2, window);
+    add_conv(&model, "pooled,e", "small", true);
+    add_conv(&model, "small,q", "y", false);
+    compile_model(&model, "y");
+}
+
+/* The launch of a plan whose label begins so; a plan has one. */
+static const json_t *launch_named(const json_t *plan, const char *label)
+{
+    const json_t *launches = json_object_get(plan, "launches"), *found = NULL;
+    for (size_t i = 0; i < json_array_size(launches); i++) {
+        const json_t *launch = json_array_get(launches, i);
+        if (strncmp(json_string_value(json_object_get(launch, "label")), label, strlen(label)) == 0) {
+            assert_null(found);
+            found = launch;
+        }
+    }
+    if (!found) {
+        fail_msg("no launch is called '%s ...'", label);
+    }
+    return found;
+}
+
+static const char *layout_of(const json_t *launch, const char *direction)
+{
+    const json_t *layouts = json_object_get(launch, direction);
+    assert_int_equal(json_array_size(layouts), 1);
+    return json_string_value(json_array_get(layouts, 0));
+}
+
+static void a_plan_names_fused_blocks_and_what_only_moves(void **state)
+{
+    (void)state;
+    compile_blocks();
+    result r = expect(0, "inspect m.mtsb --plan --device reference --no-cache");
+    assert_non_null(strstr(r.out, "1 launches are fused blocks, of 2 layers"));
+    assert_non_null(strstr(r.out, "depthwise + conv 1x1"));
+    assert_non_null(strstr(r.out, "apart: no gain is predicted"));
+    assert_non_null(strstr(r.out, "3 launches only move data, resize or pool"));
+    assert_non_null(strstr(r.out, "windows cross the tiles of the producer"));
+    result_release(&r);
+    json_t *plan = expect_json("inspect m.mtsb --plan --device reference --no-cache --json");
+    assert_int_equal(json_integer_value(json_object_get(launch_named(plan, "depthwise + conv 1x1"), "fused")),
+                     2);
+    assert_string_equal(
+        json_string_value(json_object_get(launch_named(plan, "conv 1x1 x1 Conv_mixed"), "apart")),
+        "no gain is predicted");
+    assert_true(json_integer_value(json_object_get(launch_named(plan, "pool"), "moved_bytes")) > 0);
+    assert_int_equal(
+        json_integer_value(json_object_get(launch_named(plan, "conv 1x1 x1 Conv_mixed"), "moved_bytes")), 0);
+    json_decref(plan);
+}
+
+static void a_plan_names_packs_of_channels(void **state)
+{
+    (void)state;
+    compile_blocks();
+    json_t *plan =
+        expect_json("inspect m.mtsb --plan --device reference --no-cache --packed-channels --json");
+    const json_t *mixed = launch_named(plan, "conv 1x1 x1 Conv_mixed");
+    assert_string_equal(layout_of(mixed, "reads"), "packs");
+    assert_string_equal(layout_of(mixed, "writes"), "packs");
+    json_decref(plan);
+    plan = expect_json("inspect m.mtsb --plan --device reference --no-cache --planes --json");
+    mixed = launch_named(plan, "conv 1x1 x1 Conv_mixed");
+    assert_string_not_equal(layout_of(mixed, "reads"), "packs");
+    assert_string_not_equal(layout_of(mixed, "writes"), "packs");
+    json_decref(plan);
+}
+
+/* x and the result of each of two convolutions in 8 bits, as quantising tools write it. */
+static void compile_bytes(void)
+{
+    static const int64_t x[4] = {1, CHANNELS, SMALL, SMALL}, dims[4] = {CHANNELS, CHANNELS, 1, 1};
+    static const char *const from[3] = {"x", "a", "b"};
+    int8_t codes[CHANNELS * CHANNELS];
+    const int8_t zero = 0;
+    const float scale = 0.05f;
+    onnx_model model;
+    for (int i = 0; i < CHANNELS * CHANNELS; i++) {
+        codes[i] = (int8_t)(i * 13 % 101 - 50);
+    }
+    onnx_model_begin(&model, 13);
+    onnx_model_input(&model, "x", ONNX_FLOAT, 4, x);
+    onnx_model_floats(&model, "s", 0, NULL, &scale);
+    onnx_model_tensor(&model, "z", ONNX_INT8, 0, NULL, &zero, 1);
+    onnx_model_tensor(&model, "w", ONNX_INT8, 4, dims, codes, sizeof codes);
+    for (int i = 0; i < 3; i++) {
+        char in[16], step[16];
+        (void)snprintf(in, sizeof in, "%s,s,z", from[i]);
+        (void)snprintf(step, sizeof step, "q%d", i);
+        onnx_model_node(&model, "QuantizeLinear", in, step);
+        (void)snprintf(in, sizeof in, "q%d,s,z", i);
+        (void)snprintf(step, sizeof step, "f%d", i);
+        onnx_model_node(&model, "DequantizeLinear", in, step);
+        if (i < 2) {
+            (void)snprintf(step, sizeof step, "w%d", i);
+            onnx_model_node(&model, "DequantizeLinear", "w,s,z", step);
+            (void)snprintf(in, sizeof in, "f%d,w%d", i, i);
+            add_conv(&model, in, from[i + 1], false);
+        }
+    }
+    compile_model(&model, "f2");
+}
+
+/* Only some processors multiply bytes; `mts devices` says which this is. */
+static void a_plan_names_codes_where_the_device_multiplies_bytes(void **state)
+{
+    (void)state;
+    compile_bytes();
+    result r = expect(0, "devices");
+    const bool is_there = strstr(r.out, " cpu  ") != NULL;
+    const bool bytes = strstr(r.out, "vnni") || strstr(r.out, "dotprod");
+    result_release(&r);
+    if (!is_there) {
+        skip();
+    }
+    r = expect(0, "inspect m.mtsb --plan --device cpu --no-cache");
+    assert_true((strstr(r.out, "codes -> codes") != NULL) == bytes);
+    result_release(&r);
+    r = expect(0, "inspect m.mtsb --plan --device reference --no-cache");
+    assert_null(strstr(r.out, "codes ->"));
+    result_release(&r);
+}
+
 static void a_priority_of_a_task_that_the_bundle_lacks_is_a_usage_error(void **state)
 {
     static const char *const commands[] = {
@@ -344,6 +521,9 @@ int main(void)
         IN_FOLDER(a_profile_names_every_launch_and_its_trace_can_be_opened),
         IN_FOLDER(a_trace_of_device_cpu_has_a_row_for_each_thread),
         IN_FOLDER(a_plan_is_explained_with_what_was_considered),
+        IN_FOLDER(a_plan_names_fused_blocks_and_what_only_moves),
+        IN_FOLDER(a_plan_names_packs_of_channels),
+        IN_FOLDER(a_plan_names_codes_where_the_device_multiplies_bytes),
         IN_FOLDER(a_priority_of_a_task_that_the_bundle_lacks_is_a_usage_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,19 +50,28 @@ static void run_chunk(const void *work, const mts_cpu_chunk *chunk, uint32_t thr
 
 static const mts_cpu_pool_calls calls = {enter, chunks_of, run_chunk};
 
-/* Each launch waits for the one before. */
-static void run_chain(mts_cpu_pool *pool, const void *work, uint32_t count)
+/* Each launch waits for the one before, which makes it a level of its own. */
+static void run_chain_by(mts_cpu_pool *pool, const void *work, uint32_t count, bool levels)
 {
-    static uint32_t waits[LAUNCHES], next_first[LAUNCHES + 1], next[LAUNCHES];
+    static uint32_t waits[LAUNCHES], next_first[LAUNCHES + 1], next[LAUNCHES], level_first[LAUNCHES + 1];
+    for (uint32_t i = 0; i <= count; i++) {
+        level_first[i] = i;
+    }
     for (uint32_t i = 0; i < count; i++) {
         waits[i] = i > 0 ? 1 : 0;
         next_first[i] = i;
         next[i] = i + 1;
     }
     next_first[count] = count - 1;
-    const mts_cpu_order order = {count, waits, next_first, next};
+    const mts_cpu_order order = {count, waits, next_first, next, levels ? count : 0, level_first};
     assert_true(mts_cpu_pool_reserve(pool, count));
     mts_cpu_pool_run(pool, &order, work, false);
+}
+
+static void run_chain(mts_cpu_pool *pool, const void *work, uint32_t count)
+{
+    static uint32_t runs;
+    run_chain_by(pool, work, count, runs++ % 2 == 0);
 }
 
 static int is_right(mts_cpu_pool *pool)
@@ -147,8 +156,11 @@ static void a_caller_that_sleeps_is_woken_for_the_next_launch(void **state)
     meeting both = {.missed = false};
     meeting *const work = &both;
     assert_non_null(pool);
-    run_chain(pool, &work, 2);
-    assert_false(both.missed);
+    for (int levels = 0; levels < 2; levels++) {
+        atomic_store(&both.arrived, 0);
+        run_chain_by(pool, &work, 2, levels > 0);
+        assert_false(both.missed);
+    }
     mts_cpu_pool_destroy(pool);
 }
 
@@ -237,6 +249,7 @@ typedef struct dag {
     uint32_t count;
     uint32_t waits[DAG_LAUNCHES], next_first[DAG_LAUNCHES + 1], next[DAG_LAUNCHES * DAG_EDGES];
     uint32_t before[DAG_LAUNCHES][DAG_EDGES], chunks[DAG_LAUNCHES];
+    uint32_t levels, level_first[DAG_LAUNCHES + 1]; /* of a third of them */
     uint32_t cells[DAG_LAUNCHES][DAG_CHUNKS];
 } dag;
 
@@ -274,11 +287,17 @@ static void draw_dag(dag *d, uint32_t seed)
     uint32_t at = 0;
     memset(d, 0, sizeof *d);
     d->count = 1 + draw(&seed, DAG_LAUNCHES);
-    const uint32_t edges = draw(&seed, DAG_EDGES + 1);
+    const bool by_levels = draw(&seed, 3) == 0;
+    const uint32_t edges = draw(&seed, DAG_EDGES + 1), widest = 1 + draw(&seed, 4);
     for (uint32_t i = 0; i < d->count; i++) {
+        const uint32_t wide = by_levels && i > 0 ? i - d->level_first[d->levels - 1] : 0;
         d->chunks[i] = 1 + draw(&seed, DAG_CHUNKS);
-        for (uint32_t e = 0; i > 0 && e < edges; e++) {
-            const uint32_t from = draw(&seed, i);
+        if (by_levels && (i == 0 || wide == widest || draw(&seed, 2) == 0)) {
+            d->level_first[d->levels++] = i;
+        }
+        const uint32_t earlier = by_levels ? d->level_first[d->levels - 1] : i;
+        for (uint32_t e = 0; earlier > 0 && e < edges; e++) {
+            const uint32_t from = draw(&seed, earlier);
             bool known = draw(&seed, 3) == 0;
             for (uint32_t k = 0; k < d->waits[i]; k++) {
                 known = known || d->before[i][k] == from;
@@ -288,6 +307,7 @@ static void draw_dag(dag *d, uint32_t seed)
             }
         }
     }
+    d->level_first[d->levels] = d->levels > 0 ? d->count : 0;
     for (uint32_t from = 0; from < d->count; from++) {
         d->next_first[from] = at;
         for (uint32_t i = from + 1; i < d->count; i++) {
@@ -319,7 +339,7 @@ static void launches_of_a_graph_run_behind_those_that_they_wait_for(void **state
         for (uint32_t g = 0; g < (threads == 2 ? graphs - graphs / 16 : graphs / 112); g++) {
             draw_dag(&d, g * 8 + threads);
             alone = d;
-            const mts_cpu_order order = {d.count, d.waits, d.next_first, d.next};
+            const mts_cpu_order order = {d.count, d.waits, d.next_first, d.next, d.levels, d.level_first};
             assert_true(mts_cpu_pool_reserve(pool, d.count));
             mts_cpu_pool_run(pool, &order, &work, false);
             mts_cpu_pool_run(one, &order, &work_alone, false);
@@ -358,7 +378,7 @@ static _Atomic(int) child_of_a_run;
 static void fork_once(const void *work, const mts_cpu_chunk *chunk, uint32_t thread)
 {
     static const uint32_t waits[1], next_first[2], next[1];
-    static const mts_cpu_order order = {1, waits, next_first, next};
+    static const mts_cpu_order order = {1, waits, next_first, next, 0, NULL};
     mts_cpu_pool *const *pool = work;
     if (pool && chunk->launch >= 2 && thread == 0 && atomic_load(&child_of_a_run) == 0) {
         const pid_t child = fork();

@@ -194,20 +194,52 @@ static bool takes_images(const mts_encoding *encoding)
                                    MTS_CHANNEL_PACK * encoding->device->image_texels;
 }
 
-/* Packs of channels of a pixel that the layer's members of a kind store. */
-static uint64_t count_outputs(const mts_encoding *encoding, const mts_layer *layer, bool depthwise)
+/* What the layer's members of a kind compute. */
+static mts_packed_work work_of(const mts_encoding *encoding, const mts_layer *layer, bool depthwise)
 {
-    uint64_t outputs = 0;
+    const mts_stitched *stitched = encoding->stitched;
+    mts_packed_work work = {0};
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        const mts_member *member = &encoding->stitched->members[m];
-        const int64_t *dims = encoding->stitched->values[member->output].shape.dims;
+        const mts_member *member = &stitched->members[m];
+        const int64_t *dims = stitched->values[member->output].shape.dims;
         if (encoding->plan->members[m].variant == MTS_VARIANT_PACKED &&
             is_depthwise(encoding, m) == depthwise) {
-            outputs += (uint64_t)dims[0] * mts_u64_ceil_div((uint64_t)dims[1], MTS_CHANNEL_PACK) *
-                       (uint64_t)dims[2] * (uint64_t)dims[3];
+            const uint64_t pixels = (uint64_t)dims[0] * (uint64_t)dims[2] * (uint64_t)dims[3];
+            const uint64_t products =
+                mts_node_mul_adds(stitched->graphs[member->graph], mts_member_node(stitched, member)) /
+                (pixels * (uint64_t)dims[1]);
+            work.outputs += pixels * mts_u64_ceil_div((uint64_t)dims[1], MTS_CHANNEL_PACK);
+            work.products = products > work.products ? products : work.products;
         }
     }
-    return outputs;
+    return work;
+}
+
+/* The tile of the layer's members of a kind: steps of its wave whose programs are equal
+   share a launch (merge.c). A layer outside of the plan's waves is alone. */
+static mts_status choose_tile(packing *p, const mts_layer *layer, bool depthwise)
+{
+    const mts_encoding *encoding = p->tiler.encoding;
+    const mts_plan *plan = encoding->plan;
+    const mts_step *first = encoding->wave;
+    const mts_step *end = first;
+    while (first && end < plan->steps + plan->step_count && end->wave == first->wave) {
+        end++;
+    }
+    uint32_t count = 0;
+    mts_packed_work *works = mts_arena_zero(&p->tiler.scratch, (size_t)(end - first) + 1, sizeof *works);
+    if (!works) {
+        return mts_encode_memory(p->tiler.encoding);
+    }
+    works[count++] = work_of(encoding, layer, depthwise);
+    for (const mts_step *s = first; s < end; s++) {
+        const mts_layer *other = s->kind == MTS_STEP_LAYER ? &encoding->stitched->layers[s->first] : layer;
+        if (other != layer && other->op == MTS_OP_CONV) {
+            works[count++] = work_of(encoding, other, depthwise);
+        }
+    }
+    p->tile = mts_packed_tile_choose(encoding->device, encoding->precision, depthwise, works, count);
+    return MTS_STATUS_OK;
 }
 
 /* NULL: no memory. */
@@ -228,14 +260,14 @@ static const char *defines_of(mts_encoding *encoding, const mts_packed_tile *til
 static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer, bool depthwise)
 {
     mts_encoded_launch launch = {.kind = MTS_LAUNCH_PACKED, .kernel = "conv_packed__f32_lanes"};
-    packing p = {.tile = mts_packed_tile_choose(encoding->device, encoding->precision, depthwise,
-                                                count_outputs(encoding, layer, depthwise))};
-    const mts_kernel_config config = {.rows = p.tile.rows, .vectors = p.tile.pixels, .local = p.tile.local};
+    packing p = {0};
     mts_tiler *t = &p.tiler;
     mts_tiler_begin(t, encoding, layer, MTS_PACKED_ROWS, NULL);
     p.shapes = mts_arena_zero(&t->scratch, layer->count, sizeof *p.shapes);
     if (!p.shapes || !mts_pack_heads_find(&p.heads, encoding->stitched, layer, &t->scratch)) {
         mts_tiler_memory(t);
+    } else if (t->status == MTS_STATUS_OK) {
+        t->status = choose_tile(&p, layer, depthwise);
     }
     for (uint32_t m = layer->first; t->status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
         if (encoding->plan->members[m].variant == MTS_VARIANT_PACKED &&
@@ -245,6 +277,8 @@ static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer,
     }
     mts_status status = t->status;
     if (status == MTS_STATUS_OK && t->members > 0) {
+        const mts_kernel_config config = {
+            .rows = p.tile.rows, .vectors = p.tile.pixels, .local = p.tile.local};
         launch.defines = defines_of(encoding, &p.tile, depthwise);
         status = launch.defines ? mts_tile_launch(t, &config, launch) : mts_encode_memory(encoding);
     }

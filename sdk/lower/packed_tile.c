@@ -4,6 +4,7 @@
  */
 #include "lower/packed_tile.h"
 
+#include "base/size.h"
 #include "device/kernel.h"
 
 /* Those that conv_packed is built for, by products a load: 10.7, 8, 5.3, 3.2. */
@@ -20,20 +21,81 @@ uint32_t mts_packed_registers(const mts_packed_tile *tile, mts_precision precisi
     return sums + (half > 0 ? half : inputs + weights) + ADDRESSES * tile->pixels + OTHERS;
 }
 
-mts_packed_tile mts_packed_tile_choose(const mts_device_info *device, mts_precision precision, bool depthwise,
-                                       uint64_t outputs)
+typedef struct tile_choice {
+    const mts_device_defaults *row;
+    uint64_t units;
+    uint32_t largest; /* of tiles[] that the registers hold */
+    const mts_packed_work *works;
+    uint32_t count;
+} tile_choice;
+
+static uint32_t packs_of(const mts_packed_tile *tile)
 {
-    const mts_device_defaults *row = mts_device_defaults_find(device);
-    const uint64_t wanted = (uint64_t)row->wave * row->waves * device->compute_units;
-    uint32_t i = depthwise ? 1 : 0;
-    while (i + 1 < TILES &&
-           ((row->registers > 0 && mts_packed_registers(&tiles[i], precision) > row->registers) ||
-            outputs / (tiles[i].rows / MTS_CHANNEL_PACK * tiles[i].pixels) < wanted)) {
+    return tile->rows / MTS_CHANNEL_PACK * tile->pixels;
+}
+
+static uint32_t tile_alone(const tile_choice *c, uint64_t outputs)
+{
+    const uint64_t wanted = c->row->wave * c->row->waves * c->units;
+    uint32_t i = c->largest;
+    while (i + 1 < TILES && outputs / packs_of(&tiles[i]) < wanted) {
         i++;
     }
-    mts_packed_tile tile = tiles[i];
-    tile.local = row->tile.local < device->work_group_size ? row->tile.local : device->work_group_size;
+    return i;
+}
+
+/*
+ * Time of a launch of all works with tile i: of all work-items on all units, or of the
+ * longest one, whose wave waits for memory as it has a unit for itself. A load takes as long
+ * as LOAD multiply-adds.
+ */
+static uint64_t launch_time(const tile_choice *c, uint32_t i)
+{
+    enum { LOAD = 4 };
+    const mts_packed_tile *tile = &tiles[i];
+    const uint64_t each = tile->rows * tile->pixels + LOAD * (tile->rows + tile->pixels) / MTS_CHANNEL_PACK;
+    uint64_t sum = 0;
+    uint64_t longest = 0;
+    for (uint32_t w = 0; w < c->count; w++) {
+        const mts_packed_work *work = &c->works[w];
+        const uint64_t item = work->outputs > 0 ? work->products * each : 0;
+        sum += item * mts_u64_ceil_div(work->outputs, packs_of(tile));
+        longest = item > longest ? item : longest;
+    }
+    const uint64_t alone = longest * c->row->wave * c->row->waves;
+    return sum / c->units > alone ? sum / c->units : alone;
+}
+
+/* The tile of a launch of all works. */
+static uint32_t tile_together(const tile_choice *c)
+{
+    const uint32_t own = tile_alone(c, c->works[0].outputs);
+    bool differ = false;
+    uint32_t best = c->largest;
+    for (uint32_t w = 1; w < c->count; w++) {
+        differ = differ || (c->works[w].outputs > 0 && tile_alone(c, c->works[w].outputs) != own);
+    }
+    for (uint32_t i = best + 1; differ && i < TILES; i++) {
+        best = launch_time(c, i) < launch_time(c, best) ? i : best;
+    }
+    return differ ? best : own;
+}
+
+mts_packed_tile mts_packed_tile_choose(const mts_device_info *device, mts_precision precision, bool depthwise,
+                                       const mts_packed_work *works, uint32_t count)
+{
+    tile_choice c = {.row = mts_device_defaults_find(device),
+                     .units = device->compute_units > 0 ? device->compute_units : 1,
+                     .largest = depthwise ? 1 : 0,
+                     .works = works,
+                     .count = count};
+    while (c.row->registers > 0 && c.largest + 1 < TILES &&
+           mts_packed_registers(&tiles[c.largest], precision) > c.row->registers) {
+        c.largest++;
+    }
+    mts_packed_tile tile = tiles[tile_together(&c)];
+    tile.local = c.row->tile.local < device->work_group_size ? c.row->tile.local : device->work_group_size;
     tile.local = tile.local > 0 && device->is_gpu ? tile.local : 1;
-    tile.exact = device->is_gpu && row->exact_groups;
+    tile.exact = device->is_gpu && c.row->exact_groups;
     return tile;
 }

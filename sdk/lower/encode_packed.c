@@ -23,7 +23,9 @@ typedef struct packed_shape {
 
 typedef struct packing {
     mts_tiler tiler;
+    /* Of the layer's wave: its tile, and which jobs the program takes. */
     mts_packed_tile tile;
+    mts_packed_jobs jobs;
     /* Of the members so far, each once. */
     packed_shape *shapes;
     uint32_t shape_count;
@@ -177,8 +179,9 @@ static void add_member(packing *p, uint32_t index)
     t->members++;
     for (uint32_t g = 0; g < groups && t->status == MTS_STATUS_OK; g++) {
         mts_row_blocks rows;
-        t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, p->tile.rows, MTS_TILES_FULL,
-                                  &t->scratch, &rows, t->encoding->error);
+        t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group,
+                                  depthwise ? MTS_CHANNEL_PACK : p->tile.rows, MTS_TILES_FULL, &t->scratch,
+                                  &rows, t->encoding->error);
         for (uint32_t b = 0; t->status == MTS_STATUS_OK && b < rows.count; b++) {
             add_row_block(t, &site, weight, &p->heads, &rows, &rows.blocks[b], g);
         }
@@ -198,7 +201,7 @@ static bool takes_images(const mts_encoding *encoding)
 static mts_packed_work work_of(const mts_encoding *encoding, const mts_layer *layer, bool depthwise)
 {
     const mts_stitched *stitched = encoding->stitched;
-    mts_packed_work work = {0};
+    mts_packed_work work = {.depthwise = depthwise};
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
         const mts_member *member = &stitched->members[m];
         const int64_t *dims = stitched->values[member->output].shape.dims;
@@ -215,43 +218,60 @@ static mts_packed_work work_of(const mts_encoding *encoding, const mts_layer *la
     return work;
 }
 
-/* The tile of the layer's members of a kind: steps of its wave whose programs are equal
-   share a launch (merge.c). A layer outside of the plan's waves is alone. */
-static mts_status choose_tile(packing *p, const mts_layer *layer, bool depthwise)
+/* Adds what a layer computes to works[*count]. */
+static void add_works(const mts_encoding *encoding, const mts_layer *layer, mts_packed_work *works,
+                      uint32_t *count)
+{
+    for (int depthwise = 0; layer->op == MTS_OP_CONV && depthwise < 2; depthwise++) {
+        const mts_packed_work work = work_of(encoding, layer, depthwise != 0);
+        if (work.outputs > 0) {
+            works[(*count)++] = work;
+        }
+    }
+}
+
+/* Steps of a wave take one program, so that they share a launch (merge.c). */
+static mts_status choose_program(packing *p)
 {
     const mts_encoding *encoding = p->tiler.encoding;
     const mts_plan *plan = encoding->plan;
     const mts_step *first = encoding->wave;
     const mts_step *end = first;
-    while (first && end < plan->steps + plan->step_count && end->wave == first->wave) {
+    while (end < plan->steps + plan->step_count && end->wave == first->wave) {
         end++;
     }
     uint32_t count = 0;
-    mts_packed_work *works = mts_arena_zero(&p->tiler.scratch, (size_t)(end - first) + 1, sizeof *works);
+    mts_packed_work *works = mts_arena_zero(&p->tiler.scratch, 2 * (size_t)(end - first), sizeof *works);
     if (!works) {
         return mts_encode_memory(p->tiler.encoding);
     }
-    works[count++] = work_of(encoding, layer, depthwise);
     for (const mts_step *s = first; s < end; s++) {
-        const mts_layer *other = s->kind == MTS_STEP_LAYER ? &encoding->stitched->layers[s->first] : layer;
-        if (other != layer && other->op == MTS_OP_CONV) {
-            works[count++] = work_of(encoding, other, depthwise);
+        if (s->kind == MTS_STEP_LAYER) {
+            add_works(encoding, &encoding->stitched->layers[s->first], works, &count);
         }
     }
-    p->tile = mts_packed_tile_choose(encoding->device, encoding->precision, depthwise, works, count);
+    bool depthwise = false;
+    bool dense = false;
+    for (uint32_t w = 0; w < count; w++) {
+        depthwise = depthwise || works[w].depthwise;
+        dense = dense || !works[w].depthwise;
+    }
+    p->jobs = !depthwise ? MTS_PACKED_JOBS_DENSE : dense ? MTS_PACKED_JOBS_ANY : MTS_PACKED_JOBS_DEPTHWISE;
+    p->tile = mts_packed_tile_choose(encoding->device, encoding->precision, works, count);
     return MTS_STATUS_OK;
 }
 
 /* NULL: no memory. */
-static const char *defines_of(mts_encoding *encoding, const mts_packed_tile *tile, bool depthwise)
+static const char *defines_of(mts_encoding *encoding, const packing *p)
 {
+    const mts_packed_tile *tile = &p->tile;
     char text[160];
     char group[32] = "";
     if (tile->exact) {
         (void)snprintf(group, sizeof group, " -DGROUP=%u", tile->local);
     }
     (void)snprintf(text, sizeof text, "%s -DPIXELS=%u -DPACKS=%u%s",
-                   mts_launch_packed_defines(encoding->precision, depthwise, takes_images(encoding)),
+                   mts_launch_packed_defines(encoding->precision, p->jobs, takes_images(encoding)),
                    tile->pixels, tile->rows / MTS_CHANNEL_PACK, group);
     return mts_arena_string(encoding->strings, text);
 }
@@ -267,7 +287,7 @@ static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer,
     if (!p.shapes || !mts_pack_heads_find(&p.heads, encoding->stitched, layer, &t->scratch)) {
         mts_tiler_memory(t);
     } else if (t->status == MTS_STATUS_OK) {
-        t->status = choose_tile(&p, layer, depthwise);
+        t->status = choose_program(&p);
     }
     for (uint32_t m = layer->first; t->status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
         if (encoding->plan->members[m].variant == MTS_VARIANT_PACKED &&
@@ -277,9 +297,10 @@ static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer,
     }
     mts_status status = t->status;
     if (status == MTS_STATUS_OK && t->members > 0) {
-        const mts_kernel_config config = {
-            .rows = p.tile.rows, .vectors = p.tile.pixels, .local = p.tile.local};
-        launch.defines = defines_of(encoding, &p.tile, depthwise);
+        const mts_kernel_config config = {.rows = depthwise ? MTS_CHANNEL_PACK : p.tile.rows,
+                                          .vectors = p.tile.pixels,
+                                          .local = p.tile.local};
+        launch.defines = defines_of(encoding, &p);
         status = launch.defines ? mts_tile_launch(t, &config, launch) : mts_encode_memory(encoding);
     }
     mts_tiler_close(t);

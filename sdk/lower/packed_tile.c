@@ -29,37 +29,42 @@ typedef struct tile_choice {
     uint32_t count;
 } tile_choice;
 
-static uint32_t packs_of(const mts_packed_tile *tile)
+/* Packs that a work-item computes. */
+static uint32_t packs_of(const mts_packed_tile *tile, const mts_packed_work *work)
 {
-    return tile->rows / MTS_CHANNEL_PACK * tile->pixels;
+    return (work->depthwise ? 1 : tile->rows / MTS_CHANNEL_PACK) * tile->pixels;
 }
 
-static uint32_t tile_alone(const tile_choice *c, uint64_t outputs)
+static uint32_t tile_alone(const tile_choice *c, const mts_packed_work *work)
 {
     const uint64_t wanted = c->row->wave * c->row->waves * c->units;
-    uint32_t i = c->largest;
-    while (i + 1 < TILES && outputs / packs_of(&tiles[i]) < wanted) {
+    uint32_t i = work->depthwise && c->largest == 0 ? 1 : c->largest;
+    while (i + 1 < TILES && work->outputs / packs_of(&tiles[i], work) < wanted) {
         i++;
     }
     return i;
 }
 
-/*
- * Time of a launch of all works with tile i: of all work-items on all units, or of the
- * longest one, whose wave waits for memory as it has a unit for itself. A load takes as long
- * as LOAD multiply-adds.
- */
-static uint64_t launch_time(const tile_choice *c, uint32_t i)
+/* Time of a work-item, in multiply-adds. A load takes as long as LOAD of them. */
+static uint64_t item_time(const mts_packed_tile *tile, const mts_packed_work *work)
 {
     enum { LOAD = 4 };
-    const mts_packed_tile *tile = &tiles[i];
-    const uint64_t each = tile->rows * tile->pixels + LOAD * (tile->rows + tile->pixels) / MTS_CHANNEL_PACK;
+    const uint32_t rows = work->depthwise ? MTS_CHANNEL_PACK : tile->rows;
+    const uint32_t loads =
+        work->depthwise ? LOAD * (1 + tile->pixels) : LOAD * (rows + tile->pixels) / MTS_CHANNEL_PACK;
+    return work->products * (rows * tile->pixels + loads);
+}
+
+/* Time of a launch of all works: of all work-items on all units, or of the longest one, whose
+   wave waits for memory as it has a unit for itself. */
+static uint64_t launch_time(const tile_choice *c, uint32_t i)
+{
     uint64_t sum = 0;
     uint64_t longest = 0;
     for (uint32_t w = 0; w < c->count; w++) {
         const mts_packed_work *work = &c->works[w];
-        const uint64_t item = work->outputs > 0 ? work->products * each : 0;
-        sum += item * mts_u64_ceil_div(work->outputs, packs_of(tile));
+        const uint64_t item = item_time(&tiles[i], work);
+        sum += item * mts_u64_ceil_div(work->outputs, packs_of(&tiles[i], work));
         longest = item > longest ? item : longest;
     }
     const uint64_t alone = longest * c->row->wave * c->row->waves;
@@ -69,11 +74,11 @@ static uint64_t launch_time(const tile_choice *c, uint32_t i)
 /* The tile of a launch of all works. */
 static uint32_t tile_together(const tile_choice *c)
 {
-    const uint32_t own = tile_alone(c, c->works[0].outputs);
+    const uint32_t own = tile_alone(c, &c->works[0]);
     bool differ = false;
     uint32_t best = c->largest;
     for (uint32_t w = 1; w < c->count; w++) {
-        differ = differ || (c->works[w].outputs > 0 && tile_alone(c, c->works[w].outputs) != own);
+        differ = differ || tile_alone(c, &c->works[w]) != own;
     }
     for (uint32_t i = best + 1; differ && i < TILES; i++) {
         best = launch_time(c, i) < launch_time(c, best) ? i : best;
@@ -81,12 +86,11 @@ static uint32_t tile_together(const tile_choice *c)
     return differ ? best : own;
 }
 
-mts_packed_tile mts_packed_tile_choose(const mts_device_info *device, mts_precision precision, bool depthwise,
+mts_packed_tile mts_packed_tile_choose(const mts_device_info *device, mts_precision precision,
                                        const mts_packed_work *works, uint32_t count)
 {
     tile_choice c = {.row = mts_device_defaults_find(device),
                      .units = device->compute_units > 0 ? device->compute_units : 1,
-                     .largest = depthwise ? 1 : 0,
                      .works = works,
                      .count = count};
     while (c.row->registers > 0 && c.largest + 1 < TILES &&

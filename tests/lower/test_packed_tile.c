@@ -23,8 +23,8 @@ static mts_device_info gpu(const char *name)
 static mts_packed_tile choose(const char *name, mts_precision precision, uint64_t outputs)
 {
     const mts_device_info info = gpu(name);
-    const mts_packed_work work = {outputs, 576};
-    return mts_packed_tile_choose(&info, precision, false, &work, 1);
+    const mts_packed_work work = {false, outputs, 576};
+    return mts_packed_tile_choose(&info, precision, &work, 1);
 }
 
 static void large_launches_take_the_largest_tile_that_the_registers_hold(void **state)
@@ -66,8 +66,8 @@ static void groups_of_one_size_are_built_where_that_is_no_loss(void **state)
     assert_false(choose("Somebody's GPU", MTS_PRECISION_FLOAT32, LARGE).exact);
     assert_true(choose("Mali-G78", MTS_PRECISION_FLOAT32, LARGE).exact);
     small.work_group_size = 32;
-    const mts_packed_work work = {LARGE, 9};
-    const mts_packed_tile tile = mts_packed_tile_choose(&small, MTS_PRECISION_FLOAT32, true, &work, 1);
+    const mts_packed_work work = {true, LARGE, 9};
+    const mts_packed_tile tile = mts_packed_tile_choose(&small, MTS_PRECISION_FLOAT32, &work, 1);
     assert_int_equal(tile.local, 32);
     assert_int_equal(tile.rows, 4);
 }
@@ -76,10 +76,10 @@ static void groups_of_one_size_are_built_where_that_is_no_loss(void **state)
 static mts_packed_tile choose_both(mts_packed_work a, mts_packed_work b)
 {
     const mts_device_info info = gpu("QUALCOMM Adreno(TM)");
-    const mts_packed_work works[2][3] = {{a, {0, 0}, b}, {b, {0, 0}, a}};
+    const mts_packed_work works[2][2] = {{a, b}, {b, a}};
     mts_packed_tile tiles[2];
     for (int i = 0; i < 2; i++) {
-        tiles[i] = mts_packed_tile_choose(&info, MTS_PRECISION_FLOAT32, false, works[i], 3);
+        tiles[i] = mts_packed_tile_choose(&info, MTS_PRECISION_FLOAT32, works[i], 2);
     }
     assert_int_equal(tiles[0].rows, tiles[1].rows);
     assert_int_equal(tiles[0].pixels, tiles[1].pixels);
@@ -90,10 +90,11 @@ static mts_packed_tile choose_both(mts_packed_work a, mts_packed_work b)
    after all others with 8 x 4. */
 static void steps_of_a_wave_take_one_tile(void **state)
 {
-    const mts_packed_work large = {64 * 768, 4608};
+    const mts_packed_work large = {false, 64 * 768, 4608};
     (void)state;
-    assert_int_equal(choose_both(large, (mts_packed_work){100, 4608}).rows, 8);
-    const mts_packed_tile tile = choose_both(large, (mts_packed_work){100, 46080});
+    assert_int_equal(choose_both(large, (mts_packed_work){false, 100, 4608}).rows, 8);
+    assert_int_equal(choose_both(large, (mts_packed_work){true, 64 * 768, 9}).rows, 8);
+    const mts_packed_tile tile = choose_both(large, (mts_packed_work){false, 100, 46080});
     assert_int_equal(tile.rows, 4);
     assert_int_equal(tile.pixels, 4);
 }

@@ -121,9 +121,8 @@ INLINE void packed_tap(const mts_packed_params *p, const packed_pixels *at, mts_
     {
         const mts_u32 y = (mts_u32)(at->y[j] + down), x = (mts_u32)(at->x[j] + right);
         const int inside = y < p->in_h && x < p->in_w;
-        const mts_u32 pixel = y * p->in_row + x;
         from[j] = !inside ? p->zeros
-                          : in + packed_offset(is_packed ? channel & ~3u : channel, pitch, pixel, is_packed);
+                          : in + (is_packed ? channel & ~3u : channel) * pitch + y * p->in_row + x * p->in_step;
         apart[j] = !inside ? 0 : is_packed ? 4 * pitch : pitch;
     }
 }

@@ -13,6 +13,7 @@
 #include "lower/launch_shape.h"
 #include "lower/pack_heads.h"
 #include "lower/packed_tile.h"
+#include "plan/transposes.h"
 #include "stitch/tiles.h"
 
 /* A shape that was written, and its word index. */
@@ -78,15 +79,43 @@ static const mts_segment_params *pack_segments(mts_tiler *t, const mts_conv_site
     return segments;
 }
 
+/*
+ * The input of a convolution as [N, C, H, W] in the last four strides, that of channels
+ * divided by 4 in packs. It may be a reshaped alias, or be read for a TRANSPOSE.
+ */
+static mts_view_params find_input(const mts_encoding *encoding, uint32_t value)
+{
+    enum { FIRST = MTS_PARAM_RANK - 4 };
+    const mts_plan *plan = encoding->plan;
+    const mts_storage *storage = &plan->storages[plan->value_storage[value]];
+    const uint32_t source = mts_transpose_source(plan, value);
+    const mts_view_params from = mts_encode_view(encoding, source);
+    mts_view_params view = from;
+    if (storage->lanes > 0) {
+        view.stride[2] = mts_storage_channels(storage) * storage->pitch;
+        view.stride[4] *= MTS_CHANNEL_PACK;
+        view.stride[5] = MTS_CHANNEL_PACK;
+    } else if (source != value) {
+        const mts_member *by = &encoding->stitched->members[encoding->stitched->values[value].member];
+        const mts_attrs_transpose *order = &mts_member_node(encoding->stitched, by)->attrs.transpose;
+        for (uint32_t d = 0; d < 4; d++) {
+            view.stride[FIRST + d] = from.stride[FIRST + order->perm[d]];
+        }
+    }
+    return view;
+}
+
 /* What the jobs of a member have in common. A plan with such members begins with zeros. */
-static mts_packed_params shape_of(const mts_encoding *encoding, const mts_conv_site *site)
+static mts_packed_params shape_of(const mts_encoding *encoding, const mts_conv_site *site,
+                                  const mts_view_params *view)
 {
     const mts_plan *plan = encoding->plan;
     const mts_member *m = site->member;
     const mts_attrs_conv *conv = site->conv;
     const int64_t *in = encoding->stitched->values[m->inputs[0]].shape.dims;
     mts_packed_params p = {.blocks = site->blocks,
-                           .in_row = mts_encode_view(encoding, m->inputs[0]).stride[4],
+                           .in_row = view->stride[4],
+                           .in_step = view->stride[5],
                            .in_h = (uint32_t)in[2],
                            .in_w = (uint32_t)in[3],
                            .kernel_w = conv->kernel[1],
@@ -121,14 +150,6 @@ static uint32_t write_shape(packing *p, const mts_packed_params *shape)
     return at;
 }
 
-/* From an image of the input to the next. */
-static uint32_t image_floats(const mts_encoding *encoding, const mts_conv_site *site)
-{
-    const uint32_t value = site->member->inputs[0];
-    const mts_storage *in = &encoding->plan->storages[encoding->plan->value_storage[value]];
-    return in->lanes > 0 ? mts_storage_channels(in) * in->pitch : mts_encode_view(encoding, value).stride[2];
-}
-
 static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *weight,
                           const mts_pack_heads *heads, const mts_row_blocks *rows, const mts_row_block *block,
                           uint32_t group)
@@ -150,7 +171,7 @@ static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *we
     fresh.shape = site->tap;
     fresh.work = (uint64_t)block->rows_a * (site->in_channels / site->conv->group) * site->taps;
     for (uint32_t image = 0; image < site->images && t->status == MTS_STATUS_OK; image++) {
-        fresh.params.in = site->in + image * image_floats(t->encoding, site);
+        fresh.params.in = site->in + image * site->in_image;
         mts_epilogue_params epilogue = mts_conv_epilogue(t->encoding, site, image, block->row_a);
         if (site->blocks & MTS_BLOCKS_OUT) {
             epilogue.last = site->channels - 1;
@@ -166,14 +187,15 @@ static void add_member(packing *p, uint32_t index)
     mts_tiler *t = &p->tiler;
     const mts_stitched *s = t->encoding->stitched;
     const mts_value *weight = mts_member_operand(s, &s->members[index], 1);
-    const mts_view_params view = mts_encode_view(t->encoding, s->members[index].inputs[0]);
+    const mts_view_params view = find_input(t->encoding, s->members[index].inputs[0]);
     const bool depthwise = is_depthwise(t->encoding, index);
     mts_conv_site site;
     mts_conv_site_open(&site, t->encoding, index);
-    site.in = view.base; /* the input may be a reshaped alias: a view knows its strides */
+    site.in = view.base;
     site.in_pitch = view.stride[3];
+    site.in_image = view.stride[2];
     site.blocks |= depthwise ? MTS_BLOCKS_DEPTHWISE : 0;
-    const mts_packed_params shape = shape_of(t->encoding, &site);
+    const mts_packed_params shape = shape_of(t->encoding, &site, &view);
     const uint32_t groups = depthwise ? 1 : site.conv->group, rows_per_group = site.channels / groups;
     site.tap = write_shape(p, &shape);
     t->members++;

@@ -122,18 +122,21 @@ static mts_conv_params packed_job(kernel_pair *pair, bool depthwise, uint32_t mo
                            .h = kernel_pair_pick(pair, 1, 14),
                            .w = kernel_pair_pick(pair, 1, 14)};
     const bool in = p.blocks & MTS_BLOCKS_IN;
-    p.in_row = p.in_w + (in ? 0 : kernel_pair_pick(pair, 0, 3));
+    const bool last = !in && kernel_pair_pick(pair, 0, 2) == 0; /* channels come last */
+    p.in_step = in ? MTS_CHANNEL_PACK : last ? channels : 1;
+    p.in_row = p.in_step * (p.in_w + (in ? 0 : kernel_pair_pick(pair, 0, 3)));
     p.row = p.w + (p.blocks & MTS_BLOCKS_OUT ? 0 : kernel_pair_pick(pair, 0, 3));
     p.res_row = p.w + (p.blocks & MTS_BLOCKS_RESIDUAL ? 0 : kernel_pair_pick(pair, 0, 3));
     p.zeros = conv_align(kernel_pair_act(pair, MTS_CHANNEL_PACK + CONV_VECTOR));
     memset(pair->act + p.zeros, 0, MTS_CHANNEL_PACK * sizeof *pair->act);
     mts_conv_params job = {.rows_a = kernel_pair_pick(pair, 1, most),
-                           .in_pitch = p.in_row * p.in_h,
+                           .in_pitch = last ? 1 : p.in_row / p.in_step * p.in_h,
                            .pixels = p.h * p.row,
                            .tile = kernel_pair_pick(pair, 1, 100),
                            .taps = kernel_h * p.kernel_w,
                            .mask = MTS_PARAM_NONE};
-    job.in = packed_place(pair, channels, job.in_pitch, job.in_pitch, in);
+    const uint32_t plane = p.in_row / p.in_step * p.in_h;
+    job.in = packed_place(pair, channels, plane, plane, in);
     p.blocks |= depthwise ? MTS_BLOCKS_DEPTHWISE : 0;
     job.segment = depthwise ? depthwise_segment(pair, &job, channels) : packed_segments(pair, &job, channels);
     job.epilogues = kernel_pair_pick(pair, 1, EPILOGUES_MOST);

@@ -240,20 +240,21 @@ static mts_packed_work work_of(const mts_encoding *encoding, const mts_layer *la
     return work;
 }
 
-/* Adds what a layer computes to works[*count]. */
-static void add_works(const mts_encoding *encoding, const mts_layer *layer, mts_packed_work *works,
-                      uint32_t *count)
+/* Adds what a layer computes to works[*count], if a program of one kind does. */
+static void add_works(const mts_encoding *encoding, const mts_layer *layer, bool depthwise,
+                      mts_packed_work *works, uint32_t *count)
 {
-    for (int depthwise = 0; layer->op == MTS_OP_CONV && depthwise < 2; depthwise++) {
-        const mts_packed_work work = work_of(encoding, layer, depthwise != 0);
-        if (work.outputs > 0) {
+    const bool joins = mts_packed_joins(encoding->device, encoding->precision);
+    for (int kind = 0; layer->op == MTS_OP_CONV && kind < 2; kind++) {
+        const mts_packed_work work = work_of(encoding, layer, kind != 0);
+        if (work.outputs > 0 && (joins || work.depthwise == depthwise)) {
             works[(*count)++] = work;
         }
     }
 }
 
 /* Steps of a wave take one program, so that they share a launch (merge.c). */
-static mts_status choose_program(packing *p)
+static mts_status choose_program(packing *p, bool depthwise)
 {
     const mts_encoding *encoding = p->tiler.encoding;
     const mts_plan *plan = encoding->plan;
@@ -269,17 +270,17 @@ static mts_status choose_program(packing *p)
     }
     for (const mts_step *s = first; s < end; s++) {
         if (s->kind == MTS_STEP_LAYER) {
-            add_works(encoding, &encoding->stitched->layers[s->first], works, &count);
+            add_works(encoding, &encoding->stitched->layers[s->first], depthwise, works, &count);
         }
     }
-    bool depthwise = false;
-    bool dense = false;
+    bool some[2] = {false, false}; /* jobs of either kind */
     for (uint32_t w = 0; w < count; w++) {
-        depthwise = depthwise || works[w].depthwise;
-        dense = dense || !works[w].depthwise;
+        some[works[w].depthwise] = true;
     }
-    p->jobs = !depthwise ? MTS_PACKED_JOBS_DENSE : dense ? MTS_PACKED_JOBS_ANY : MTS_PACKED_JOBS_DEPTHWISE;
-    p->tile = mts_packed_tile_choose(encoding->device, encoding->precision, works, count);
+    p->jobs = !some[1] ? MTS_PACKED_JOBS_DENSE : some[0] ? MTS_PACKED_JOBS_ANY : MTS_PACKED_JOBS_DEPTHWISE;
+    if (count > 0) { /* else the layer has no members of the kind */
+        p->tile = mts_packed_tile_choose(encoding->device, encoding->precision, works, count);
+    }
     return MTS_STATUS_OK;
 }
 
@@ -309,7 +310,7 @@ static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer,
     if (!p.shapes || !mts_pack_heads_find(&p.heads, encoding->stitched, layer, &t->scratch)) {
         mts_tiler_memory(t);
     } else if (t->status == MTS_STATUS_OK) {
-        t->status = choose_program(&p);
+        t->status = choose_program(&p, depthwise);
     }
     for (uint32_t m = layer->first; t->status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
         if (encoding->plan->members[m].variant == MTS_VARIANT_PACKED &&

@@ -15,6 +15,7 @@
 #include "lower/encode_tile.h"
 #include "lower/encode_winograd.h"
 #include "lower/fuse.h"
+#include "lower/packed_tile.h"
 #include "lower/encoders.h"
 
 typedef struct implementation {
@@ -337,6 +338,7 @@ uint32_t mts_conv_program(const mts_encoding *encoding, const mts_plan *plan, co
     mts_encoding probe = *encoding; /* the step's configuration is found in it */
     conv_program programs[MTS_VARIANT_COUNT] = {{0}};
     mts_error ignored;
+    const mts_member *first = &plan->stitched->members[layer->first];
     probe.plan = plan;
     probe.error = &ignored;
     if (mts_plan_fuses(plan, (uint32_t)(layer - plan->stitched->layers))) {
@@ -355,6 +357,9 @@ uint32_t mts_conv_program(const mts_encoding *encoding, const mts_plan *plan, co
             conv_program *program = &programs[v];
             program->row = (uint32_t)(row - table) + 1;
             program->local = c->local;
+            program->depth = MTS_HAS_PACKED && v == MTS_VARIANT_PACKED &&
+                             mts_plan_variant(plan->stitched, first) == MTS_VARIANT_DEPTHWISE &&
+                             !mts_packed_joins(encoding->device, encoding->precision);
             if (row->kernel == MTS_KERNEL_CONFIG_BLOCK) {
                 program->rows = c->rows;
                 program->vectors = c->vectors;

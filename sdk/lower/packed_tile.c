@@ -21,6 +21,11 @@ uint32_t mts_packed_registers(const mts_packed_tile *tile, mts_precision precisi
     return sums + (half > 0 ? half : inputs + weights) + ADDRESSES * tile->pixels + OTHERS;
 }
 
+bool mts_packed_joins(const mts_device_info *device, mts_precision precision)
+{
+    return precision != MTS_PRECISION_FLOAT16 || mts_device_defaults_find(device)->registers == 0;
+}
+
 typedef struct tile_choice {
     const mts_device_defaults *row;
     uint64_t units;

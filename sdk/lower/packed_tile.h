@@ -27,6 +27,10 @@ typedef struct mts_packed_work {
     uint64_t products; /* multiply-adds of one number, at most */
 } mts_packed_work;
 
+/* Whether depthwise and other convolutions of a wave share a program. In products of float16
+   that one needs twice the registers (docs/results/gpu_static.md), which not all devices
+   have. */
+bool mts_packed_joins(const mts_device_info *device, mts_precision precision);
 /*
  * The tile of steps that compute `works` in one launch, at least one. Of one
  * step the largest tile whose registers a work-item of the device has, and with which the

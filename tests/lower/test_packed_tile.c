@@ -58,6 +58,17 @@ static void small_launches_take_smaller_tiles_so_that_units_have_waves_enough(vo
     assert_int_equal(choose("Somebody's GPU", MTS_PRECISION_FLOAT32, 1).rows, 8); /* nothing is known */
 }
 
+/* In float32 the joined program has as many registers as the other one. */
+static void depthwise_convolutions_join_others_where_registers_allow(void **state)
+{
+    const mts_device_info mali = gpu("Mali-G78");
+    const mts_device_info adreno = gpu("QUALCOMM Adreno(TM)");
+    (void)state;
+    assert_true(mts_packed_joins(&mali, MTS_PRECISION_FLOAT32));
+    assert_false(mts_packed_joins(&mali, MTS_PRECISION_FLOAT16));
+    assert_true(mts_packed_joins(&adreno, MTS_PRECISION_FLOAT16));
+}
+
 static void groups_of_one_size_are_built_where_that_is_no_loss(void **state)
 {
     mts_device_info small = gpu("Mali-G78");
@@ -105,6 +116,7 @@ int main(void)
         cmocka_unit_test(large_launches_take_the_largest_tile_that_the_registers_hold),
         cmocka_unit_test(small_launches_take_smaller_tiles_so_that_units_have_waves_enough),
         cmocka_unit_test(steps_of_a_wave_take_one_tile),
+        cmocka_unit_test(depthwise_convolutions_join_others_where_registers_allow),
         cmocka_unit_test(groups_of_one_size_are_built_where_that_is_no_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,8 @@ typedef struct mts_epilogue_params {
  *     act[base + (c / 4 * 4) * pitch + p * 4 + c % 4]
  *
  * and lanes beyond the last channel are 0: the epilogue's `last` is that channel, gap and
- * tail are 0. Tap k of output pixel (y, x) is pixel (y * stride_y + k / kernel_w *
+ * tail are 0. Of the input, row y and column x are y * in_row + x * in_step in place of
+ * p * 4, or of p in planes: channels may also come last. Tap k of output pixel (y, x) is pixel (y * stride_y + k / kernel_w *
  * dilation_y - top, x * stride_x + k % kernel_w * dilation_x - left) of the input, or 0
  * where that has no such pixel. Pixel p of the job is row p / row, column p % row; what
  * lies beyond w columns is set to 0. Segments count channels from the image's first.
@@ -105,7 +106,8 @@ typedef struct mts_epilogue_params {
 #define MTS_PACKED_ROWS 8u /* rows of a job at most */
 typedef struct mts_packed_params {
     mts_u32 blocks;
-    mts_u32 in_row, in_h, in_w;
+    mts_u32 in_row, in_step; /* floats from a row of the input to the next, from a column */
+    mts_u32 in_h, in_w;
     mts_u32 zeros; /* at act[zeros] lies a pack of zeros */
     mts_u32 kernel_w, stride_y, stride_x, dilation_y, dilation_x, top, left;
     mts_u32 h, w, row; /* of the output */

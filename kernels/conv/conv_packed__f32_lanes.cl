@@ -24,13 +24,14 @@
  * in float32.
  *
  * Built with VEC=4, the lanes of a pack. Tunables: DEPTHWISE, 1: a program for the jobs of
- * depthwise convolutions (MTS_BLOCKS_DEPTHWISE), of a pack of rows, and for no others.
+ * depthwise convolutions (MTS_BLOCKS_DEPTHWISE), of a pack of rows, and for no others; 2:
+ * for both, which then share a launch.
  * PIXELS of a work-item, and PACKS of rows that jobs have at most: smaller ones for devices
  * of few registers and launches of few work-items (sdk/lower/packed_tile.h). GROUP: work-
  * groups have so many work-items, always.
  */
 #ifndef DEPTHWISE
-#define DEPTHWISE 0 /* 0, 1 */
+#define DEPTHWISE 0 /* 0, 1, 2 */
 #endif
 #if VEC != 4
 #error "a pack has four lanes: -DVEC=4"
@@ -39,7 +40,7 @@
 #define PIXELS 4 /* 1, 2, 4 */
 #endif
 #ifndef PACKS
-#define PACKS (2 - DEPTHWISE) /* packs of rows: 1, 2 */
+#define PACKS (DEPTHWISE == 1 ? 1 : 2) /* packs of rows: 1, 2 */
 #endif
 #ifdef GROUP
 #define PACKED_KERNEL KERNEL_OF(GROUP)
@@ -120,9 +121,8 @@ INLINE void packed_tap(const mts_packed_params *p, const packed_pixels *at, mts_
     {
         const mts_u32 y = (mts_u32)(at->y[j] + down), x = (mts_u32)(at->x[j] + right);
         const int inside = y < p->in_h && x < p->in_w;
-        const mts_u32 pixel = y * p->in_row + x;
         from[j] = !inside ? p->zeros
-                          : in + packed_offset(is_packed ? channel & ~3u : channel, pitch, pixel, is_packed);
+                          : in + (is_packed ? channel & ~3u : channel) * pitch + y * p->in_row + x * p->in_step;
         apart[j] = !inside ? 0 : is_packed ? 4 * pitch : pitch;
     }
 }
@@ -147,7 +147,7 @@ INLINE void packed_next(const mts_packed_params *p, mts_i32 *down, mts_i32 *righ
 /* clang-format on */
 
 /* Row i by input channel i of the segment. */
-INLINE void packed_sums(GLOBAL const mts_real *act, mts_weights weights, GLOBAL const mts_u32 *params,
+INLINE void packed_lane_sums(GLOBAL const mts_real *act, mts_weights weights, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_conv_params *job, GLOBAL const mts_packed_params *p,
                         const packed_pixels *at, mts_vec sum[PACKED_ROWS][PACKED_PIXELS])
 {
@@ -184,7 +184,8 @@ INLINE void packed_sums(GLOBAL const mts_real *act, mts_weights weights, GLOBAL 
     }
 }
 
-#else
+#endif
+#if DEPTHWISE != 1
 
 /* clang-format off */
 /* Lane i of each pixel's pack by the weights of channel i. */
@@ -483,14 +484,19 @@ PACKED_KERNEL void conv_packed__f32_lanes(MTS_WEIGHT_ARGS)
         mts_vec sum[PACKED_ROWS][PACKED_PIXELS];
         UNROLL for (int j = 0; j < PACKED_PIXELS; j++) sum[0][j] = sum[PACKED_ROWS - 1][j] =
             mts_vec_splat(0.0f);
-#if DEPTHWISE
-        packed_sums(act, MTS_WEIGHTS, params, job, p, &at, sum);
-#elif PACKS == 1
-        packed_sums(act, MTS_WEIGHTS, params, job, p, &at, sum, 1);
+#if DEPTHWISE == 1
+        packed_lane_sums(act, MTS_WEIGHTS, params, job, p, &at, sum);
 #else
-        if (job->rows_a > 4)
+#if DEPTHWISE
+        if (p->blocks & MTS_BLOCKS_DEPTHWISE)
+            packed_lane_sums(act, MTS_WEIGHTS, params, job, p, &at, sum);
+        else
+#endif
+#if PACKS == 2
+            if (job->rows_a > 4)
             packed_sums(act, MTS_WEIGHTS, params, job, p, &at, sum, 2);
         else
+#endif
             packed_sums(act, MTS_WEIGHTS, params, job, p, &at, sum, 1);
 #endif
         packed_ends(act, pool, params, job, p, &at, sum);

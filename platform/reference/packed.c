@@ -53,11 +53,11 @@ static const char *check_job(const mts_reference_call *call, const mts_conv_para
     }
     for (uint32_t s = 0; s < job->segments; s++) {
         const uint32_t last = segment[s].channel + segment[s].count - 1;
-        const uint64_t pixel = (uint64_t)(p->in_h - 1) * p->in_row + p->in_w - 1;
+        const uint64_t pixel = (uint64_t)(p->in_h - 1) * p->in_row + (uint64_t)(p->in_w - 1) * p->in_step;
         if (!mts_reference_in_pool(call, segment[s].weight_a, tap_floats(job, p, &segment[s]) * job->taps)) {
             return "a segment's weights leave the pool";
         }
-        if (!mts_reference_in_act(call, job->in + offset_of(job->in_pitch, last, pixel, in_packs), 1)) {
+        if (!mts_reference_in_act(call, job->in + offset_of(job->in_pitch, last, 0, in_packs) + pixel, 1)) {
             return "a segment's input leaves the arena";
         }
     }
@@ -85,8 +85,9 @@ static double sum_of(const mts_reference_call *call, const mts_conv_params *job,
             const bool inside = y >= 0 && y < p->in_h && x >= 0 && x < p->in_w;
             const uint32_t first = depthwise ? row : 0, end = depthwise ? row + 1 : segment->count;
             for (uint32_t c = first; c < end && inside; c++) {
-                const uint64_t at = offset_of(job->in_pitch, segment->channel + c,
-                                              (uint64_t)(y * p->in_row + x), p->blocks & MTS_BLOCKS_IN);
+                const uint64_t at =
+                    offset_of(job->in_pitch, segment->channel + c, 0, p->blocks & MTS_BLOCKS_IN) +
+                    (uint64_t)(y * p->in_row + x * p->in_step);
                 const uint64_t of_channel = depthwise ? 0 : (uint64_t)(lane + c) * rows;
                 sum += (double)weight[of_channel] * (double)call->act[job->in + at];
             }

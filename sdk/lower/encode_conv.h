@@ -18,6 +18,7 @@ typedef struct mts_conv_site {
         plane_pitch; /* act offset of pixel 0 of channel 0; floats between channels, planes */
     uint32_t row, pixels, taps, tap, mask;
     uint32_t in_row;                   /* of the input: `row`, but where strided rows are read in place */
+    uint32_t in_image;                 /* of conv_packed: from an image of the input to the next */
     uint32_t blocks;                   /* MTS_BLOCKS_..: operands in blocks of channels */
     uint32_t residual, residual_pitch; /* act offset, or MTS_PARAM_NONE */
     uint32_t scale;                    /* pool offset of the rows' scales; MTS_PARAM_NONE: the member's own */

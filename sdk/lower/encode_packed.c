@@ -13,6 +13,7 @@
 #include "lower/launch_shape.h"
 #include "lower/pack_heads.h"
 #include "lower/packed_tile.h"
+#include "plan/transposes.h"
 #include "stitch/tiles.h"
 
 /* A shape that was written, and its word index. */
@@ -23,7 +24,9 @@ typedef struct packed_shape {
 
 typedef struct packing {
     mts_tiler tiler;
+    /* Of the layer's wave: its tile, and which jobs the program takes. */
     mts_packed_tile tile;
+    mts_packed_jobs jobs;
     /* Of the members so far, each once. */
     packed_shape *shapes;
     uint32_t shape_count;
@@ -76,15 +79,43 @@ static const mts_segment_params *pack_segments(mts_tiler *t, const mts_conv_site
     return segments;
 }
 
+/*
+ * The input of a convolution as [N, C, H, W] in the last four strides, that of channels
+ * divided by 4 in packs. It may be a reshaped alias, or be read for a TRANSPOSE.
+ */
+static mts_view_params find_input(const mts_encoding *encoding, uint32_t value)
+{
+    enum { FIRST = MTS_PARAM_RANK - 4 };
+    const mts_plan *plan = encoding->plan;
+    const mts_storage *storage = &plan->storages[plan->value_storage[value]];
+    const uint32_t source = mts_transpose_source(plan, value);
+    const mts_view_params from = mts_encode_view(encoding, source);
+    mts_view_params view = from;
+    if (storage->lanes > 0) {
+        view.stride[2] = mts_storage_channels(storage) * storage->pitch;
+        view.stride[4] *= MTS_CHANNEL_PACK;
+        view.stride[5] = MTS_CHANNEL_PACK;
+    } else if (source != value) {
+        const mts_member *by = &encoding->stitched->members[encoding->stitched->values[value].member];
+        const mts_attrs_transpose *order = &mts_member_node(encoding->stitched, by)->attrs.transpose;
+        for (uint32_t d = 0; d < 4; d++) {
+            view.stride[FIRST + d] = from.stride[FIRST + order->perm[d]];
+        }
+    }
+    return view;
+}
+
 /* What the jobs of a member have in common. A plan with such members begins with zeros. */
-static mts_packed_params shape_of(const mts_encoding *encoding, const mts_conv_site *site)
+static mts_packed_params shape_of(const mts_encoding *encoding, const mts_conv_site *site,
+                                  const mts_view_params *view)
 {
     const mts_plan *plan = encoding->plan;
     const mts_member *m = site->member;
     const mts_attrs_conv *conv = site->conv;
     const int64_t *in = encoding->stitched->values[m->inputs[0]].shape.dims;
     mts_packed_params p = {.blocks = site->blocks,
-                           .in_row = mts_encode_view(encoding, m->inputs[0]).stride[4],
+                           .in_row = view->stride[4],
+                           .in_step = view->stride[5],
                            .in_h = (uint32_t)in[2],
                            .in_w = (uint32_t)in[3],
                            .kernel_w = conv->kernel[1],
@@ -119,14 +150,6 @@ static uint32_t write_shape(packing *p, const mts_packed_params *shape)
     return at;
 }
 
-/* From an image of the input to the next. */
-static uint32_t image_floats(const mts_encoding *encoding, const mts_conv_site *site)
-{
-    const uint32_t value = site->member->inputs[0];
-    const mts_storage *in = &encoding->plan->storages[encoding->plan->value_storage[value]];
-    return in->lanes > 0 ? mts_storage_channels(in) * in->pitch : mts_encode_view(encoding, value).stride[2];
-}
-
 static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *weight,
                           const mts_pack_heads *heads, const mts_row_blocks *rows, const mts_row_block *block,
                           uint32_t group)
@@ -148,7 +171,7 @@ static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *we
     fresh.shape = site->tap;
     fresh.work = (uint64_t)block->rows_a * (site->in_channels / site->conv->group) * site->taps;
     for (uint32_t image = 0; image < site->images && t->status == MTS_STATUS_OK; image++) {
-        fresh.params.in = site->in + image * image_floats(t->encoding, site);
+        fresh.params.in = site->in + image * site->in_image;
         mts_epilogue_params epilogue = mts_conv_epilogue(t->encoding, site, image, block->row_a);
         if (site->blocks & MTS_BLOCKS_OUT) {
             epilogue.last = site->channels - 1;
@@ -164,21 +187,23 @@ static void add_member(packing *p, uint32_t index)
     mts_tiler *t = &p->tiler;
     const mts_stitched *s = t->encoding->stitched;
     const mts_value *weight = mts_member_operand(s, &s->members[index], 1);
-    const mts_view_params view = mts_encode_view(t->encoding, s->members[index].inputs[0]);
+    const mts_view_params view = find_input(t->encoding, s->members[index].inputs[0]);
     const bool depthwise = is_depthwise(t->encoding, index);
     mts_conv_site site;
     mts_conv_site_open(&site, t->encoding, index);
-    site.in = view.base; /* the input may be a reshaped alias: a view knows its strides */
+    site.in = view.base;
     site.in_pitch = view.stride[3];
+    site.in_image = view.stride[2];
     site.blocks |= depthwise ? MTS_BLOCKS_DEPTHWISE : 0;
-    const mts_packed_params shape = shape_of(t->encoding, &site);
+    const mts_packed_params shape = shape_of(t->encoding, &site, &view);
     const uint32_t groups = depthwise ? 1 : site.conv->group, rows_per_group = site.channels / groups;
     site.tap = write_shape(p, &shape);
     t->members++;
     for (uint32_t g = 0; g < groups && t->status == MTS_STATUS_OK; g++) {
         mts_row_blocks rows;
-        t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, p->tile.rows, MTS_TILES_FULL,
-                                  &t->scratch, &rows, t->encoding->error);
+        t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group,
+                                  depthwise ? MTS_CHANNEL_PACK : p->tile.rows, MTS_TILES_FULL, &t->scratch,
+                                  &rows, t->encoding->error);
         for (uint32_t b = 0; t->status == MTS_STATUS_OK && b < rows.count; b++) {
             add_row_block(t, &site, weight, &p->heads, &rows, &rows.blocks[b], g);
         }
@@ -194,32 +219,82 @@ static bool takes_images(const mts_encoding *encoding)
                                    MTS_CHANNEL_PACK * encoding->device->image_texels;
 }
 
-/* Packs of channels of a pixel that the layer's members of a kind store. */
-static uint64_t count_outputs(const mts_encoding *encoding, const mts_layer *layer, bool depthwise)
+/* What the layer's members of a kind compute. */
+static mts_packed_work work_of(const mts_encoding *encoding, const mts_layer *layer, bool depthwise)
 {
-    uint64_t outputs = 0;
+    const mts_stitched *stitched = encoding->stitched;
+    mts_packed_work work = {.depthwise = depthwise};
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        const mts_member *member = &encoding->stitched->members[m];
-        const int64_t *dims = encoding->stitched->values[member->output].shape.dims;
+        const mts_member *member = &stitched->members[m];
+        const int64_t *dims = stitched->values[member->output].shape.dims;
         if (encoding->plan->members[m].variant == MTS_VARIANT_PACKED &&
             is_depthwise(encoding, m) == depthwise) {
-            outputs += (uint64_t)dims[0] * mts_u64_ceil_div((uint64_t)dims[1], MTS_CHANNEL_PACK) *
-                       (uint64_t)dims[2] * (uint64_t)dims[3];
+            const uint64_t pixels = (uint64_t)dims[0] * (uint64_t)dims[2] * (uint64_t)dims[3];
+            const uint64_t products =
+                mts_node_mul_adds(stitched->graphs[member->graph], mts_member_node(stitched, member)) /
+                (pixels * (uint64_t)dims[1]);
+            work.outputs += pixels * mts_u64_ceil_div((uint64_t)dims[1], MTS_CHANNEL_PACK);
+            work.products = products > work.products ? products : work.products;
         }
     }
-    return outputs;
+    return work;
+}
+
+/* Adds what a layer computes to works[*count], if a program of one kind does. */
+static void add_works(const mts_encoding *encoding, const mts_layer *layer, bool depthwise,
+                      mts_packed_work *works, uint32_t *count)
+{
+    const bool joins = mts_packed_joins(encoding->device, encoding->precision);
+    for (int kind = 0; layer->op == MTS_OP_CONV && kind < 2; kind++) {
+        const mts_packed_work work = work_of(encoding, layer, kind != 0);
+        if (work.outputs > 0 && (joins || work.depthwise == depthwise)) {
+            works[(*count)++] = work;
+        }
+    }
+}
+
+/* Steps of a wave take one program, so that they share a launch (merge.c). */
+static mts_status choose_program(packing *p, bool depthwise)
+{
+    const mts_encoding *encoding = p->tiler.encoding;
+    const mts_plan *plan = encoding->plan;
+    const mts_step *first = encoding->wave;
+    const mts_step *end = first;
+    while (end < plan->steps + plan->step_count && end->wave == first->wave) {
+        end++;
+    }
+    uint32_t count = 0;
+    mts_packed_work *works = mts_arena_zero(&p->tiler.scratch, 2 * (size_t)(end - first), sizeof *works);
+    if (!works) {
+        return mts_encode_memory(p->tiler.encoding);
+    }
+    for (const mts_step *s = first; s < end; s++) {
+        if (s->kind == MTS_STEP_LAYER) {
+            add_works(encoding, &encoding->stitched->layers[s->first], depthwise, works, &count);
+        }
+    }
+    bool some[2] = {false, false}; /* jobs of either kind */
+    for (uint32_t w = 0; w < count; w++) {
+        some[works[w].depthwise] = true;
+    }
+    p->jobs = !some[1] ? MTS_PACKED_JOBS_DENSE : some[0] ? MTS_PACKED_JOBS_ANY : MTS_PACKED_JOBS_DEPTHWISE;
+    if (count > 0) { /* else the layer has no members of the kind */
+        p->tile = mts_packed_tile_choose(encoding->device, encoding->precision, works, count);
+    }
+    return MTS_STATUS_OK;
 }
 
 /* NULL: no memory. */
-static const char *defines_of(mts_encoding *encoding, const mts_packed_tile *tile, bool depthwise)
+static const char *defines_of(mts_encoding *encoding, const packing *p)
 {
+    const mts_packed_tile *tile = &p->tile;
     char text[160];
     char group[32] = "";
     if (tile->exact) {
         (void)snprintf(group, sizeof group, " -DGROUP=%u", tile->local);
     }
     (void)snprintf(text, sizeof text, "%s -DPIXELS=%u -DPACKS=%u%s",
-                   mts_launch_packed_defines(encoding->precision, depthwise, takes_images(encoding)),
+                   mts_launch_packed_defines(encoding->precision, p->jobs, takes_images(encoding)),
                    tile->pixels, tile->rows / MTS_CHANNEL_PACK, group);
     return mts_arena_string(encoding->strings, text);
 }
@@ -228,14 +303,14 @@ static const char *defines_of(mts_encoding *encoding, const mts_packed_tile *til
 static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer, bool depthwise)
 {
     mts_encoded_launch launch = {.kind = MTS_LAUNCH_PACKED, .kernel = "conv_packed__f32_lanes"};
-    packing p = {.tile = mts_packed_tile_choose(encoding->device, encoding->precision, depthwise,
-                                                count_outputs(encoding, layer, depthwise))};
-    const mts_kernel_config config = {.rows = p.tile.rows, .vectors = p.tile.pixels, .local = p.tile.local};
+    packing p = {0};
     mts_tiler *t = &p.tiler;
     mts_tiler_begin(t, encoding, layer, MTS_PACKED_ROWS, NULL);
     p.shapes = mts_arena_zero(&t->scratch, layer->count, sizeof *p.shapes);
     if (!p.shapes || !mts_pack_heads_find(&p.heads, encoding->stitched, layer, &t->scratch)) {
         mts_tiler_memory(t);
+    } else if (t->status == MTS_STATUS_OK) {
+        t->status = choose_program(&p, depthwise);
     }
     for (uint32_t m = layer->first; t->status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
         if (encoding->plan->members[m].variant == MTS_VARIANT_PACKED &&
@@ -245,7 +320,10 @@ static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer,
     }
     mts_status status = t->status;
     if (status == MTS_STATUS_OK && t->members > 0) {
-        launch.defines = defines_of(encoding, &p.tile, depthwise);
+        const mts_kernel_config config = {.rows = depthwise ? MTS_CHANNEL_PACK : p.tile.rows,
+                                          .vectors = p.tile.pixels,
+                                          .local = p.tile.local};
+        launch.defines = defines_of(encoding, &p);
         status = launch.defines ? mts_tile_launch(t, &config, launch) : mts_encode_memory(encoding);
     }
     mts_tiler_close(t);

@@ -15,6 +15,7 @@
 #include "lower/encode_tile.h"
 #include "lower/encode_winograd.h"
 #include "lower/fuse.h"
+#include "lower/packed_tile.h"
 #include "lower/encoders.h"
 
 typedef struct implementation {
@@ -357,7 +358,8 @@ uint32_t mts_conv_program(const mts_encoding *encoding, const mts_plan *plan, co
             program->row = (uint32_t)(row - table) + 1;
             program->local = c->local;
             program->depth = MTS_HAS_PACKED && v == MTS_VARIANT_PACKED &&
-                             mts_plan_variant(plan->stitched, first) == MTS_VARIANT_DEPTHWISE;
+                             mts_plan_variant(plan->stitched, first) == MTS_VARIANT_DEPTHWISE &&
+                             !mts_packed_joins(encoding->device, encoding->precision);
             if (row->kernel == MTS_KERNEL_CONFIG_BLOCK) {
                 program->rows = c->rows;
                 program->vectors = c->vectors;

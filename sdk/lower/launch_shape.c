@@ -38,13 +38,16 @@ const char *mts_launch_defines(const mts_device_info *device, mts_precision prec
     return texts[vector == 1 ? 0 : vector == 16 ? 1 : vector == 8 ? 2 : 3][precision];
 }
 
-const char *mts_launch_packed_defines(mts_precision precision, bool depthwise, bool images)
+const char *mts_launch_packed_defines(mts_precision precision, mts_packed_jobs jobs, bool images)
 {
     static const char *const texts[][MTS_PRECISION_COUNT] = {
-        EACH_PRECISION("-DVEC=4 -DREGS=40"), EACH_PRECISION("-DVEC=4 -DREGS=40 -DDEPTHWISE=1"),
+        EACH_PRECISION("-DVEC=4 -DREGS=40"),
+        EACH_PRECISION("-DVEC=4 -DREGS=40 -DDEPTHWISE=1"),
+        EACH_PRECISION("-DVEC=4 -DREGS=40 -DDEPTHWISE=2"),
         EACH_PRECISION("-DVEC=4 -DREGS=40 " MTS_KERNEL_IMAGES),
-        EACH_PRECISION("-DVEC=4 -DREGS=40 -DDEPTHWISE=1 " MTS_KERNEL_IMAGES)};
-    return texts[2 * images + depthwise][precision];
+        EACH_PRECISION("-DVEC=4 -DREGS=40 -DDEPTHWISE=1 " MTS_KERNEL_IMAGES),
+        EACH_PRECISION("-DVEC=4 -DREGS=40 -DDEPTHWISE=2 " MTS_KERNEL_IMAGES)};
+    return texts[MTS_PACKED_JOBS_COUNT * images + jobs][precision];
 }
 
 enum {

@@ -29,8 +29,15 @@ uint32_t mts_launch_vector(const mts_device_info *device);
 /* The build options of all kernels of a session: "-DVEC=.." of the device, "-DHALF=.." if
    not float32. */
 const char *mts_launch_defines(const mts_device_info *device, mts_precision precision);
+/* Which jobs a program of conv_packed takes. */
+typedef enum mts_packed_jobs {
+    MTS_PACKED_JOBS_DENSE = 0,
+    MTS_PACKED_JOBS_DEPTHWISE = 1,
+    MTS_PACKED_JOBS_ANY = 2
+} mts_packed_jobs;
+#define MTS_PACKED_JOBS_COUNT 3
 /* Those of conv_packed, whose vectors are packs of channels. images: it reads weights
    through an image. */
-const char *mts_launch_packed_defines(mts_precision precision, bool depthwise, bool images);
+const char *mts_launch_packed_defines(mts_precision precision, mts_packed_jobs jobs, bool images);
 
 #endif

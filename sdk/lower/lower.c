@@ -373,6 +373,7 @@ mts_status mts_encode_steps(mts_encoding *encoding)
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < encoding->plan->step_count; i++) {
         const mts_step *step = &encoding->plan->steps[i];
         if (i == 0 || step[-1].wave != step->wave) {
+            encoding->wave = step;
             encoding->wave_cost = wave_cost(encoding, step);
         }
         status = encode_whole(encoding, step);

@@ -87,6 +87,8 @@ typedef struct mts_encoding {
     uint32_t tiles_least;
     /* On a GPU: the costs (mts_step_cost) of all steps of the step's wave. */
     uint64_t wave_cost;
+    /* The wave's first step. */
+    const mts_step *wave;
     /* mts_layout of each storage (layouts.h), for reports. */
     const uint8_t *layouts;
     /* Multiply-adds of all launches so far, and of those that were appended. */

@@ -4,6 +4,7 @@
  */
 #include "lower/packed_tile.h"
 
+#include "base/size.h"
 #include "device/kernel.h"
 
 /* Those that conv_packed is built for, by products a load: 10.7, 8, 5.3, 3.2. */
@@ -20,20 +21,90 @@ uint32_t mts_packed_registers(const mts_packed_tile *tile, mts_precision precisi
     return sums + (half > 0 ? half : inputs + weights) + ADDRESSES * tile->pixels + OTHERS;
 }
 
-mts_packed_tile mts_packed_tile_choose(const mts_device_info *device, mts_precision precision, bool depthwise,
-                                       uint64_t outputs)
+bool mts_packed_joins(const mts_device_info *device, mts_precision precision)
 {
-    const mts_device_defaults *row = mts_device_defaults_find(device);
-    const uint64_t wanted = (uint64_t)row->wave * row->waves * device->compute_units;
-    uint32_t i = depthwise ? 1 : 0;
-    while (i + 1 < TILES &&
-           ((row->registers > 0 && mts_packed_registers(&tiles[i], precision) > row->registers) ||
-            outputs / (tiles[i].rows / MTS_CHANNEL_PACK * tiles[i].pixels) < wanted)) {
+    return precision != MTS_PRECISION_FLOAT16 || mts_device_defaults_find(device)->registers == 0;
+}
+
+typedef struct tile_choice {
+    const mts_device_defaults *row;
+    uint64_t units;
+    uint32_t largest; /* of tiles[] that the registers hold */
+    const mts_packed_work *works;
+    uint32_t count;
+} tile_choice;
+
+/* Packs that a work-item computes. */
+static uint32_t packs_of(const mts_packed_tile *tile, const mts_packed_work *work)
+{
+    return (work->depthwise ? 1 : tile->rows / MTS_CHANNEL_PACK) * tile->pixels;
+}
+
+static uint32_t tile_alone(const tile_choice *c, const mts_packed_work *work)
+{
+    const uint64_t wanted = c->row->wave * c->row->waves * c->units;
+    uint32_t i = work->depthwise && c->largest == 0 ? 1 : c->largest;
+    while (i + 1 < TILES && work->outputs / packs_of(&tiles[i], work) < wanted) {
         i++;
     }
-    mts_packed_tile tile = tiles[i];
-    tile.local = row->tile.local < device->work_group_size ? row->tile.local : device->work_group_size;
+    return i;
+}
+
+/* Time of a work-item, in multiply-adds. A load takes as long as LOAD of them. */
+static uint64_t item_time(const mts_packed_tile *tile, const mts_packed_work *work)
+{
+    enum { LOAD = 4 };
+    const uint32_t rows = work->depthwise ? MTS_CHANNEL_PACK : tile->rows;
+    const uint32_t loads =
+        work->depthwise ? LOAD * (1 + tile->pixels) : LOAD * (rows + tile->pixels) / MTS_CHANNEL_PACK;
+    return work->products * (rows * tile->pixels + loads);
+}
+
+/* Time of a launch of all works: of all work-items on all units, or of the longest one, whose
+   wave waits for memory as it has a unit for itself. */
+static uint64_t launch_time(const tile_choice *c, uint32_t i)
+{
+    uint64_t sum = 0;
+    uint64_t longest = 0;
+    for (uint32_t w = 0; w < c->count; w++) {
+        const mts_packed_work *work = &c->works[w];
+        const uint64_t item = item_time(&tiles[i], work);
+        sum += item * mts_u64_ceil_div(work->outputs, packs_of(&tiles[i], work));
+        longest = item > longest ? item : longest;
+    }
+    const uint64_t alone = longest * c->row->wave * c->row->waves;
+    return sum / c->units > alone ? sum / c->units : alone;
+}
+
+/* The tile of a launch of all works. */
+static uint32_t tile_together(const tile_choice *c)
+{
+    const uint32_t own = tile_alone(c, &c->works[0]);
+    bool differ = false;
+    uint32_t best = c->largest;
+    for (uint32_t w = 1; w < c->count; w++) {
+        differ = differ || tile_alone(c, &c->works[w]) != own;
+    }
+    for (uint32_t i = best + 1; differ && i < TILES; i++) {
+        best = launch_time(c, i) < launch_time(c, best) ? i : best;
+    }
+    return differ ? best : own;
+}
+
+mts_packed_tile mts_packed_tile_choose(const mts_device_info *device, mts_precision precision,
+                                       const mts_packed_work *works, uint32_t count)
+{
+    tile_choice c = {.row = mts_device_defaults_find(device),
+                     .units = device->compute_units > 0 ? device->compute_units : 1,
+                     .works = works,
+                     .count = count};
+    while (c.row->registers > 0 && c.largest + 1 < TILES &&
+           mts_packed_registers(&tiles[c.largest], precision) > c.row->registers) {
+        c.largest++;
+    }
+    mts_packed_tile tile = tiles[tile_together(&c)];
+    tile.local = c.row->tile.local < device->work_group_size ? c.row->tile.local : device->work_group_size;
     tile.local = tile.local > 0 && device->is_gpu ? tile.local : 1;
-    tile.exact = device->is_gpu && row->exact_groups;
+    tile.exact = device->is_gpu && c.row->exact_groups;
     return tile;
 }

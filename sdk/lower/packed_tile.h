@@ -20,12 +20,26 @@ typedef struct mts_packed_tile {
 /* Registers of 32 bits that the main loop of a tile holds: an estimate for a compiler that
    keeps nothing else there. */
 uint32_t mts_packed_registers(const mts_packed_tile *tile, mts_precision precision);
+/* Convolutions of one kind that a step of a wave computes. */
+typedef struct mts_packed_work {
+    bool depthwise;    /* a work-item computes 4 rows at most */
+    uint64_t outputs;  /* packs of four channels of a pixel */
+    uint64_t products; /* multiply-adds of one number, at most */
+} mts_packed_work;
+
+/* Whether depthwise and other convolutions of a wave share a program. In products of float16
+   that one needs twice the registers (docs/results/gpu_static.md), which not all devices
+   have. */
+bool mts_packed_joins(const mts_device_info *device, mts_precision precision);
 /*
- * The largest tile whose registers a work-item of the device has, and with which a launch of
- * `outputs` packs of four channels of a pixel still has as many waves for each compute unit
- * as the device wants. What the table does not say of a device is no limit.
+ * The tile of steps that compute `works` in one launch, at least one. Of one
+ * step the largest tile whose registers a work-item of the device has, and with which the
+ * launch still has as many waves for each compute unit as the device wants. Steps of a wave
+ * that differ in it take one all the same, as they would else be launches one after another:
+ * the one with the least time by a model in which a unit reaches its speed with the waves
+ * that the device wants. What the table does not say of a device is no limit.
  */
-mts_packed_tile mts_packed_tile_choose(const mts_device_info *device, mts_precision precision, bool depthwise,
-                                       uint64_t outputs);
+mts_packed_tile mts_packed_tile_choose(const mts_device_info *device, mts_precision precision,
+                                       const mts_packed_work *works, uint32_t count);
 
 #endif

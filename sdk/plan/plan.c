@@ -10,6 +10,7 @@
 #include "plan/fuse.h"
 #include "plan/lanes.h"
 #include "plan/layout.h"
+#include "plan/transposes.h"
 #include "plan/wave_steps.h"
 
 _Static_assert(MTS_ROW_ZEROS % MTS_PLAN_ALIGN == 0, "what follows them is aligned");
@@ -105,7 +106,8 @@ static uint32_t operand_storage(const mts_plan *plan, uint32_t member, uint32_t 
     if (i == (how->variant == MTS_VARIANT_CODES ? 1u : 4u) && how->residual_conversion != MTS_NONE) {
         return plan->conversions[how->residual_conversion].storage;
     }
-    return plan->value_storage[m->inputs[i]];
+    const bool through = MTS_HAS_PACKED && i == 0 && how->variant == MTS_VARIANT_PACKED;
+    return plan->value_storage[through ? mts_transpose_source(plan, m->inputs[i]) : m->inputs[i]];
 }
 
 /* Zero-copy inputs that a layer, or a conversion for it, reads from the arena. */

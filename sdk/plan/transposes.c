@@ -7,8 +7,9 @@
 /* How a value is read. */
 typedef struct reading {
     uint32_t readers;
-    /* By a convolution of floats with a stride, which reads a space-to-depth copy, or one
-       of bytes, which reads codes; by anything else. */
+    /* By a convolution of floats with a stride, which reads a space-to-depth copy, one of
+       bytes, which reads codes, or one for packs of channels, which reads any order of
+       dimensions; by anything else. */
     bool by_copies, otherwise;
     /* By a graph's output or an operator that wants it dense; or it lies in another
        value, or another one in it. */
@@ -20,9 +21,10 @@ static bool reads_copy(const mts_plan *plan, uint32_t member, uint32_t operand)
     const mts_variant variant = plan->members[member].variant;
     const mts_attrs_conv *conv =
         &mts_member_node(plan->stitched, &plan->stitched->members[member])->attrs.conv;
-    return operand == 0 && (variant == MTS_VARIANT_BYTES ||
-                            ((variant == MTS_VARIANT_TILE || variant == MTS_VARIANT_DEPTHWISE) &&
-                             (conv->stride[0] != 1 || conv->stride[1] != 1)));
+    return operand == 0 &&
+           (variant == MTS_VARIANT_BYTES || (MTS_HAS_PACKED && variant == MTS_VARIANT_PACKED) ||
+            ((variant == MTS_VARIANT_TILE || variant == MTS_VARIANT_DEPTHWISE) &&
+             (conv->stride[0] != 1 || conv->stride[1] != 1)));
 }
 
 static void note_member(const mts_plan *plan, uint32_t index, reading *readings)

@@ -122,18 +122,21 @@ static mts_conv_params packed_job(kernel_pair *pair, bool depthwise, uint32_t mo
                            .h = kernel_pair_pick(pair, 1, 14),
                            .w = kernel_pair_pick(pair, 1, 14)};
     const bool in = p.blocks & MTS_BLOCKS_IN;
-    p.in_row = p.in_w + (in ? 0 : kernel_pair_pick(pair, 0, 3));
+    const bool last = !in && kernel_pair_pick(pair, 0, 2) == 0; /* channels come last */
+    p.in_step = in ? MTS_CHANNEL_PACK : last ? channels : 1;
+    p.in_row = p.in_step * (p.in_w + (in ? 0 : kernel_pair_pick(pair, 0, 3)));
     p.row = p.w + (p.blocks & MTS_BLOCKS_OUT ? 0 : kernel_pair_pick(pair, 0, 3));
     p.res_row = p.w + (p.blocks & MTS_BLOCKS_RESIDUAL ? 0 : kernel_pair_pick(pair, 0, 3));
     p.zeros = conv_align(kernel_pair_act(pair, MTS_CHANNEL_PACK + CONV_VECTOR));
     memset(pair->act + p.zeros, 0, MTS_CHANNEL_PACK * sizeof *pair->act);
     mts_conv_params job = {.rows_a = kernel_pair_pick(pair, 1, most),
-                           .in_pitch = p.in_row * p.in_h,
+                           .in_pitch = last ? 1 : p.in_row / p.in_step * p.in_h,
                            .pixels = p.h * p.row,
                            .tile = kernel_pair_pick(pair, 1, 100),
                            .taps = kernel_h * p.kernel_w,
                            .mask = MTS_PARAM_NONE};
-    job.in = packed_place(pair, channels, job.in_pitch, job.in_pitch, in);
+    const uint32_t plane = p.in_row / p.in_step * p.in_h;
+    job.in = packed_place(pair, channels, plane, plane, in);
     p.blocks |= depthwise ? MTS_BLOCKS_DEPTHWISE : 0;
     job.segment = depthwise ? depthwise_segment(pair, &job, channels) : packed_segments(pair, &job, channels);
     job.epilogues = kernel_pair_pick(pair, 1, EPILOGUES_MOST);
@@ -148,9 +151,9 @@ static mts_conv_params packed_job(kernel_pair *pair, bool depthwise, uint32_t mo
 /* Drivers build a program for each of these, and some for each size of a group: seconds each. So every shape of
    a work-item that takes jobs of so many rows is built once, with the other options in turns. */
 typedef struct packed_build {
-    bool depthwise;
-    uint32_t rows, pixels; /* of a job, of a work-item */
-    uint32_t turn;         /* odd: weights in an image, where the device has those */
+    bool depthwise, joined; /* joined: the program takes jobs of both kinds */
+    uint32_t rows, pixels;  /* of a job, of a work-item */
+    uint32_t turn;          /* odd: weights in an image, where the device has those */
 } packed_build;
 
 /* Build number n. A shape has its weights in the buffer or in an image, and the other way in a depthwise
@@ -159,7 +162,7 @@ static packed_build packed_build_of(uint32_t n, bool depthwise, uint32_t most)
 {
     const bool wide = most > MTS_CHANNEL_PACK;
     const uint32_t shape = n % (wide ? 2 : 3);
-    return (packed_build){depthwise, most, wide ? 4 : 1u << shape, shape + (depthwise ? 1 : 0)};
+    return (packed_build){depthwise, false, most, wide ? 4 : 1u << shape, shape + (depthwise ? 1 : 0)};
 }
 
 static void run(kernel_pair *pair, const packed_build *b, uint32_t first, uint32_t count)
@@ -169,9 +172,23 @@ static void run(kernel_pair *pair, const packed_build *b, uint32_t first, uint32
     const uint32_t local[3] = {locals[b->turn % 3], 1, 1}, grid[3] = {count * local[0], 1, 1};
     char defines[128];
     (void)snprintf(defines, sizeof defines, "-DVEC=4 -DPIXELS=%u -DPACKS=%u%s%s", b->pixels,
-                   b->rows / MTS_CHANNEL_PACK, b->depthwise ? " -DDEPTHWISE=1" : "",
+                   b->rows / MTS_CHANNEL_PACK,
+                   b->joined      ? " -DDEPTHWISE=2"
+                   : b->depthwise ? " -DDEPTHWISE=1"
+                                  : "",
                    has_images && b->turn % 2 == 1 ? " " MTS_KERNEL_IMAGES : "");
     kernel_pair_run(pair, "conv_packed__f32_lanes", defines, first, grid, local);
+}
+
+/* A job of at most so many rows, and its tiles. */
+static void add_tiles(kernel_pair *pair, bool depthwise, uint32_t most, mts_tile_params *tiles,
+                      uint32_t *count)
+{
+    const mts_conv_params job = packed_job(pair, depthwise, most);
+    const uint32_t at = kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params));
+    for (uint32_t p = 0; p < job.pixels; p += job.tile) {
+        tiles[(*count)++] = (mts_tile_params){at, p};
+    }
 }
 
 /* most: rows of a job. */
@@ -186,11 +203,25 @@ static void check(kernel_pair *pair, bool depthwise, uint32_t most)
         pair->product_slack =
             depthwise ? 0.0f : 0.1f; /* sums of 16 such products are float16 too, times a scale */
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            const mts_conv_params job = packed_job(pair, depthwise, most);
-            const uint32_t at = kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params));
-            for (uint32_t p = 0; p < job.pixels; p += job.tile) {
-                tiles[count++] = (mts_tile_params){at, p};
-            }
+            add_tiles(pair, depthwise, most, tiles, &count);
+        }
+        run(pair, &build, kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params)), count);
+    }
+}
+
+static void conv_packed_agrees_where_depthwise_convolutions_share_its_launch(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 20; n++) {
+        const packed_build build = {false, true, MTS_PACKED_ROWS, 4, 1};
+        mts_tile_params tiles[MEMBERS * 256];
+        uint32_t count = 0;
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 1e-4f;
+        pair->product_slack = 0.1f;
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            const bool depthwise = m % 2 != 0;
+            add_tiles(pair, depthwise, depthwise ? MTS_CHANNEL_PACK : MTS_PACKED_ROWS, tiles, &count);
         }
         run(pair, &build, kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params)), count);
     }
@@ -304,6 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv_packed_agrees_for_layouts_strides_segments_and_epilogues),
         cmocka_unit_test(conv_packed_agrees_for_depthwise_convolutions),
+        cmocka_unit_test(conv_packed_agrees_where_depthwise_convolutions_share_its_launch),
         cmocka_unit_test(pools_of_packs_agree),
         cmocka_unit_test(resizes_of_packs_agree),
     };

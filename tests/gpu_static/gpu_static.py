@@ -55,6 +55,8 @@ ROWS = {
     "conv_block__f32_planar": [BLOCK, f"{BLOCK} -DHALF=1", f"{BLOCK} -DHALF=2"],
     "conv_packed__f32_lanes": [f"{PACKED}{half} -DPIXELS={pixels} -DPACKS=1 -DGROUP=64" for pixels in (4, 2, 1) for half in ("", " -DHALF=2")]
                               + [f"{PACKED}{half} -DIMAGES=1 -DPIXELS={pixels} -DPACKS=1" for pixels in (4, 2, 1) for half in ("", " -DHALF=2")]
+                              + [f"{PACKED} -DDEPTHWISE=2{half}{images} -DPIXELS=4 -DPACKS={packs}" for images, packs in ((" -DIMAGES=1", 2), (" -DGROUP=64", 1))
+                                 for half in ("", " -DHALF=2")]
                               + [f"{PACKED}{depthwise}{half}{images}" for images in ("", " -DIMAGES=1") for depthwise in ("", " -DDEPTHWISE=1")
                                for half in ("", " -DHALF=1", " -DHALF=2")],
     "fc_lanes__f32_planar": [GPU, f"{GPU} -DHALF=1"],

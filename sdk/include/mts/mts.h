@@ -61,6 +61,8 @@ extern "C" {
 /* See MTS_VERSION_MAJOR. */
 #define MTS_VERSION_PATCH 0
 
+/* Devices of a runtime (mts_runtime_options.devices). */
+#define MTS_DEVICES_MOST 8
 /* As a timeout_ms: no time limit. */
 #define MTS_TIMEOUT_INFINITE UINT32_MAX
 
@@ -163,6 +165,16 @@ typedef struct mts_runtime_options {
     /* OpenCL: priority and clocks of the device's queue, where the driver takes such hints
        (cl_qcom_priority_hint, cl_qcom_perf_hint, cl_khr_priority_hints, cl_khr_throttle_hints). */
     mts_queue_mode queue;
+    /* Ids of several devices, the runtime's first, second and so on, copied; `device` is NULL then.
+       NULL (default): one, as `device` says. Sessions are placed on all of them
+       (mts_session_options.placement, docs/PLACEMENT.md). "opencl:N/KofM" is part K, from 0, of
+       device "opencl:N" divided into M parts of equally many compute units (a sub-device): each
+       part has a queue and threads of its own. The driver has to be able to divide the device by
+       counts. An id that stands twice is opened twice. A library built with MTS_SMALL takes one
+       device only: UNSUPPORTED. */
+    const char *const *devices;
+    /* Number of ids, 0 (default) or 1 to MTS_DEVICES_MOST. */
+    uint32_t device_count;
 } mts_runtime_options;
 
 /*
@@ -189,7 +201,7 @@ MTS_API mts_status mts_runtime_create(const mts_runtime_options *options, mts_ru
  */
 MTS_API void mts_runtime_destroy(mts_runtime **runtime);
 /*
- * Describes the device that is open.
+ * Describes the device that is open; of several the first one.
  * @param runtime a runtime
  * @param out set its size before
  * @return INVALID_ARGUMENT: `out` is NULL or its size is not known.
@@ -385,6 +397,15 @@ typedef struct mts_session_options {
        OpenCL devices that have images over buffers. Results are the same. AUTO (default): as
        docs/MOBILE.md says for the device. */
     mts_use weight_images;
+    /* On a runtime of several devices: what runs where. Weights are stored once on each device that
+       needs them; memory_budget is that of each device. Stages of different frames run at the same
+       time if frames_in_flight is more than 1: at least one more than there are devices keeps all of
+       them at work. Hand-overs between devices happen inside the calls that submit, poll and wait. */
+    mts_placement placement;
+    /* What the placement is best for. */
+    mts_placement_goal placement_goal;
+    /* When one of several devices is lost. REPLAN cannot be had with zero_copy_inputs. */
+    mts_on_device_lost on_device_lost;
 } mts_session_options;
 
 /*

@@ -144,6 +144,8 @@ static mts_status place_session(mts_session *session, const mts_session_options 
     mts_runtime *runtime = session->runtime;
     mts_device *devices[MTS_DEVICES_MOST] = {runtime->device};
     const char *ids[MTS_DEVICES_MOST] = {runtime->desc.id};
+    const bool throughput = options->placement_goal == MTS_PLACEMENT_GOAL_THROUGHPUT ||
+                            (options->placement_goal == MTS_PLACEMENT_GOAL_AUTO && options->frames_in_flight > 1);
     for (uint32_t i = 0; i < runtime->more_count; i++) {
         devices[i + 1] = runtime->more[i];
         ids[i + 1] = runtime->more_desc[i].id;
@@ -154,8 +156,9 @@ static mts_status place_session(mts_session *session, const mts_session_options 
         .ids = ids,
         .engine = *engine,
         .how = *how,
-        .placement = options->placement,
-        .goal = options->placement_goal,
+        .stages = options->placement != MTS_PLACEMENT_GROUPS,
+        .groups = options->placement != MTS_PLACEMENT_STAGES,
+        .goal = throughput ? MTS_CHAIN_THROUGHPUT : MTS_CHAIN_LATENCY,
         .replan = options->on_device_lost == MTS_ON_DEVICE_LOST_REPLAN,
     };
     return mts_pipeline_create(session->bundle->archive, &pipeline, &session->pipeline, error);

@@ -68,8 +68,9 @@ typedef struct mts_pipeline_options {
     /* Of the whole session; memory_budget is that of each device. */
     mts_engine_options engine;
     mts_planning_options how;
-    mts_placement placement;
-    mts_placement_goal goal;
+    /* Which kinds of placement are looked at: stages, groups of whole tasks. */
+    bool stages, groups;
+    mts_chain_goal goal;
     /* After the loss of a device: plans again on the others, and runs what was in flight. */
     bool replan;
     /* Runs of a part that have begun and were not handed on; 0: two. */

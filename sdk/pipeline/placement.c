@@ -78,23 +78,16 @@ static mts_status measure_device(placing *p, uint32_t d)
 
 /* ---- stages ---- */
 
-static mts_chain_goal goal_of(const mts_pipeline_options *options)
-{
-    const bool throughput = options->goal == MTS_PLACEMENT_GOAL_THROUGHPUT ||
-                            (options->goal == MTS_PLACEMENT_GOAL_AUTO && options->engine.slots > 1);
-    return throughput ? MTS_CHAIN_THROUGHPUT : MTS_CHAIN_LATENCY;
-}
-
 static double chain_value(const placing *p)
 {
-    return goal_of(p->options) == MTS_CHAIN_THROUGHPUT ? p->plan->chain.slowest_ms : p->plan->chain.total_ms;
+    return p->options->goal == MTS_CHAIN_THROUGHPUT ? p->plan->chain.slowest_ms : p->plan->chain.total_ms;
 }
 
 static mts_status find_chain(placing *p)
 {
     mts_placement_plan *plan = p->plan;
     const mts_status status =
-        mts_chain_find(&plan->units, plan->costs, p->options->device_count, goal_of(p->options),
+        mts_chain_find(&plan->units, plan->costs, p->options->device_count, p->options->goal,
                        plan->arena.allocator, &plan->chain, p->error);
     plan->chain_ms = status == MTS_STATUS_OK ? chain_value(p) : 0.0;
     return status;
@@ -173,7 +166,6 @@ static mts_status split(placing *p, bool groups)
 
 static mts_status choose(placing *p)
 {
-    const mts_placement kind = p->options->placement;
     mts_status status = MTS_STATUS_OK;
     for (uint32_t d = 0; status == MTS_STATUS_OK && d < p->options->device_count; d++) {
         status = measure_device(p, d);
@@ -184,12 +176,12 @@ static mts_status choose(placing *p)
     if (status != MTS_STATUS_OK) {
         return status;
     }
-    const bool may_group = kind != MTS_PLACEMENT_STAGES && p->plan->units.task_count > 1;
+    const bool may_group = p->options->groups && p->plan->units.task_count > 1;
+    const bool may_cut = p->options->stages || !may_group;
     const mts_status groups = may_group ? find_groups(p) : MTS_STATUS_LIMIT;
-    status = kind == MTS_PLACEMENT_GROUPS && may_group ? groups : find_chain(p);
-    const bool better = groups == MTS_STATUS_OK &&
-                        (status != MTS_STATUS_OK || kind == MTS_PLACEMENT_GROUPS ||
-                         p->plan->groups_ms < p->plan->chain_ms);
+    status = may_cut ? find_chain(p) : groups;
+    const bool better = groups == MTS_STATUS_OK && (status != MTS_STATUS_OK || !may_cut ||
+                                                    p->plan->groups_ms < p->plan->chain_ms);
     return better || status == MTS_STATUS_OK ? split(p, better) : status;
 }
 

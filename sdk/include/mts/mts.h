@@ -330,6 +330,37 @@ MTS_API mts_status mts_bundle_inspect(const mts_bundle *bundle, mts_report repor
 /* Number of a submission of a session: 1, 2, 3, ... */
 typedef uint64_t mts_ticket;
 
+/* What runs on which of a runtime's devices (docs/PLACEMENT.md). */
+typedef enum mts_placement {
+    /* What is predicted to be faster of the other two, from times that the library measures while
+       it creates the session (default). */
+    MTS_PLACEMENT_AUTO = 0,
+    /* The layers of all tasks are cut into stages that follow each other, one on each device, as
+       Shockwave pipelines a network. */
+    MTS_PLACEMENT_STAGES = 1,
+    /* Whole tasks are dealt out to the devices by their times, as sensAI places subnetworks. */
+    MTS_PLACEMENT_GROUPS = 2
+} mts_placement;
+
+/* What a placement is best for. */
+typedef enum mts_placement_goal {
+    /* THROUGHPUT where frames_in_flight is more than 1, else LATENCY (default). */
+    MTS_PLACEMENT_GOAL_AUTO = 0,
+    /* The slowest stage is as fast as possible: most frames a second. */
+    MTS_PLACEMENT_GOAL_THROUGHPUT = 1,
+    /* The sum of the stages is as small as possible: a frame alone is done soonest. */
+    MTS_PLACEMENT_GOAL_LATENCY = 2
+} mts_placement_goal;
+
+/* What becomes of a session of several devices when one of them is lost. */
+typedef enum mts_on_device_lost {
+    /* Runs in flight, and all later ones that need the device, fail with DEVICE_LOST (default). */
+    MTS_ON_DEVICE_LOST_FAIL = 0,
+    /* The session is placed on the devices that remain, and the runs that were in flight begin
+       again. Until then every run keeps a copy of its inputs. */
+    MTS_ON_DEVICE_LOST_REPLAN = 1
+} mts_on_device_lost;
+
 /* What a session runs, and how it is planned. */
 typedef struct mts_session_options {
     /* sizeof(mts_session_options). */

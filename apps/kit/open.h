@@ -58,8 +58,14 @@ typedef struct cli_open_options {
             "hints for a phone's GPU: background, smooth or fast (default: none)", 0, 0                      \
     }
 #define CLI_OPEN_DEVICES(o)                                                                                  \
-    {"devices", 0, CLI_KIND_TEXT, &(o).devices, "A,B",                                                       \
-     "several devices, as opencl:0/0of2,opencl:0/1of2: each runs a part (docs/PLACEMENT.md)", 0, 0},         \
+    {"devices",                                                                                              \
+     0,                                                                                                      \
+     CLI_KIND_TEXT,                                                                                          \
+     &(o).devices,                                                                                           \
+     "A,B",                                                                                                  \
+     "several devices, as opencl:0/0of2,opencl:0/1of2: each runs a part (docs/PLACEMENT.md)",                \
+     0,                                                                                                      \
+     0},                                                                                                     \
     {                                                                                                        \
         "placement", 0, CLI_KIND_TEXT, &(o).placement, "HOW",                                                \
             "with --devices: auto (default), stages or groups", 0, 0                                         \

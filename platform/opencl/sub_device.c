@@ -59,8 +59,9 @@ mts_status mts_cl_sub_device(const mts_cl_library *cl, cl_device_id id, uint32_t
         for (cl_uint i = 0; result == CL_SUCCESS && i < count && i < parts; i++) {
             (void)cl->clReleaseDevice(made[i]);
         }
-        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "clCreateSubDevices by counts, %u times %u units: %s (%d)",
-                        parts, units / parts, mts_cl_error_name(result), result);
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED,
+                        "clCreateSubDevices by counts, %u times %u units: %s (%d)", parts, units / parts,
+                        mts_cl_error_name(result), result);
     }
     for (uint32_t i = 0; i < parts; i++) {
         if (i != part) {

@@ -63,8 +63,9 @@ static mts_status devices_check(const mts_runtime_options *options, mts_error *e
     }
     for (uint32_t i = 0; i < options->device_count; i++) {
         if (mts_api_device_is_chosen(options->devices[i])) {
-            return mts_fail(error, bad, "runtime options: devices[%" PRIu32 "] is %s: it has to name a device",
-                            i, options->devices[i] ? "'auto'" : "NULL");
+            return mts_fail(error, bad,
+                            "runtime options: devices[%" PRIu32 "] is %s: it has to name a device", i,
+                            options->devices[i] ? "'auto'" : "NULL");
         }
     }
     return MTS_STATUS_OK;

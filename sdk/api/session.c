@@ -144,8 +144,9 @@ static mts_status place_session(mts_session *session, const mts_session_options 
     mts_runtime *runtime = session->runtime;
     mts_device *devices[MTS_DEVICES_MOST] = {runtime->device};
     const char *ids[MTS_DEVICES_MOST] = {runtime->desc.id};
-    const bool throughput = options->placement_goal == MTS_PLACEMENT_GOAL_THROUGHPUT ||
-                            (options->placement_goal == MTS_PLACEMENT_GOAL_AUTO && options->frames_in_flight > 1);
+    const bool throughput =
+        options->placement_goal == MTS_PLACEMENT_GOAL_THROUGHPUT ||
+        (options->placement_goal == MTS_PLACEMENT_GOAL_AUTO && options->frames_in_flight > 1);
     for (uint32_t i = 0; i < runtime->more_count; i++) {
         devices[i + 1] = runtime->more[i];
         ids[i + 1] = runtime->more_desc[i].id;
@@ -376,7 +377,8 @@ static mts_status input_set(mts_session *session, const char *name, uint32_t ind
             mts_type_name((mts_type)tensor->type), mts_shape_text(&shape, have, sizeof have), tensor->bytes);
     }
     status = mts_api_session_free(session, error);
-    MTS_TRY(status, mts_pipeline_set_input(session->pipeline, task, index, tensor->data, tensor->bytes, error));
+    MTS_TRY(status,
+            mts_pipeline_set_input(session->pipeline, task, index, tensor->data, tensor->bytes, error));
     return status;
 }
 

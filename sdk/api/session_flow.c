@@ -181,8 +181,8 @@ mts_status mts_session_task_stats(const mts_session *session, const char *task, 
     memset(&known, 0, sizeof known);
     mts_status status = mts_sized_check(stats, sizeof *stats, "mts_task_stats", &error);
     MTS_TRY(status, mts_api_session_task(session, task, &index, &error));
-    MTS_TRY(status,
-            mts_pipeline_latency(session->pipeline, index, &known.runs, &known.p50_ms, &known.p95_ms, &error));
+    MTS_TRY(status, mts_pipeline_latency(session->pipeline, index, &known.runs, &known.p50_ms, &known.p95_ms,
+                                         &error));
     if (status == MTS_STATUS_OK) {
         known.group = mts_pipeline_group_of(session->pipeline, index);
         mts_sized_write(stats, &known);

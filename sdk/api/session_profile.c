@@ -201,8 +201,9 @@ mts_status mts_session_trace(mts_session *session, mts_chunk_profile *chunks, ui
     if (status == MTS_STATUS_OK) {
         room = room_of(session, capacity);
         times = mts_alloc_zero(allocator, room, sizeof *times);
-        status =
-            times ? mts_engine_trace(mts_pipeline_part(session->pipeline, 0), times, room, &found, &error) : mts_fail_memory(&error);
+        status = times
+                     ? mts_engine_trace(mts_pipeline_part(session->pipeline, 0), times, room, &found, &error)
+                     : mts_fail_memory(&error);
         *count = (uint32_t)found;
     }
     if (status == MTS_STATUS_OK && found > room) {

@@ -58,7 +58,8 @@ static mts_status submit_frame(mts_session *session, const mts_frame *frame, mts
                           "no task of this session takes frames: use mts_session_input and submit NULL");
     }
     MTS_TRY(status, mts_api_session_make_room(session, mts_pipeline_has_slot, error));
-    return status == MTS_STATUS_OK ? mts_pipeline_submit_frame(session->pipeline, &view, dropped, error) : status;
+    return status == MTS_STATUS_OK ? mts_pipeline_submit_frame(session->pipeline, &view, dropped, error)
+                                   : status;
 }
 
 /* Inputs as they are cannot wait: the run needs a place on the device. */

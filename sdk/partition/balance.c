@@ -9,12 +9,12 @@
 
 typedef struct deal {
     const mts_balance *b;
-    uint32_t *order;   /* items, the longest first */
-    uint32_t *now;     /* [item] */
-    double *load;      /* [device] */
-    uint64_t *held;    /* [device] */
-    uint32_t *best;    /* [item] */
-    double best_ms;    /* INFINITY: no deal yet */
+    uint32_t *order; /* items, the longest first */
+    uint32_t *now;   /* [item] */
+    double *load;    /* [device] */
+    uint64_t *held;  /* [device] */
+    uint32_t *best;  /* [item] */
+    double best_ms;  /* INFINITY: no deal yet */
 } deal;
 
 static double time_of(const mts_balance *b, uint32_t device, uint32_t item)
@@ -205,12 +205,13 @@ mts_status mts_balance_find(const mts_balance *balance, const mts_allocator *all
             try_all(&d, 0);
         }
         *busiest_ms = d.best_ms;
-        status = isfinite(d.best_ms)
-                     ? status
-                     : mts_fail(error, MTS_STATUS_LIMIT,
-                                "the %u tasks cannot be dealt out to %u devices: their memory is too small, or "
-                                "a task runs on none of them",
-                                balance->items, balance->devices);
+        status =
+            isfinite(d.best_ms)
+                ? status
+                : mts_fail(error, MTS_STATUS_LIMIT,
+                           "the %u tasks cannot be dealt out to %u devices: their memory is too small, or "
+                           "a task runs on none of them",
+                           balance->items, balance->devices);
     }
     mts_arena_release(&arena);
     return status;

@@ -28,12 +28,12 @@ typedef struct search {
     const mts_device_costs *devices;
     uint32_t device_count;
     mts_chain_goal goal;
-    uint32_t positions; /* with both ends */
-    uint32_t *at;       /* [position]: the unit that a stage begins with there */
-    mts_segment *segments;   /* [from][to] */
-    double *sums;            /* [device][position]: of the units before it */
-    uint32_t *impossible;    /* [device][position]: how many of them the device cannot run */
-    state *states;           /* [set][position] */
+    uint32_t positions;    /* with both ends */
+    uint32_t *at;          /* [position]: the unit that a stage begins with there */
+    mts_segment *segments; /* [from][to] */
+    double *sums;          /* [device][position]: of the units before it */
+    uint32_t *impossible;  /* [device][position]: how many of them the device cannot run */
+    state *states;         /* [set][position] */
 } search;
 
 double mts_chain_stage_ms(const mts_chain_stage *stage)
@@ -226,8 +226,7 @@ static void reach(search *s, uint32_t set, uint32_t device, uint32_t from, uint3
     }
     const chain_cost with = extend(s, &before->cost, mts_chain_stage_ms(&stage));
     if (!after->reached || is_less(&with, &after->cost)) {
-        *after =
-            (state){.cost = with, .device = (uint8_t)device, .from = (uint16_t)from, .reached = true};
+        *after = (state){.cost = with, .device = (uint8_t)device, .from = (uint16_t)from, .reached = true};
     }
 }
 
@@ -261,9 +260,8 @@ static mts_status refuse(const search *s, mts_error *error)
             possible = possible || impossible[p] == impossible[p - 1];
         }
         if (!possible) {
-            return mts_fail(error, MTS_STATUS_LIMIT,
-                            "no device of the session can run units %u to %u of %u", s->at[p - 1], s->at[p],
-                            s->units->count);
+            return mts_fail(error, MTS_STATUS_LIMIT, "no device of the session can run units %u to %u of %u",
+                            s->at[p - 1], s->at[p], s->units->count);
         }
     }
     return mts_fail(error, MTS_STATUS_LIMIT,

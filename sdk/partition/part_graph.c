@@ -99,10 +99,8 @@ static uint32_t add_link_input(copying *c, uint32_t value, uint32_t link)
     const uint32_t added = add_value(c, &input, link_name(c, link));
     if (added != MTS_NONE) {
         c->inputs[c->to->input_count] = (mts_part_port){.own = MTS_NONE, .link = link};
-        c->to->inputs[c->to->input_count++] = (mts_port){.name = c->to->values[added].name,
-                                                         .value = added,
-                                                         .dtype = MTS_TYPE_FLOAT32,
-                                                         .shape = v->shape};
+        c->to->inputs[c->to->input_count++] = (mts_port){
+            .name = c->to->values[added].name, .value = added, .dtype = MTS_TYPE_FLOAT32, .shape = v->shape};
     }
     return added;
 }
@@ -238,11 +236,7 @@ mts_status mts_part_graph(mts_splitting *s, uint32_t number, uint32_t task, mts_
                           mts_error *error)
 {
     const mts_task *whole = &s->units->archive->tasks[s->units->tasks[task]];
-    copying c = {.s = s,
-                 .from = whole->graph,
-                 .arena = &part->archive->arena,
-                 .part = number,
-                 .task = task};
+    copying c = {.s = s, .from = whole->graph, .arena = &part->archive->arena, .part = number, .task = task};
     *used = has_outputs(&c);
     if (!*used) {
         return MTS_STATUS_OK;

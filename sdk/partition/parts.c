@@ -172,9 +172,8 @@ static mts_status find_needed(mts_partition *p, mts_error *error)
         mts_part *part = &p->parts[i];
         part->needed = mts_arena_zero(&p->arena, p->task_count, sizeof *part->needed);
         for (uint32_t t = 0; t < p->task_count; t++) {
-            bool *row = part->needed
-                            ? mts_arena_zero(&p->arena, part->archive->task_count, sizeof *row)
-                            : NULL;
+            bool *row =
+                part->needed ? mts_arena_zero(&p->arena, part->archive->task_count, sizeof *row) : NULL;
             if (!row) {
                 return mts_fail_memory(error);
             }

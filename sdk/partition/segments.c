@@ -75,7 +75,6 @@ void mts_segment_walk_step(mts_segment_walk *walk)
             walk->weights += b->size / mts_type_size(b->dtype) * sizeof(float);
         }
     }
-    walk->activations =
-        u->activations[unit] > walk->activations ? u->activations[unit] : walk->activations;
+    walk->activations = u->activations[unit] > walk->activations ? u->activations[unit] : walk->activations;
     walk->now.memory = walk->weights + walk->activations + walk->now.bytes_in + walk->now.bytes_out;
 }

@@ -21,11 +21,6 @@ typedef struct family {
     uint32_t next;     /* the next row that becomes a unit */
 } family;
 
-const mts_graph *mts_units_graph(const mts_units *units, uint32_t task)
-{
-    return units->archive->tasks[units->tasks[task]].graph;
-}
-
 double mts_units_work(const mts_units *units, uint32_t unit)
 {
     return (double)units->mul_adds[unit] + (double)units->activations[unit] * MUL_ADDS_PER_BYTE;
@@ -133,8 +128,7 @@ static mts_status make_units(mts_units *u, mts_arena *arena, mts_error *error)
             return mts_fail_memory(error);
         }
     }
-    mts_status status =
-        mts_graph_families(graphs, u->task_count, arena->allocator, family_of, &count, error);
+    mts_status status = mts_graph_families(graphs, u->task_count, arena->allocator, family_of, &count, error);
     family *families = mts_arena_zero(arena, count, sizeof *families);
     if (status == MTS_STATUS_OK && !families) {
         status = mts_fail_memory(error);

@@ -53,13 +53,18 @@ typedef struct mts_units {
     uint64_t *task_mul_adds;
 } mts_units;
 
+/* The graph of the task at a position. */
+static inline const mts_graph *mts_units_graph(const mts_units *units, uint32_t task)
+{
+    return units->archive->tasks[units->tasks[task]].graph;
+}
+
 /*
  * Everything lives in `arena`; the archive and `tasks` outlive it. separate_inputs: equal
  * inputs of tasks hold different data. Errors: OUT_OF_MEMORY.
  */
 mts_status mts_units_make(const mts_archive *archive, const uint32_t *tasks, uint32_t task_count,
                           bool separate_inputs, mts_arena *arena, mts_units *out, mts_error *error);
-const mts_graph *mts_units_graph(const mts_units *units, uint32_t task);
 /* What a unit costs beside its multiply-adds where nothing was measured: its work, as
    numbers that can be added. */
 double mts_units_work(const mts_units *units, uint32_t unit);

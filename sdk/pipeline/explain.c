@@ -80,8 +80,7 @@ static void explain_text(const mts_pipeline *p, mts_text *text)
 static void stage_json(const mts_pipeline *p, uint32_t part, mts_text *text)
 {
     const mts_chain_stage *s = &p->now->plan.chain.stages[part];
-    mts_text_add(text,
-                 ", \"first\": %u, \"end\": %u, \"last_layer\": ", s->first, s->end);
+    mts_text_add(text, ", \"first\": %u, \"end\": %u, \"last_layer\": ", s->first, s->end);
     mts_text_add_json(text, cut_title(&p->now->plan.units, s->end - 1));
     mts_text_add(text,
                  ", \"compute_ms\": %.4f, \"in_ms\": %.4f, \"out_ms\": %.4f, \"bytes_in\": %llu, "

@@ -9,8 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "pipeline/again.h"
-#include "pipeline/state.h"
+#include "pipeline/copies.h"
+#include "pipeline/recover.h"
 #include "platform/os/os.h"
 
 #define PAUSE_LEAST_NS 20000u
@@ -101,62 +101,9 @@ mts_status mts_pipeline_submit(mts_pipeline *p, mts_error *error)
     }
     mts_pipeline_run *run = open_run(p, false);
     mts_status status = mts_pipeline_copy_inputs(p, run, error);
-    return status == MTS_STATUS_OK ? mts_pipeline_begin_inputs(p, run, error) : status;
-}
-
-/* Starts a run with the inputs as they are at each part that takes inputs. Where the first
-   of them refuses it, there is no run; later ones make it one that has failed. */
-mts_status mts_pipeline_begin_inputs(mts_pipeline *p, mts_pipeline_run *run, mts_error *error)
-{
-    mts_pipeline_choose(p, run);
-    for (uint32_t i = 0; i < p->now->plan.partition.part_count && !run->over; i++) {
-        mts_error own = {0};
-        if (!mts_pipeline_is_root(p, i)) {
-            continue;
-        }
-        mts_pipeline_activate(p, run, i);
-        mts_engine_hold(p->now->engines[i], false);
-        const mts_status status = mts_engine_submit(p->now->engines[i], &own);
-        mts_engine_hold(p->now->engines[i], true);
-        if (status != MTS_STATUS_OK && run->begun == 0 && !(p->copies && status == MTS_STATUS_DEVICE_LOST)) {
-            if (error) {
-                *error = own;
-            }
-            return status;
-        }
-        if (status != MTS_STATUS_OK) {
-            mts_pipeline_end(p, run, i, status, &own);
-        } else {
-            run->begun |= 1u << i;
-            run->in_part[i] = ++p->now->numbers[i];
-        }
-    }
-    if (run == p->queue[p->used]) {
+    MTS_TRY(status, mts_pipeline_begin_inputs(p, run, error));
+    if (status == MTS_STATUS_OK) {
         keep_run(p, run);
-    }
-    return MTS_STATUS_OK;
-}
-
-/* Gives a frame to each part that takes inputs, where it waits. */
-mts_status mts_pipeline_give_frame(mts_pipeline *p, mts_pipeline_run *run, const mts_frame_view *frame,
-                                   mts_error *error)
-{
-    mts_status status = MTS_STATUS_OK;
-    uint32_t given = 0;
-    for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->now->plan.partition.part_count; i++) {
-        mts_engine_drop none = {0};
-        if (mts_pipeline_is_root(p, i)) {
-            status = mts_engine_submit_frame(p->now->engines[i], frame, &none, error);
-        }
-        if (mts_pipeline_is_root(p, i) && status == MTS_STATUS_OK) {
-            run->in_part[i] = ++p->now->numbers[i];
-            given |= 1u << i;
-        }
-    }
-    for (uint32_t i = 0; status != MTS_STATUS_OK && i < p->now->plan.partition.part_count; i++) {
-        if ((given >> i & 1u) != 0) {
-            (void)mts_engine_withdraw(p->now->engines[i], run->in_part[i]);
-        }
     }
     return status;
 }
@@ -423,8 +370,7 @@ bool mts_pipeline_can_start_by_drop(const mts_pipeline *p)
         return mts_engine_can_start_by_drop(p->engine);
     }
     const uint32_t oldest = oldest_to_drop(p);
-    return oldest < p->used && mts_pipeline_run_finished(p, p->queue[oldest]) &&
-           mts_pipeline_may_begin(p);
+    return oldest < p->used && mts_pipeline_run_finished(p, p->queue[oldest]) && mts_pipeline_may_begin(p);
 }
 
 uint32_t mts_pipeline_in_flight(const mts_pipeline *p)

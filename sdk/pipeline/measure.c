@@ -113,10 +113,9 @@ static uint32_t unit_of(const measuring *m, const sample *s, const mts_encoded_l
         uint32_t group = MTS_NONE;
         const uint32_t task = mts_engine_task_at(s->engine, t, &group);
         const title key = {text, s->part->tasks[task], 0};
-        const uint32_t found =
-            launch->group != MTS_NONE && group != launch->group
-                ? MTS_MAP_NONE
-                : mts_map_find(&s->map, title_hash(&key), same_title, s->titles, &key);
+        const uint32_t found = launch->group != MTS_NONE && group != launch->group
+                                   ? MTS_MAP_NONE
+                                   : mts_map_find(&s->map, title_hash(&key), same_title, s->titles, &key);
         if (found != MTS_MAP_NONE && s->titles[found].unit >= s->first && s->titles[found].unit < s->end) {
             return s->titles[found].unit;
         }

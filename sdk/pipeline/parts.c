@@ -148,9 +148,8 @@ static bool has_room(const mts_pipeline *p, uint32_t part)
 {
     mts_engine *engine = p->now->engines[part];
     mts_engine_hold(engine, false);
-    const bool room = mts_engine_can_start(engine) &&
-                      (is_last(p, part) || !mts_pipeline_is_chain(p) ||
-                       mts_engine_begun(engine) < p->part_slots);
+    const bool room = mts_engine_can_start(engine) && (is_last(p, part) || !mts_pipeline_is_chain(p) ||
+                                                       mts_engine_begun(engine) < p->part_slots);
     mts_engine_hold(engine, true);
     return room;
 }

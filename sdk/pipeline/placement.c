@@ -86,9 +86,8 @@ static double chain_value(const placing *p)
 static mts_status find_chain(placing *p)
 {
     mts_placement_plan *plan = p->plan;
-    const mts_status status =
-        mts_chain_find(&plan->units, plan->costs, p->options->device_count, p->options->goal,
-                       plan->arena.allocator, &plan->chain, p->error);
+    const mts_status status = mts_chain_find(&plan->units, plan->costs, p->options->device_count,
+                                             p->options->goal, plan->arena.allocator, &plan->chain, p->error);
     plan->chain_ms = status == MTS_STATUS_OK ? chain_value(p) : 0.0;
     return status;
 }
@@ -101,8 +100,7 @@ static mts_status sum_tasks(placing *p, double *ms, uint64_t *memory)
 {
     const mts_units *u = &p->plan->units;
     uint32_t *tasks = mts_arena_zero(&p->plan->arena, u->count, sizeof *tasks);
-    uint32_t *seen =
-        mts_arena_zero(&p->plan->arena, u->archive->block_count, sizeof *seen);
+    uint32_t *seen = mts_arena_zero(&p->plan->arena, u->archive->block_count, sizeof *seen);
     if (!tasks || !seen) {
         return mts_fail_memory(p->error);
     }
@@ -147,8 +145,8 @@ static mts_status find_groups(placing *p)
                                  .memory = memory,
                                  .run_ms = run_ms,
                                  .budget = budget};
-    MTS_TRY(status, mts_balance_find(&balance, plan->arena.allocator, plan->device_of, &plan->busiest_ms,
-                                     p->error));
+    MTS_TRY(status,
+            mts_balance_find(&balance, plan->arena.allocator, plan->device_of, &plan->busiest_ms, p->error));
     plan->groups_ms = status == MTS_STATUS_OK ? plan->busiest_ms : 0.0;
     return status;
 }
@@ -180,8 +178,8 @@ static mts_status choose(placing *p)
     const bool may_cut = p->options->stages || !may_group;
     const mts_status groups = may_group ? find_groups(p) : MTS_STATUS_LIMIT;
     status = may_cut ? find_chain(p) : groups;
-    const bool better = groups == MTS_STATUS_OK && (status != MTS_STATUS_OK || !may_cut ||
-                                                    p->plan->groups_ms < p->plan->chain_ms);
+    const bool better = groups == MTS_STATUS_OK &&
+                        (status != MTS_STATUS_OK || !may_cut || p->plan->groups_ms < p->plan->chain_ms);
     return better || status == MTS_STATUS_OK ? split(p, better) : status;
 }
 
@@ -214,7 +212,8 @@ static mts_status take_given(placing *p)
         return split(p, true);
     }
     plan->chain = *p->options->chain;
-    const mts_status status = mts_chain_price(&plan->units, plan->costs, &plan->arena, &plan->chain, p->error);
+    const mts_status status =
+        mts_chain_price(&plan->units, plan->costs, &plan->arena, &plan->chain, p->error);
     return status == MTS_STATUS_OK ? split(p, false) : status;
 }
 

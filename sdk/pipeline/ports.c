@@ -8,35 +8,7 @@
 
 #include <inttypes.h>
 
-#include "pipeline/again.h"
-#include "pipeline/state.h"
-
-/* Position of a task of the archive; task_count: the session does not run it. */
-static uint32_t position_of(const mts_pipeline *p, uint32_t task)
-{
-    uint32_t t = 0;
-    while (t < p->task_count && p->tasks[t] != task) {
-        t++;
-    }
-    return t;
-}
-
-static mts_status find_port(const mts_pipeline *p, uint32_t task, bool output, uint32_t index,
-                            mts_part_place *place, mts_error *error)
-{
-    const uint32_t t = position_of(p, task);
-    const mts_graph *graph = t < p->task_count ? p->archive->tasks[task].graph : NULL;
-    if (!graph || index >= (output ? graph->output_count : graph->input_count)) {
-        return mts_fail(error, MTS_STATUS_NOT_FOUND, "the session has no %s %" PRIu32 " of task %" PRIu32,
-                        output ? "output" : "input", index, task);
-    }
-    const mts_placed *from = output && p->old ? p->old : p->now;
-    if (from->plan.partition.part_count == 0) {
-        return mts_fail(error, MTS_STATUS_DEVICE_LOST, "a device was lost");
-    }
-    *place = output ? from->plan.partition.outputs[t][index] : from->plan.partition.inputs[t][index];
-    return MTS_STATUS_OK;
-}
+#include "pipeline/copies.h"
 
 /* ---- inputs ---- */
 
@@ -54,34 +26,6 @@ static mts_status check_next(const mts_pipeline *p, mts_error *error)
     return MTS_STATUS_OK;
 }
 
-mts_status mts_pipeline_give_input(mts_pipeline *p, uint32_t task, uint32_t input, const void *data,
-                                   size_t size, mts_error *error)
-{
-    mts_part_place place = {.part = MTS_NONE};
-    const uint32_t t = position_of(p, task);
-    mts_status status = find_port(p, task, false, input, &place, error);
-    if (status != MTS_STATUS_OK || place.part == MTS_NONE) {
-        return status; /* nothing reads it */
-    }
-    const mts_graph *graph = p->archive->tasks[task].graph;
-    status =
-        mts_engine_set_input(p->now->engines[place.part], place.task, place.port, data, size, error);
-    /* Parts that are no chain have inputs of their own; equal ones of all of them are set. */
-    for (uint32_t o = 0; o < p->task_count && !mts_pipeline_is_chain(p) && !p->options.engine.separate_inputs;
-         o++) {
-        const mts_graph *other = p->archive->tasks[p->tasks[o]].graph;
-        const bool same = input < other->input_count && o != t &&
-                          p->now->plan.units.number_of[o][other->inputs[input].value] ==
-                              p->now->plan.units.number_of[t][graph->inputs[input].value];
-        const mts_part_place *at = same ? &p->now->plan.partition.inputs[o][input] : &place;
-        if (at->part != place.part && at->part != MTS_NONE) {
-            MTS_TRY(status,
-                    mts_engine_set_input(p->now->engines[at->part], at->task, at->port, data, size, error));
-        }
-    }
-    return status;
-}
-
 mts_status mts_pipeline_set_input(mts_pipeline *p, uint32_t task, uint32_t input, const void *data,
                                   size_t size, mts_error *error)
 {
@@ -90,7 +34,7 @@ mts_status mts_pipeline_set_input(mts_pipeline *p, uint32_t task, uint32_t input
     }
     mts_status status = check_next(p, error);
     MTS_TRY(status, mts_pipeline_give_input(p, task, input, data, size, error));
-    MTS_TRY(status, mts_pipeline_remember_input(p, position_of(p, task), input, data, size, error));
+    MTS_TRY(status, mts_pipeline_remember_input(p, mts_pipeline_position(p, task), input, data, size, error));
     return status;
 }
 
@@ -102,25 +46,7 @@ mts_status mts_pipeline_set_frame(mts_pipeline *p, uint32_t task, const mts_fram
     }
     mts_status status = check_next(p, error);
     MTS_TRY(status, mts_pipeline_give_task_frame(p, task, frame, error));
-    MTS_TRY(status, mts_pipeline_remember_frame(p, position_of(p, task), frame, error));
-    return status;
-}
-
-mts_status mts_pipeline_give_task_frame(mts_pipeline *p, uint32_t task, const mts_frame_view *frame,
-                                        mts_error *error)
-{
-    mts_status status = MTS_STATUS_OK;
-    mts_part_place place = {.part = MTS_NONE};
-    if (task != MTS_NONE) {
-        status = find_port(p, task, false, 0, &place, error);
-        return status == MTS_STATUS_OK && place.part != MTS_NONE
-                   ? mts_engine_set_frame(p->now->engines[place.part], place.task, frame, error)
-                   : status;
-    }
-    for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->now->plan.partition.part_count; i++) {
-        status = mts_pipeline_is_root(p, i) ? mts_engine_set_frame(p->now->engines[i], MTS_NONE, frame, error)
-                                            : status;
-    }
+    MTS_TRY(status, mts_pipeline_remember_frame(p, mts_pipeline_position(p, task), frame, error));
     return status;
 }
 
@@ -135,25 +61,6 @@ mts_status mts_pipeline_set_regions(mts_pipeline *p, uint32_t task, const mts_re
     return status;
 }
 
-mts_status mts_pipeline_give_regions(mts_pipeline *p, uint32_t task, const mts_region *regions,
-                                     uint32_t count, mts_error *error)
-{
-    mts_status status = MTS_STATUS_OK;
-    mts_part_place place = {.part = MTS_NONE};
-    if (task != MTS_NONE) {
-        status = find_port(p, task, false, 0, &place, error);
-        return status == MTS_STATUS_OK && place.part != MTS_NONE
-                   ? mts_engine_set_regions(p->now->engines[place.part], place.task, regions, count, error)
-                   : status;
-    }
-    for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->now->plan.partition.part_count; i++) {
-        status = mts_pipeline_is_root(p, i)
-                     ? mts_engine_set_regions(p->now->engines[i], MTS_NONE, regions, count, error)
-                     : status;
-    }
-    return status;
-}
-
 /* ---- outputs ---- */
 
 mts_status mts_pipeline_output(const mts_pipeline *p, uint32_t task, uint32_t output, const void **data,
@@ -163,8 +70,8 @@ mts_status mts_pipeline_output(const mts_pipeline *p, uint32_t task, uint32_t ou
         return mts_engine_output(p->engine, task, output, data, size, error);
     }
     mts_part_place place = {.part = MTS_NONE};
-    const uint32_t t = position_of(p, task);
-    mts_status status = find_port(p, task, true, output, &place, error);
+    const uint32_t t = mts_pipeline_position(p, task);
+    mts_status status = mts_pipeline_find_port(p, task, true, output, &place, error);
     if (status == MTS_STATUS_OK && !p->valid) {
         status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                           "there are no outputs yet: submit a run and wait for it");
@@ -188,7 +95,7 @@ mts_status mts_pipeline_output(const mts_pipeline *p, uint32_t task, uint32_t ou
 
 static const mts_engine_task *find_task(const mts_pipeline *p, uint32_t task, mts_error *error)
 {
-    const uint32_t t = position_of(p, task);
+    const uint32_t t = mts_pipeline_position(p, task);
     if (t == p->task_count) {
         (void)mts_fail(error, MTS_STATUS_NOT_FOUND, "the session does not run task %" PRIu32, task);
         return NULL;
@@ -206,9 +113,10 @@ mts_status mts_pipeline_output_run(const mts_pipeline *p, uint32_t task, uint64_
         return MTS_STATUS_NOT_FOUND;
     }
     *run = t->output_run;
-    return t->output_run != 0 ? MTS_STATUS_OK
-                              : mts_fail(error, MTS_STATUS_NOT_FOUND,
-                                         "task %s has no outputs: it has not run", p->archive->tasks[task].name);
+    return t->output_run != 0
+               ? MTS_STATUS_OK
+               : mts_fail(error, MTS_STATUS_NOT_FOUND, "task %s has no outputs: it has not run",
+                          p->archive->tasks[task].name);
 }
 
 mts_status mts_pipeline_latency(const mts_pipeline *p, uint32_t task, uint64_t *runs, double *p50,
@@ -285,7 +193,8 @@ void mts_pipeline_stats_get(const mts_pipeline *p, mts_session_stats *stats)
         stats->persistent_launches += part.persistent_launches;
         stats->planning_ms += p->now->reports[i].planning_ms;
     }
-    stats->predicted_ms = p->now->plan.partition.chain ? p->now->plan.chain.total_ms : p->now->plan.busiest_ms;
+    stats->predicted_ms =
+        p->now->plan.partition.chain ? p->now->plan.chain.total_ms : p->now->plan.busiest_ms;
 }
 
 uint32_t mts_pipeline_group_of(const mts_pipeline *p, uint32_t task)
@@ -293,7 +202,7 @@ uint32_t mts_pipeline_group_of(const mts_pipeline *p, uint32_t task)
     if (p->engine) {
         return mts_engine_group_of(p->engine, task);
     }
-    const uint32_t t = position_of(p, task);
+    const uint32_t t = mts_pipeline_position(p, task);
     uint32_t group = MTS_NONE;
     uint32_t before = 0;
     for (uint32_t i = 0; t < p->task_count && i < p->now->plan.partition.part_count; i++) {

@@ -41,7 +41,7 @@ typedef struct mts_pipeline_run {
     float *links;
     uint16_t *halves;
     unsigned char *early;
-    /* What it was submitted with, where it may have to run again (again.c). */
+    /* What it was submitted with, where it may have to run again (copies.c). */
     mts_pipeline_copy *copy;
 } mts_pipeline_run;
 
@@ -103,10 +103,21 @@ struct mts_pipeline {
     uint64_t last;
     uint32_t deadline_ms;
     bool stopped;
-    mts_pipeline_copies *copies; /* of the inputs as they are, see again.h; or NULL */
+    mts_pipeline_copies *copies; /* of the inputs as they are, see copies.h; or NULL */
 };
 
-/* ---- build.c ---- */
+static inline bool mts_pipeline_is_chain(const mts_pipeline *pipeline)
+{
+    return pipeline->now->plan.partition.chain;
+}
+
+/* Whether a part takes the caller's inputs. */
+static inline bool mts_pipeline_is_root(const mts_pipeline *pipeline, uint32_t part)
+{
+    return part == 0 || !mts_pipeline_is_chain(pipeline);
+}
+
+/* ---- place.c ---- */
 
 /* Places the tasks on the devices that are not lost, and builds the engines. On failure
    `now` has no parts. */
@@ -114,24 +125,8 @@ mts_status mts_pipeline_place(mts_pipeline *pipeline, mts_error *error);
 /* Destroys the engines of a placement. */
 void mts_placed_destroy(mts_placed **placed, const mts_allocator *allocator);
 
-/* ---- flow.c ---- */
-
-mts_status mts_pipeline_begin_inputs(mts_pipeline *pipeline, mts_pipeline_run *run, mts_error *error);
-mts_status mts_pipeline_give_frame(mts_pipeline *pipeline, mts_pipeline_run *run, const mts_frame_view *frame,
-                                   mts_error *error);
-
-/* ---- ports.c: of the engines alone ---- */
-
-mts_status mts_pipeline_give_input(mts_pipeline *pipeline, uint32_t task, uint32_t input, const void *data,
-                                   size_t size, mts_error *error);
-mts_status mts_pipeline_give_task_frame(mts_pipeline *pipeline, uint32_t task, const mts_frame_view *frame,
-                                        mts_error *error);
-mts_status mts_pipeline_give_regions(mts_pipeline *pipeline, uint32_t task, const mts_region *regions,
-                                     uint32_t count, mts_error *error);
-
 /* ---- parts.c ---- */
 
-bool mts_pipeline_is_chain(const mts_pipeline *pipeline);
 bool mts_pipeline_run_finished(const mts_pipeline *pipeline, const mts_pipeline_run *run);
 /* Looks at all parts, hands runs on, and begins those that wait. */
 void mts_pipeline_move(mts_pipeline *pipeline);
@@ -147,7 +142,25 @@ void mts_pipeline_end(mts_pipeline *pipeline, mts_pipeline_run *run, uint32_t pa
                       const mts_error *error);
 /* Takes a run from all engines that have finished it. */
 mts_status mts_pipeline_take_parts(mts_pipeline *pipeline, mts_pipeline_run *run, mts_error *error);
-/* Whether a part takes the caller's inputs. */
-bool mts_pipeline_is_root(const mts_pipeline *pipeline, uint32_t part);
+
+/* ---- give.c: to the engines that take the caller's inputs, and to nothing else ---- */
+
+mts_status mts_pipeline_give_input(mts_pipeline *pipeline, uint32_t task, uint32_t input, const void *data,
+                                   size_t size, mts_error *error);
+mts_status mts_pipeline_give_task_frame(mts_pipeline *pipeline, uint32_t task, const mts_frame_view *frame,
+                                        mts_error *error);
+mts_status mts_pipeline_give_regions(mts_pipeline *pipeline, uint32_t task, const mts_region *regions,
+                                     uint32_t count, mts_error *error);
+/* Where the port of a task of the archive is. */
+mts_status mts_pipeline_find_port(const mts_pipeline *pipeline, uint32_t task, bool output, uint32_t index,
+                                  mts_part_place *place, mts_error *error);
+/* Position of a task of the archive; task_count: the session does not run it. */
+uint32_t mts_pipeline_position(const mts_pipeline *pipeline, uint32_t task);
+/* Starts a run with the inputs as they are at each part that takes inputs. Where the first
+   of them refuses it, the call fails; where a later one does, the run has failed. */
+mts_status mts_pipeline_begin_inputs(mts_pipeline *pipeline, mts_pipeline_run *run, mts_error *error);
+/* Gives a frame to each part that takes inputs, where it waits. */
+mts_status mts_pipeline_give_frame(mts_pipeline *pipeline, mts_pipeline_run *run, const mts_frame_view *frame,
+                                   mts_error *error);
 
 #endif

@@ -56,11 +56,12 @@ static void world_make(world *w, const random_family *family)
         }
     }
     must(net_make(graphs, family->tasks, 0.0f, &w->net, &error), &error, "net");
-    w->options = (mts_pipeline_options){.devices = devices,
-                                        .ids = ids,
-                                        .stages = true,
-                                        .groups = true,
-                                        .engine = {.separate_inputs = w->separate, .slots = FRAMES, .depth = 2}};
+    w->options =
+        (mts_pipeline_options){.devices = devices,
+                               .ids = ids,
+                               .stages = true,
+                               .groups = true,
+                               .engine = {.separate_inputs = w->separate, .slots = FRAMES, .depth = 2}};
 }
 
 static void world_release(world *w)
@@ -75,8 +76,8 @@ static mts_pipeline *make_one(const world *w)
     mts_error error = {0};
     mts_engine *engine = NULL;
     mts_pipeline *p = NULL;
-    must(mts_planned_engine_create(devices[0], w->net.archive, &w->options.engine, &w->options.how, &engine, NULL,
-                                   &error),
+    must(mts_planned_engine_create(devices[0], w->net.archive, &w->options.engine, &w->options.how, &engine,
+                                   NULL, &error),
          &error, "engine");
     must(mts_pipeline_of_engine(&engine, mts_allocator_default(), &p, &error), &error, "pipeline");
     return p;
@@ -234,7 +235,8 @@ static void every_cut_of_every_strategy_gives_the_same_bits(void **state)
             for (uint32_t cut = 1 + seed % 2; cut < count; cut += seed == 1 ? 1 : 3) {
                 const mts_chain chain = chain_of(count, &cut, 2);
                 char how[64];
-                (void)snprintf(how, sizeof how, "seed %u, %s, cut %u of %u", seed, names[strategy], cut, count);
+                (void)snprintf(how, sizeof how, "seed %u, %s, cut %u of %u", seed, names[strategy], cut,
+                               count);
                 compare(&w, &chain, how);
             }
         }

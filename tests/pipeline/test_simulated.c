@@ -170,8 +170,8 @@ static void throughput_grows_with_devices(void **state)
         const double bound = 1e9 / ((double)most * (double)costs.launch_ns);
         one = count == 1 ? rate : one;
         if (prints()) {
-            print_message("%u devices: %.2f frames/s, %.2f times one; bound %.2f, of %u launches\n", count, rate,
-                          rate / one, bound, most);
+            print_message("%u devices: %.2f frames/s, %.2f times one; bound %.2f, of %u launches\n", count,
+                          rate, rate / one, bound, most);
         }
         assert_int_equal(parts, count);
         assert_true(rate <= bound * 1.001 && rate >= bound * 0.9);
@@ -294,9 +294,10 @@ static void latency_is_flat_below_saturation_and_bounded_above(void **state)
         const latencies later = without_bound(loads[i], 4 * frames);
         least = i == 0 ? on : least;
         if (prints()) {
-            print_message("load %.1f: back-pressure p50 %.1f p99 %.1f most %.1f ms, %u of %u answered; without p50 "
-                          "%.1f p99 %.1f ms, of four times as many frames %.1f ms\n",
-                          loads[i], on.p50, on.p99, on.longest, on.answered, frames, off.p50, off.p99, later.p99);
+            print_message(
+                "load %.1f: back-pressure p50 %.1f p99 %.1f most %.1f ms, %u of %u answered; without p50 "
+                "%.1f p99 %.1f ms, of four times as many frames %.1f ms\n",
+                loads[i], on.p50, on.p99, on.longest, on.answered, frames, off.p50, off.p99, later.p99);
         }
         if (loads[i] <= 0.9) { /* flat: no frame is dropped, and the tail stays */
             assert_int_equal(on.answered, frames);

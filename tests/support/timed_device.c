@@ -55,8 +55,8 @@ static void wait_until(uint64_t time)
     timed_now = time > timed_now ? time : timed_now;
 }
 
-static mts_status timed_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data, size_t size,
-                              bool async, mts_error *error)
+static mts_status timed_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                              size_t size, bool async, mts_error *error)
 {
     timed *t = find(device);
     take_copy(t, size);
@@ -80,8 +80,8 @@ static mts_status timed_fetch(mts_device *device, mts_buffer *buffer, size_t off
     return t->inner->buffer_read_async(device, buffer, offset, data, size, error);
 }
 
-static mts_status timed_create(mts_device *device, const mts_launch *launches, size_t count, mts_command_list **out,
-                               mts_error *error)
+static mts_status timed_create(mts_device *device, const mts_launch *launches, size_t count,
+                               mts_command_list **out, mts_error *error)
 {
     timed *t = find(device);
     const mts_status status = t->inner->command_list_create(device, launches, count, out, error);
@@ -122,8 +122,8 @@ static mts_status timed_submit(mts_device *device, mts_command_list *list, mts_e
     return t->inner->command_list_submit(device, list, error);
 }
 
-static mts_status timed_profile(mts_device *device, mts_command_list *list, mts_launch_time *times, size_t count,
-                                mts_error *error)
+static mts_status timed_profile(mts_device *device, mts_command_list *list, mts_launch_time *times,
+                                size_t count, mts_error *error)
 {
     const uint64_t each = find(device)->costs.launch_ns;
     (void)list;

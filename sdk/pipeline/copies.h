@@ -1,13 +1,53 @@
 /*
- * again.h: runs that begin anew on the devices that remain after one was lost. For that
- * every run keeps a copy of what it was submitted with until it is consumed.
+ * copies.h: what runs were submitted with, kept until they are consumed, so that they can
+ * begin anew after the loss of a device.
  *
  * Internal to sdk/pipeline. Without mts_pipeline_options.replan nothing is kept.
  */
-#ifndef MTS_PIPELINE_AGAIN_H
-#define MTS_PIPELINE_AGAIN_H
+#ifndef MTS_PIPELINE_COPIES_H
+#define MTS_PIPELINE_COPIES_H
 
 #include "pipeline/state.h"
+
+typedef struct mts_copied_bytes {
+    void *data;
+    size_t size, capacity;
+} mts_copied_bytes;
+
+/* A frame with its pixels, unless its memory stays the caller's until the run has ended. */
+typedef struct mts_frame_copy {
+    bool given;
+    mts_frame_view view;
+    mts_copied_bytes pixels;
+} mts_frame_copy;
+
+/* An input: a tensor, or a frame. */
+typedef struct mts_input_copy {
+    bool given;
+    mts_copied_bytes tensor;
+    mts_frame_copy frame;
+} mts_input_copy;
+
+/* Regions of one task, or of all. */
+typedef struct mts_region_copy {
+    bool given;
+    uint32_t task;
+    mts_copied_bytes regions;
+    uint32_t count;
+} mts_region_copy;
+
+struct mts_pipeline_copy {
+    mts_input_copy *inputs;
+    mts_frame_copy frame;
+};
+
+struct mts_pipeline_copies {
+    uint32_t input_count;
+    uint32_t *first; /* [task]: its first input */
+    mts_input_copy *now;
+    mts_pipeline_copy *runs;  /* [slots + spare] */
+    mts_region_copy *regions; /* [tasks + 1], the last of all tasks */
+};
 
 mts_status mts_pipeline_copies_make(mts_pipeline *pipeline, mts_error *error);
 void mts_pipeline_copies_release(mts_pipeline *pipeline);
@@ -24,9 +64,5 @@ mts_status mts_pipeline_remember_regions(mts_pipeline *pipeline, uint32_t task, 
 mts_status mts_pipeline_copy_inputs(mts_pipeline *pipeline, mts_pipeline_run *run, mts_error *error);
 mts_status mts_pipeline_copy_frame(mts_pipeline *pipeline, mts_pipeline_run *run, const mts_frame_view *frame,
                                    mts_error *error);
-
-/* Where a device is lost: places the tasks on those that remain, and starts the runs again
-   that were in flight. Does nothing without a loss. */
-void mts_pipeline_recover(mts_pipeline *pipeline);
 
 #endif

@@ -125,6 +125,9 @@ mts_status mts_pipeline_submit_frame(mts_pipeline *p, const mts_frame_view *fram
     mts_pipeline_run *run = open_run(p, true);
     mts_status status = mts_pipeline_copy_frame(p, run, frame, error);
     MTS_TRY(status, mts_pipeline_give_frame(p, run, frame, error));
+    if (mts_pipeline_is_replaced(p, status)) {
+        status = mts_pipeline_give_frame(p, run, frame, error);
+    }
     if (status != MTS_STATUS_OK) {
         return status;
     }

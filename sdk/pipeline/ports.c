@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "pipeline/copies.h"
+#include "pipeline/recover.h"
 
 /* ---- inputs ---- */
 
@@ -32,8 +33,12 @@ mts_status mts_pipeline_set_input(mts_pipeline *p, uint32_t task, uint32_t input
     if (p->engine) {
         return mts_engine_set_input(p->engine, task, input, data, size, error);
     }
+    mts_pipeline_recover(p);
     mts_status status = check_next(p, error);
     MTS_TRY(status, mts_pipeline_give_input(p, task, input, data, size, error));
+    if (mts_pipeline_is_replaced(p, status)) {
+        status = mts_pipeline_give_input(p, task, input, data, size, error);
+    }
     MTS_TRY(status, mts_pipeline_remember_input(p, mts_pipeline_position(p, task), input, data, size, error));
     return status;
 }
@@ -44,8 +49,12 @@ mts_status mts_pipeline_set_frame(mts_pipeline *p, uint32_t task, const mts_fram
     if (p->engine) {
         return mts_engine_set_frame(p->engine, task, frame, error);
     }
+    mts_pipeline_recover(p);
     mts_status status = check_next(p, error);
     MTS_TRY(status, mts_pipeline_give_task_frame(p, task, frame, error));
+    if (mts_pipeline_is_replaced(p, status)) {
+        status = mts_pipeline_give_task_frame(p, task, frame, error);
+    }
     MTS_TRY(status, mts_pipeline_remember_frame(p, mts_pipeline_position(p, task), frame, error));
     return status;
 }
@@ -56,6 +65,7 @@ mts_status mts_pipeline_set_regions(mts_pipeline *p, uint32_t task, const mts_re
     if (p->engine) {
         return mts_engine_set_regions(p->engine, task, regions, count, error);
     }
+    mts_pipeline_recover(p);
     mts_status status = mts_pipeline_give_regions(p, task, regions, count, error);
     MTS_TRY(status, mts_pipeline_remember_regions(p, task, regions, count, error));
     return status;

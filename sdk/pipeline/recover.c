@@ -164,4 +164,13 @@ void mts_pipeline_recover(mts_pipeline *p)
     }
 }
 
+bool mts_pipeline_is_replaced(mts_pipeline *p, mts_status status)
+{
+    const uint32_t before = p->replans;
+    if (status == MTS_STATUS_DEVICE_LOST) {
+        mts_pipeline_recover(p);
+    }
+    return p->replans != before && p->now->plan.partition.part_count > 0;
+}
+
 #endif

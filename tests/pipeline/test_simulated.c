@@ -24,7 +24,7 @@
 #include "support/nets.h"
 #include "support/timed_device.h"
 
-#define LAYERS 48u
+#define LAYERS 192u
 #define MS 1000000u
 #define DEVICES 6u
 

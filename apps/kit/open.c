@@ -94,6 +94,58 @@ static int device_resolve(const char *name, const char *given, mts_device_desc *
     return -1;
 }
 
+bool cli_placement_find(const char *name, mts_placement *out)
+{
+    static const char *const names[] = {"auto", "stages", "groups"};
+    *out = MTS_PLACEMENT_AUTO;
+    for (int i = 0; name && i < 3; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *out = (mts_placement)i;
+            return true;
+        }
+    }
+    return !name;
+}
+
+/* What --devices names: ids, and where they lie until the runtime is open. */
+typedef struct device_names {
+    char *copy;
+    cli_list list;
+    const char *ids[MTS_DEVICES_MOST];
+    mts_device_desc descs[MTS_DEVICES_MOST];
+} device_names;
+
+static void device_names_release(device_names *names)
+{
+    cli_list_release(&names->list);
+    free(names->copy);
+}
+
+static int devices_resolve(const char *name, const char *given, device_names *names,
+                           mts_runtime_options *runtime)
+{
+    const size_t size = strlen(given) + 1;
+    names->copy = malloc(size);
+    if (!names->copy) {
+        return cli_failure(name, "no memory");
+    }
+    memcpy(names->copy, given, size);
+    if (!cli_list_split(names->copy, ',', &names->list) || names->list.count > MTS_DEVICES_MOST) {
+        return cli_usage_error(name, "--devices takes ids separated by commas, at most %d; not '%s'",
+                               MTS_DEVICES_MOST, given);
+    }
+    for (size_t i = 0; i < names->list.count; i++) {
+        names->descs[i].size = sizeof names->descs[i];
+        const int resolved = device_resolve(name, names->list.items[i], &names->descs[i], &names->ids[i]);
+        if (resolved >= 0) {
+            return resolved;
+        }
+    }
+    runtime->devices = names->ids;
+    runtime->device_count = (uint32_t)names->list.count;
+    return -1;
+}
+
 int cli_open_check(const char *name, const cli_open_options *options, mts_strategy *strategy)
 {
     char list[128];
@@ -101,6 +153,13 @@ int cli_open_check(const char *name, const cli_open_options *options, mts_strate
     if (!cli_strategy_find(options->strategy, strategy)) {
         return cli_usage_error(name, "no strategy '%s'; there are: %s", options->strategy,
                                cli_strategy_list(list, sizeof list));
+    }
+    mts_placement placement;
+    if (options->device && options->devices) {
+        return cli_usage_error(name, "give --device or --devices, not both");
+    }
+    if (!cli_placement_find(options->placement, &placement) || (options->placement && !options->devices)) {
+        return cli_usage_error(name, "--placement is auto, stages or groups, with --devices");
     }
     if ((options->packed_channels && options->planes) || (options->images && options->no_images)) {
         return cli_usage_error(name, "give --packed-channels or --planes, and --images or --no-images");
@@ -127,8 +186,11 @@ int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *op
                                options->queue);
     }
     runtime.queue = (mts_queue_mode)queue;
-    const int resolved = device_resolve(name, options->device, &device, &runtime.device);
+    device_names names = {0};
+    const int resolved = options->devices ? devices_resolve(name, options->devices, &names, &runtime)
+                                          : device_resolve(name, options->device, &device, &runtime.device);
     if (resolved >= 0) {
+        device_names_release(&names);
         return resolved;
     }
     runtime.cache_dir = !options->no_cache && cache_folder(cache, sizeof cache) ? cache : NULL;
@@ -141,6 +203,7 @@ int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *op
     runtime.error_size = sizeof app->error;
     runtime.log = log_print;
     const mts_status status = mts_runtime_create(&runtime, &app->runtime);
+    device_names_release(&names);
     if (status != MTS_STATUS_OK) {
         return cli_failure(name, "%s%s", app->error,
                            status == MTS_STATUS_NOT_FOUND ? " ('mts devices' lists what can be opened)" : "");
@@ -232,6 +295,7 @@ int cli_open_session(cli_open *app, const char *name, const cli_open_options *op
     session.memory_budget = options->memory_budget;
     session.tuning_ms = options->tuning_ms;
     session.priorities = priorities;
+    (void)cli_placement_find(options->placement, &session.placement);
     if (options->frames_in_flight) {
         session.frames_in_flight = options->frames_in_flight;
         session.when_full = options->when_full;

@@ -24,6 +24,8 @@ typedef struct cli_open {
 
 typedef struct cli_open_options {
     const char *device;    /* id or number in the list; NULL: auto */
+    const char *devices;   /* several, "a,b", in place of one; or NULL */
+    const char *placement; /* "auto", "stages" or "groups"; NULL: auto */
     const char *tasks;     /* "a,b" or NULL */
     const char *strategy;  /* NULL: compact */
     const char *precision; /* NULL: float32 */
@@ -54,6 +56,19 @@ typedef struct cli_open_options {
     {                                                                                                        \
         "queue", 0, CLI_KIND_TEXT, &(o).queue, "MODE",                                                       \
             "hints for a phone's GPU: background, smooth or fast (default: none)", 0, 0                      \
+    }
+#define CLI_OPEN_DEVICES(o)                                                                                  \
+    {"devices",                                                                                              \
+     0,                                                                                                      \
+     CLI_KIND_TEXT,                                                                                          \
+     &(o).devices,                                                                                           \
+     "A,B",                                                                                                  \
+     "several devices, as opencl:0/0of2,opencl:0/1of2: each runs a part (docs/PLACEMENT.md)",                \
+     0,                                                                                                      \
+     0},                                                                                                     \
+    {                                                                                                        \
+        "placement", 0, CLI_KIND_TEXT, &(o).placement, "HOW",                                                \
+            "with --devices: auto (default), stages or groups", 0, 0                                         \
     }
 #define CLI_OPEN_SESSION(o)                                                                                   \
     {"device", 0, CLI_KIND_TEXT, &(o).device, "N|ID", "device, see 'mts devices' (default: auto)", 0, 0},     \
@@ -99,7 +114,7 @@ typedef struct cli_open_options {
     }
 #define CLI_OPEN_OPTIONS(o)                                                                                  \
     {"tasks", 0, CLI_KIND_TEXT, &(o).tasks, "A,B", "only these tasks (default: all)", 0, 0},                 \
-        CLI_OPEN_SESSION(o),                                                                                 \
+        CLI_OPEN_SESSION(o), CLI_OPEN_DEVICES(o),                                                            \
         {"gemm", 0, CLI_KIND_FLAG, &(o).gemm, "", "let --tune try CLBlast for dense products", 0, 0},        \
         CLI_OPEN_PERSISTENT(o), CLI_OPEN_LAYOUT(o),                                                          \
     {                                                                                                        \
@@ -120,6 +135,9 @@ int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *opt
 /* Makes app->session (a previous one is destroyed). */
 int cli_open_session(cli_open *app, const char *name, const cli_open_options *options, mts_strategy strategy);
 void cli_close(cli_open *app);
+
+/* The value of --placement; false: there is none of that name. NULL: AUTO. */
+bool cli_placement_find(const char *name, mts_placement *out);
 
 /* Number of tasks that the session runs and the index-th of them in the bundle. */
 uint32_t cli_task_count(const cli_open *app);

@@ -75,6 +75,7 @@ typedef struct cli_bench {
     uint64_t budget;                                   /* bytes that those with +budget may take */
     uint32_t tuning_ms;                                /* for measuring kernels, 0: none */
     const char *priorities;                            /* "a=2,b=1" or NULL */
+    const char *placement;                             /* of --placement, or NULL */
     cli_contestant contestants[CLI_BENCH_CONTESTANTS]; /* of one strategy together, as given */
     size_t contestant_count;
     bool halves;                     /* some are in float16 */

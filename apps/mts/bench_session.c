@@ -37,6 +37,7 @@ int cli_bench_session(cli_bench_run *s, const cli_contestant *contestant, mts_se
     }
     options.priorities = priorities;
     options.memory_budget = contestant->budget ? s->bench->budget : 0;
+    (void)cli_placement_find(s->bench->placement, &options.placement);
     options.persistent = contestant->persistent ? 1 : 0;
     options.packed_channels = contestant->packs;
     options.weight_images = contestant->images;

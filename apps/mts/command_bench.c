@@ -325,6 +325,11 @@ static int arguments_take(arguments *args, const char *bundle, cli_bench *bench)
     bench->budget = (uint64_t)args->budget;
     bench->tuning_ms = args->open.tuning_ms;
     bench->priorities = args->open.priorities;
+    mts_placement placement;
+    if (!cli_placement_find(args->open.placement, &placement) || (args->open.placement && !args->open.devices)) {
+        return cli_usage_error("bench", "--placement is auto, stages or groups, with --devices");
+    }
+    bench->placement = args->open.placement;
     bench->samples = args->samples;
     bench->warm_ups = args->warm_ups;
     bench->runs = args->runs > 0 ? args->runs : 50;
@@ -478,6 +483,7 @@ int cli_command_bench(int argc, char **argv)
          "requests that a session holds at a time (default 1)", 1, CLI_LOAD_SLOTS},
         {"device", 0, CLI_KIND_TEXT, &args.open.device, "N|ID", "device, see 'mts devices' (default: auto)",
          0, 0},
+        CLI_OPEN_DEVICES(args.open),
         {"threads", 0, CLI_KIND_COUNT, &args.open.threads, "N",
          "threads of device cpu (default: one each processor)", 1, MTS_THREADS_MOST},
         {"tune", 0, CLI_KIND_COUNT, &args.open.tuning_ms, "MS",

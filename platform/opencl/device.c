@@ -341,6 +341,11 @@ static void device_destroy(mts_device *base)
     if (device->context) {
         (void)device->cl.clReleaseContext(device->context);
     }
+#ifndef MTS_SMALL
+    if (device->sub_device) {
+        (void)device->cl.clReleaseDevice(device->sub_device);
+    }
+#endif
     mts_cl_library_close(&device->cl);
     mts_alloc_free(allocator, device->cache_dir);
     mts_alloc_free(allocator, device);
@@ -412,8 +417,9 @@ static bool has_images(mts_cl_device *device)
 }
 #endif
 
-static mts_status backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
-                               mts_error *error)
+/* parts: 0, or the device is part `part` of so many. */
+static mts_status open_device(uint32_t index, uint32_t part, uint32_t parts,
+                              const mts_device_options *options, mts_device **out, mts_error *error)
 {
     found_device found;
     char driver[DRIVER_MOST];
@@ -427,6 +433,15 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
     device->base.log = options->log;
     device->clock = mts_os_clock_ns;
     mts_status status = open_found(&device->cl, index, &found, error);
+#ifdef MTS_SMALL
+    (void)part;
+    (void)parts;
+#else
+    if (status == MTS_STATUS_OK && parts > 0) {
+        status = mts_cl_sub_device(&device->cl, found.id, part, parts, &device->sub_device, error);
+        found.id = status == MTS_STATUS_OK ? device->sub_device : found.id;
+    }
+#endif
     if (status == MTS_STATUS_OK) {
         device->id = found.id;
         device->quirks = find_quirks(&device->cl, &found);
@@ -462,10 +477,34 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
     return MTS_STATUS_OK;
 }
 
+static mts_status backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
+                               mts_error *error)
+{
+    return open_device(index, 0, 0, options, out, error);
+}
+
+#ifndef MTS_SMALL
+static mts_status backend_open_named(const char *name, const mts_device_options *options, mts_device **out,
+                                     mts_error *error)
+{
+    uint32_t index = 0;
+    uint32_t part = 0;
+    uint32_t parts = 0;
+    *out = NULL;
+    return mts_cl_sub_device_parse(name, &index, &part, &parts)
+               ? open_device(index, part, parts, options, out, error)
+               : mts_fail(error, MTS_STATUS_NOT_FOUND,
+                          "'%s' names no part of a device: N/KofM is part K, from 0, of M", name);
+}
+#endif
+
 const mts_backend mts_backend_opencl = {
     .name = "opencl",
     .count = backend_count,
     .describe = backend_describe,
     .open = backend_open,
+#ifndef MTS_SMALL
+    .open_named = backend_open_named,
+#endif
     .loads_drivers = true,
 };

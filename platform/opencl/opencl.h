@@ -37,6 +37,9 @@ typedef struct mts_cl_device {
     mts_device base;
     mts_cl_library cl;
     cl_device_id id;
+#ifndef MTS_SMALL
+    cl_device_id sub_device; /* `id`, if it is a part of a device, to be released; else NULL */
+#endif
     cl_context context;
     cl_command_queue queue;
     cl_command_queue profile_queue; /* NULL until the first profile */
@@ -121,6 +124,17 @@ const char *mts_cl_error_name(cl_int result);
  * so. device may be NULL. */
 mts_status mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, const char *call,
                         mts_error *error);
+
+/* ---- sub_device.c ---- */
+
+#ifndef MTS_SMALL
+/* What "N/KofM" names: part K of device N divided into M; false: it names nothing. */
+bool mts_cl_sub_device_parse(const char *text, uint32_t *index, uint32_t *part, uint32_t *parts);
+/* Part `part` of `parts` of a device: neighbouring compute units, in each part as many. *out is
+   released by the caller (clReleaseDevice). UNSUPPORTED: the driver cannot divide it so. */
+mts_status mts_cl_sub_device(const mts_cl_library *cl, cl_device_id id, uint32_t part, uint32_t parts,
+                             cl_device_id *out, mts_error *error);
+#endif
 
 /* ---- queue.c ---- */
 

@@ -14,7 +14,7 @@
 #include "bundle/archive.h"
 #include "device/device.h"
 #include "engine/engine.h"
-#include "tune/tune.h"
+#include "pipeline/pipeline.h"
 #include "mts/mts.h"
 #include "platform/os/os.h"
 #include "tune/tune.h"
@@ -36,6 +36,12 @@ struct mts_runtime {
     bool settled;                /* a session was built on the device, which stays */
     mts_program_counts programs; /* kept by the device */
     mts_cache cache;
+#ifndef MTS_SMALL
+    /* Those behind the first, where there are several. */
+    uint32_t more_count;
+    mts_device *more[MTS_DEVICES_MOST - 1];
+    mts_device_desc more_desc[MTS_DEVICES_MOST - 1];
+#endif
 };
 
 struct mts_bundle {
@@ -48,8 +54,8 @@ struct mts_bundle {
 struct mts_session {
     mts_runtime *runtime;
     mts_bundle *bundle;
-    mts_engine *engine;
-    mts_planning_report report; /* how the engine was decided on */
+    mts_pipeline *pipeline;
+    mts_planning_report report; /* how its engine was decided on, if it is one */
     bool separate_inputs;
     uint32_t task_count;
     uint32_t *tasks; /* indices in the archive */
@@ -115,7 +121,7 @@ mts_status mts_api_runtime_open_next(mts_runtime *runtime, uint32_t *rank, mts_d
                                      mts_device_desc *desc, mts_error *error);
 
 /* Waits, where when_full says so, until `has_room`. */
-mts_status mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_engine *engine),
+mts_status mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_pipeline *pipeline),
                                      mts_error *error);
 /* Takes all runs that have finished, if `done` is there to be called. */
 void mts_api_session_deliver(mts_session *session);

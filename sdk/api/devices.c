@@ -5,7 +5,7 @@
  * "opencl:0", "cpu", "reference". Backends come from the generated registry, in order of
  * preference; GPUs come before all others. The null backend computes nothing, so it opens
  * only by its name and stands in no list; so do devices that have a name instead of a
- * number: "cuda:sm_62".
+ * number: "cuda:sm_62", and parts of a device, "opencl:0/1of2".
  *
  * Choosing a device loads no OpenCL driver (which takes 20 ms and more) where a device is
  * known and the system shows no GPU.
@@ -90,6 +90,16 @@ static mts_status parse_number(const char *id, const char *text, uint32_t *numbe
     return MTS_STATUS_OK;
 }
 
+static bool is_name(const char *text)
+{
+#ifndef MTS_SMALL
+    if (strchr(text, '/')) { /* a part of a device */
+        return true;
+    }
+#endif
+    return text[0] < '0' || text[0] > '9';
+}
+
 static mts_status parse_id(const char *id, target *out, mts_error *error)
 {
     size_t count = 0;
@@ -102,7 +112,7 @@ static mts_status parse_id(const char *id, target *out, mts_error *error)
             out->backend = table[i];
         }
     }
-    if (out->backend && out->backend->open_named && colon && (colon[1] < '0' || colon[1] > '9')) {
+    if (out->backend && out->backend->open_named && colon && is_name(colon + 1)) {
         out->name = colon + 1;
         return MTS_STATUS_OK;
     }

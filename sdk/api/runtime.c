@@ -32,6 +32,47 @@ static void caller_log(void *context, mts_log_severity level, const char *text)
     sink->write(sink->context, level, text);
 }
 
+#ifdef MTS_SMALL
+
+static mts_status devices_check(const mts_runtime_options *options, mts_error *error)
+{
+    return options->device_count > 0
+               ? mts_fail(error, MTS_STATUS_UNSUPPORTED, "runtime options: devices (MTS_SMALL)")
+               : MTS_STATUS_OK;
+}
+
+#else
+
+static mts_status devices_check(const mts_runtime_options *options, mts_error *error)
+{
+    const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
+    if ((options->devices != NULL) != (options->device_count != 0)) {
+        return mts_fail(error, bad, "runtime options: devices is %s, but device_count is %" PRIu32,
+                        options->devices ? "given" : "NULL", options->device_count);
+    }
+    if (options->device_count > MTS_DEVICES_MOST) {
+        return mts_fail(error, bad, "runtime options: device_count is %" PRIu32 "; at most %d",
+                        options->device_count, MTS_DEVICES_MOST);
+    }
+    if (options->devices && options->device) {
+        return mts_fail(error, bad, "runtime options: give device or devices, not both");
+    }
+    if (options->device_count > 1 && (options->cuda_context || options->cuda_stream)) {
+        return mts_fail(error, bad, "runtime options: a cuda_context is for one device, not %" PRIu32,
+                        options->device_count);
+    }
+    for (uint32_t i = 0; i < options->device_count; i++) {
+        if (mts_api_device_is_chosen(options->devices[i])) {
+            return mts_fail(error, bad,
+                            "runtime options: devices[%" PRIu32 "] is %s: it has to name a device", i,
+                            options->devices[i] ? "'auto'" : "NULL");
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+#endif
+
 static mts_status options_check(const mts_runtime_options *options, mts_error *error)
 {
     const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
@@ -64,7 +105,7 @@ static mts_status options_check(const mts_runtime_options *options, mts_error *e
         return mts_fail(error, bad, "runtime options: error_size is %zu, but error_text is NULL",
                         options->error_size);
     }
-    return MTS_STATUS_OK;
+    return devices_check(options, error);
 }
 
 static mts_runtime *runtime_make(const mts_runtime_options *options)
@@ -158,10 +199,13 @@ static mts_status first_device_open(mts_runtime *runtime, const mts_runtime_opti
         (mts_cache){.directory = runtime->cache_dir, .allocator = &runtime->allocator, .log = &runtime->log};
     (void)snprintf(runtime->cache.setting, sizeof runtime->cache.setting, "replay %u gemm %u check %u",
                    (unsigned)options->replay, (unsigned)options->gemm, options->check);
-    runtime->chosen = mts_api_device_is_chosen(options->device);
+    const char *id = options->device;
+#ifndef MTS_SMALL
+    id = options->devices ? options->devices[0] : id;
+#endif
+    runtime->chosen = mts_api_device_is_chosen(id);
     runtime->check = options->check != 0;
-    const mts_status status =
-        device_open(runtime, options->device, 0, &runtime->device, &runtime->desc, error);
+    const mts_status status = device_open(runtime, id, 0, &runtime->device, &runtime->desc, error);
     mts_error other = {0};
     if (status == MTS_STATUS_OK || !runtime->chosen ||
         mts_api_runtime_open_next(runtime, &runtime->rank, &runtime->device, &runtime->desc, &other) !=
@@ -172,6 +216,22 @@ static mts_status first_device_open(mts_runtime *runtime, const mts_runtime_opti
                   error->text, runtime->desc.name);
     return MTS_STATUS_OK;
 }
+
+#ifndef MTS_SMALL
+/* Opens those behind the first. */
+static mts_status more_devices_open(mts_runtime *runtime, const mts_runtime_options *options,
+                                    mts_error *error)
+{
+    mts_status status = MTS_STATUS_OK;
+    runtime->device_options.programs = NULL; /* mts_runtime_cache tells of the first one */
+    for (uint32_t i = 1; status == MTS_STATUS_OK && i < options->device_count; i++) {
+        status = device_open(runtime, options->devices[i], 0, &runtime->more[i - 1],
+                             &runtime->more_desc[i - 1], error);
+        runtime->more_count += status == MTS_STATUS_OK ? 1 : 0;
+    }
+    return status;
+}
+#endif
 
 void mts_runtime_options_default_sized(mts_runtime_options *options, size_t size)
 {
@@ -217,6 +277,9 @@ mts_status mts_runtime_create(const mts_runtime_options *options, mts_runtime **
         status = cache_take(runtime, known.cache_dir, &error);
     }
     MTS_TRY(status, first_device_open(runtime, &known, &error));
+#ifndef MTS_SMALL
+    MTS_TRY(status, more_devices_open(runtime, &known, &error));
+#endif
     if (status != MTS_STATUS_OK) {
         mts_runtime_destroy(&runtime);
         return mts_sink_report(&sink, status, &error);
@@ -234,6 +297,11 @@ void mts_runtime_destroy(mts_runtime **runtime)
     *runtime = NULL;
 
     mts_device_destroy(&dead->device);
+#ifndef MTS_SMALL
+    for (uint32_t i = 0; i < dead->more_count; i++) {
+        mts_device_destroy(&dead->more[i]);
+    }
+#endif
     mts_alloc_free(&dead->allocator, dead->cache_dir);
     /* not through the allocator, which lives in the memory that goes */
     dead->free(dead->context, dead);

@@ -73,6 +73,24 @@ static mts_status in_flight_check(const mts_session_options *options, mts_error 
     return MTS_STATUS_OK;
 }
 
+#ifndef MTS_SMALL
+static mts_status placement_check(const mts_session_options *options, mts_error *error)
+{
+    mts_status status =
+        mts_check_kind(where, "placement", (int)options->placement, MTS_PLACEMENT_GROUPS, error);
+    MTS_TRY(status, mts_check_kind(where, "placement_goal", (int)options->placement_goal,
+                                   MTS_PLACEMENT_GOAL_LATENCY, error));
+    MTS_TRY(status, mts_check_kind(where, "on_device_lost", (int)options->on_device_lost,
+                                   MTS_ON_DEVICE_LOST_REPLAN, error));
+    if (status == MTS_STATUS_OK && options->on_device_lost == MTS_ON_DEVICE_LOST_REPLAN &&
+        options->zero_copy_inputs) {
+        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                          "%s: MTS_ON_DEVICE_LOST_REPLAN copies inputs: leave zero_copy_inputs out", where);
+    }
+    return status;
+}
+#endif
+
 static mts_status options_check(const mts_session_options *options, mts_error *error)
 {
     mts_status status = mts_check_kind(where, "strategy", (int)options->strategy, MTS_STRATEGY_DENSE, error);
@@ -90,6 +108,9 @@ static mts_status options_check(const mts_session_options *options, mts_error *e
             mts_check_kind(where, "packed_channels", (int)options->packed_channels, MTS_USE_ON, error));
     MTS_TRY(status, mts_check_kind(where, "weight_images", (int)options->weight_images, MTS_USE_ON, error));
     MTS_TRY(status, in_flight_check(options, error));
+#ifndef MTS_SMALL
+    MTS_TRY(status, placement_check(options, error));
+#endif
     return status;
 }
 
@@ -101,6 +122,65 @@ static uint32_t on_device(const mts_session_options *options)
         options->frames_in_flight - (options->when_full == MTS_WHEN_FULL_DROP_OLDEST ? 1 : 0);
     return places < 2 ? places : 2;
 }
+
+#ifdef MTS_SMALL
+
+static mts_status pipeline_create(mts_session *session, const mts_session_options *options,
+                                  const mts_engine_options *engine, const mts_planning_options *how,
+                                  mts_error *error)
+{
+    (void)options;
+    return mts_planned_engine_create(session->runtime->device, session->bundle->archive, engine, how,
+                                     &session->pipeline, &session->report, error);
+}
+
+#else
+
+/* On all devices of a runtime that has several. */
+static mts_status place_session(mts_session *session, const mts_session_options *options,
+                                const mts_engine_options *engine, const mts_planning_options *how,
+                                mts_error *error)
+{
+    mts_runtime *runtime = session->runtime;
+    mts_device *devices[MTS_DEVICES_MOST] = {runtime->device};
+    const char *ids[MTS_DEVICES_MOST] = {runtime->desc.id};
+    const bool throughput =
+        options->placement_goal == MTS_PLACEMENT_GOAL_THROUGHPUT ||
+        (options->placement_goal == MTS_PLACEMENT_GOAL_AUTO && options->frames_in_flight > 1);
+    for (uint32_t i = 0; i < runtime->more_count; i++) {
+        devices[i + 1] = runtime->more[i];
+        ids[i + 1] = runtime->more_desc[i].id;
+    }
+    const mts_pipeline_options pipeline = {
+        .devices = devices,
+        .device_count = runtime->more_count + 1,
+        .ids = ids,
+        .engine = *engine,
+        .how = *how,
+        .stages = options->placement != MTS_PLACEMENT_GROUPS,
+        .groups = options->placement != MTS_PLACEMENT_STAGES,
+        .goal = throughput ? MTS_CHAIN_THROUGHPUT : MTS_CHAIN_LATENCY,
+        .replan = options->on_device_lost == MTS_ON_DEVICE_LOST_REPLAN,
+    };
+    return mts_pipeline_create(session->bundle->archive, &pipeline, &session->pipeline, error);
+}
+
+static mts_status pipeline_create(mts_session *session, const mts_session_options *options,
+                                  const mts_engine_options *engine, const mts_planning_options *how,
+                                  mts_error *error)
+{
+    mts_engine *made = NULL;
+    if (session->runtime->more_count > 0) {
+        return place_session(session, options, engine, how, error);
+    }
+    mts_status status = mts_planned_engine_create(session->runtime->device, session->bundle->archive, engine,
+                                                  how, &made, &session->report, error);
+    MTS_TRY(status, mts_pipeline_of_engine(&made, &session->runtime->allocator, &session->pipeline, error));
+    mts_engine_destroy(&made);
+    return status;
+}
+
+#endif
 
 static mts_status engine_build(mts_session *session, const mts_session_options *options, mts_error *error)
 {
@@ -128,8 +208,7 @@ static mts_status engine_build(mts_session *session, const mts_session_options *
     session->when_full = options->when_full;
     session->done = options->done;
     session->context = options->context;
-    return mts_planned_engine_create(session->runtime->device, session->bundle->archive, &engine, &how,
-                                     &session->engine, &session->report, error);
+    return pipeline_create(session, options, &engine, &how, error);
 }
 
 /*
@@ -251,10 +330,10 @@ void mts_session_destroy(mts_session **session)
         return;
     }
     *session = NULL;
-    if (dead->engine) {
+    if (dead->pipeline) {
         mts_api_session_abandon(dead);
     }
-    mts_engine_destroy(&dead->engine);
+    mts_pipeline_destroy(&dead->pipeline);
     mts_planning_report_release(&dead->report);
     mts_alloc_free(&dead->runtime->allocator, dead->tasks);
     mts_alloc_free(&dead->runtime->allocator, dead);
@@ -298,7 +377,8 @@ static mts_status input_set(mts_session *session, const char *name, uint32_t ind
             mts_type_name((mts_type)tensor->type), mts_shape_text(&shape, have, sizeof have), tensor->bytes);
     }
     status = mts_api_session_free(session, error);
-    MTS_TRY(status, mts_engine_set_input(session->engine, task, index, tensor->data, tensor->bytes, error));
+    MTS_TRY(status,
+            mts_pipeline_set_input(session->pipeline, task, index, tensor->data, tensor->bytes, error));
     return status;
 }
 
@@ -320,7 +400,7 @@ static mts_status output_get(const mts_session *session, const char *name, uint3
     const mts_port *port = NULL;
     uint32_t task = 0;
     mts_status status = port_find(session, name, true, index, &task, &port, error);
-    MTS_TRY(status, mts_engine_output(session->engine, task, index, &data, &bytes, error));
+    MTS_TRY(status, mts_pipeline_output(session->pipeline, task, index, &data, &bytes, error));
     if (status != MTS_STATUS_OK) {
         return status;
     }
@@ -346,7 +426,12 @@ mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     mts_session_stats known;
-    mts_engine_stats_get(session->engine, &known);
+    mts_pipeline_stats_get(session->pipeline, &known);
+#ifndef MTS_SMALL
+    if (!mts_pipeline_is_engine(session->pipeline)) {
+        return mts_api_answer(session->runtime, stats, &known, sizeof known, "mts_session_stats");
+    }
+#endif
     known.planning_ms = session->report.planning_ms;
     known.predicted_ms = session->report.predicted_ms;
     return mts_api_answer(session->runtime, stats, &known, sizeof known, "mts_session_stats");
@@ -359,7 +444,13 @@ static mts_status explain(const void *session, mts_report report, mts_text *text
         return mts_fail(error, MTS_STATUS_UNSUPPORTED,
                         "mts_session_explain writes text and JSON; mts_bundle_inspect writes Graphviz");
     }
-    mts_explain(self->engine, &self->report, report == MTS_REPORT_JSON, text);
+#ifndef MTS_SMALL
+    if (!mts_pipeline_is_engine(self->pipeline)) {
+        mts_pipeline_explain(self->pipeline, report == MTS_REPORT_JSON, text);
+        return MTS_STATUS_OK;
+    }
+#endif
+    mts_explain(mts_pipeline_part(self->pipeline, 0), &self->report, report == MTS_REPORT_JSON, text);
     return MTS_STATUS_OK;
 }
 

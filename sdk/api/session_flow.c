@@ -46,8 +46,8 @@ static mts_status consume(mts_session *session)
 {
     mts_error error = {0};
     mts_engine_run run = {0};
-    (void)mts_engine_oldest(session->engine, &run);
-    const mts_status end = mts_engine_take(session->engine, &error);
+    (void)mts_pipeline_oldest(session->pipeline, &run);
+    const mts_status end = mts_pipeline_take(session->pipeline, &error);
     const bool well = end == MTS_STATUS_OK || end == MTS_STATUS_CANCELLED;
     session->consumed = run.number;
     session->end = end;
@@ -61,24 +61,24 @@ static mts_status consume(mts_session *session)
 static bool is_finished(const mts_session *session)
 {
     mts_engine_run run = {0};
-    return mts_engine_oldest(session->engine, &run) && run.finished;
+    return mts_pipeline_oldest(session->pipeline, &run) && run.finished;
 }
 
 void mts_api_session_deliver(mts_session *session)
 {
-    mts_engine_advance(session->engine);
+    mts_pipeline_advance(session->pipeline);
     while (session->done && is_finished(session)) {
         (void)consume(session);
     }
 }
 
-mts_status mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_engine *engine),
+mts_status mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_pipeline *pipeline),
                                      mts_error *error)
 {
     mts_status status = MTS_STATUS_OK;
     while (status == MTS_STATUS_OK && session->when_full == MTS_WHEN_FULL_BLOCK &&
-           !has_room(session->engine)) {
-        status = mts_engine_wait_until(session->engine, UINT64_MAX, error);
+           !has_room(session->pipeline)) {
+        status = mts_pipeline_wait_until(session->pipeline, UINT64_MAX, error);
         mts_api_session_deliver(session);
     }
     return status; /* without BLOCK the engine drops a frame or refuses the new one */
@@ -87,8 +87,8 @@ mts_status mts_api_session_make_room(mts_session *session, bool (*has_room)(cons
 void mts_api_session_abandon(mts_session *session)
 {
     mts_engine_drop dropped = {0};
-    mts_engine_stop(session->engine);
-    while (mts_engine_drop_oldest(session->engine, &dropped)) {
+    mts_pipeline_stop(session->pipeline);
+    while (mts_pipeline_drop_oldest(session->pipeline, &dropped)) {
         mts_api_session_dropped(session, dropped.run, dropped.status);
     }
 }
@@ -103,9 +103,9 @@ mts_status mts_session_poll(mts_session *session, mts_ticket *ticket)
     if (status != MTS_STATUS_OK) {
         return mts_api_session_report(session, status, &error);
     }
-    mts_engine_advance(session->engine);
+    mts_pipeline_advance(session->pipeline);
     if (!is_finished(session)) { /* no failures: they leave no sentence */
-        return mts_engine_in_flight(session->engine) > 0 ? MTS_STATUS_BUSY : MTS_STATUS_NOT_FOUND;
+        return mts_pipeline_in_flight(session->pipeline) > 0 ? MTS_STATUS_BUSY : MTS_STATUS_NOT_FOUND;
     }
     do {
         status = consume(session);
@@ -135,8 +135,8 @@ static mts_status wait_for(mts_session *session, mts_ticket ticket, uint64_t unt
 {
     mts_error error = {0};
     mts_status status = MTS_STATUS_OK;
-    while (status == MTS_STATUS_OK && mts_engine_holds(session->engine, ticket)) {
-        status = mts_engine_wait_until(session->engine, until, &error);
+    while (status == MTS_STATUS_OK && mts_pipeline_holds(session->pipeline, ticket)) {
+        status = mts_pipeline_wait_until(session->pipeline, until, &error);
         if (status == MTS_STATUS_OK) {
             const mts_status end = consume(session);
             if (session->consumed == ticket) {
@@ -169,7 +169,7 @@ mts_status mts_session_flow(const mts_session *session, mts_flow *flow)
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     mts_flow known = session->flow;
-    known.in_flight = mts_engine_in_flight(session->engine);
+    known.in_flight = mts_pipeline_in_flight(session->pipeline);
     return mts_api_answer(session->runtime, flow, &known, sizeof known, "mts_flow");
 }
 
@@ -181,10 +181,10 @@ mts_status mts_session_task_stats(const mts_session *session, const char *task, 
     memset(&known, 0, sizeof known);
     mts_status status = mts_sized_check(stats, sizeof *stats, "mts_task_stats", &error);
     MTS_TRY(status, mts_api_session_task(session, task, &index, &error));
-    MTS_TRY(status,
-            mts_engine_latency(session->engine, index, &known.runs, &known.p50_ms, &known.p95_ms, &error));
+    MTS_TRY(status, mts_pipeline_latency(session->pipeline, index, &known.runs, &known.p50_ms, &known.p95_ms,
+                                         &error));
     if (status == MTS_STATUS_OK) {
-        known.group = mts_engine_group_of(session->engine, index);
+        known.group = mts_pipeline_group_of(session->pipeline, index);
         mts_sized_write(stats, &known);
     }
     return mts_api_session_report(session, status, &error);

@@ -38,6 +38,39 @@ typedef struct request {
     const mts_ceilings *ceilings;
 } request;
 
+/* The launches of all parts, one part after another. */
+static mts_status fill_parts(mts_pipeline *pipeline, const request *r, mts_launch_profile *out,
+                             mts_error *error)
+{
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < mts_pipeline_part_count(pipeline); i++) {
+        mts_engine *engine = mts_pipeline_part(pipeline, i);
+        status = r->predicts ? mts_engine_predict(engine, r->ceilings, out, error)
+                             : mts_engine_profile(engine, r->runs, out, error);
+#ifndef MTS_SMALL
+        mts_session_stats stats;
+        mts_engine_stats_get(engine, &stats);
+        out += stats.launches;
+#endif
+    }
+    return status;
+}
+
+/* A call that is for one device; its name begins the sentence. */
+static mts_status one_device(const mts_session *session, const char *name, mts_error *error)
+{
+#ifdef MTS_SMALL
+    (void)session;
+    (void)name;
+    (void)error;
+    return MTS_STATUS_OK;
+#else
+    return mts_pipeline_is_engine(session->pipeline)
+               ? MTS_STATUS_OK
+               : mts_fail(error, MTS_STATUS_UNSUPPORTED, "%s: the session runs on several devices", name);
+#endif
+}
+
 /* The caller's elements may be smaller: their distance is the size that the first one
    says. */
 static mts_status fill(mts_session *session, const request *r, uint32_t count, mts_launch_profile *launches,
@@ -49,8 +82,7 @@ static mts_status fill(mts_session *session, const request *r, uint32_t count, m
         return mts_fail_memory(error);
     }
     const size_t size = count > 0 ? launches->size : 0;
-    const mts_status status = r->predicts ? mts_engine_predict(session->engine, r->ceilings, known, error)
-                                          : mts_engine_profile(session->engine, r->runs, known, error);
+    const mts_status status = fill_parts(session->pipeline, r, known, error);
     for (uint32_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
         unsigned char *out = (unsigned char *)launches + i * size;
         kind_of(known[i].label, known[i].kind, sizeof known[i].kind);
@@ -77,7 +109,7 @@ static mts_status array_check(const mts_session *session, const char *name,
             return status;
         }
     }
-    mts_engine_stats_get(session->engine, &stats);
+    mts_pipeline_stats_get(session->pipeline, &stats);
     *count = stats.launches;
     return MTS_STATUS_OK;
 }
@@ -96,7 +128,7 @@ static mts_status runs_check(const mts_session *session, uint32_t runs, mts_erro
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "mts_session_profile: runs is 1 to %d, not %" PRIu32, RUNS_MOST, runs);
     }
-    return mts_engine_in_flight(session->engine) > 0 || session->delivering
+    return mts_pipeline_in_flight(session->pipeline) > 0 || session->delivering
                ? mts_fail(error, MTS_STATUS_BUSY, "a run is in flight: wait for it, then profile")
                : MTS_STATUS_OK;
 }
@@ -148,7 +180,7 @@ static size_t room_of(const mts_session *session, uint32_t capacity)
 {
     enum { PARTS_MOST = 4 }; /* of a launch, for each thread: as the header says */
     mts_session_stats stats = {0};
-    mts_engine_stats_get(session->engine, &stats);
+    mts_pipeline_stats_get(session->pipeline, &stats);
     const uint64_t most =
         (uint64_t)stats.launches * session->runtime->device->info.compute_units * PARTS_MOST;
     return most == 0 ? 1 : most < capacity ? (size_t)most : capacity;
@@ -165,11 +197,13 @@ mts_status mts_session_trace(mts_session *session, mts_chunk_profile *chunks, ui
     const mts_allocator *allocator = &session->runtime->allocator;
     mts_chunk_time *times = NULL;
     mts_status status = trace_check(session, chunks, capacity, count, &error);
+    MTS_TRY(status, one_device(session, "mts_session_trace", &error));
     if (status == MTS_STATUS_OK) {
         room = room_of(session, capacity);
         times = mts_alloc_zero(allocator, room, sizeof *times);
-        status =
-            times ? mts_engine_trace(session->engine, times, room, &found, &error) : mts_fail_memory(&error);
+        status = times
+                     ? mts_engine_trace(mts_pipeline_part(session->pipeline, 0), times, room, &found, &error)
+                     : mts_fail_memory(&error);
         *count = (uint32_t)found;
     }
     if (status == MTS_STATUS_OK && found > room) {
@@ -226,7 +260,8 @@ mts_status mts_session_find_overflow(mts_session *session, const char **label)
     } else if (session->delivering) {
         status = mts_fail(&error, MTS_STATUS_BUSY, "`done` is running: look for a layer after it");
     } else {
-        status = mts_engine_find_overflow(session->engine, label, &error);
+        status = one_device(session, "mts_session_find_overflow", &error);
+        MTS_TRY(status, mts_engine_find_overflow(mts_pipeline_part(session->pipeline, 0), label, &error));
     }
     return mts_api_session_report(session, status, &error);
 }

@@ -65,7 +65,7 @@ static mts_status regions_set(mts_session *session, const char *name, const mts_
     if (status != MTS_STATUS_OK) {
         return status;
     }
-    return mts_engine_set_regions(session->engine, task, regions, count, error);
+    return mts_pipeline_set_regions(session->pipeline, task, regions, count, error);
 }
 
 mts_status mts_session_regions(mts_session *session, const char *task, const mts_region *regions,

@@ -25,7 +25,7 @@ static mts_status frame_set(mts_session *session, const char *name, const mts_fr
                         name);
     }
     MTS_TRY(status, mts_frame_view_make(frame, &view, error));
-    MTS_TRY(status, mts_engine_set_frame(session->engine, task, &view, error));
+    MTS_TRY(status, mts_pipeline_set_frame(session->pipeline, task, &view, error));
     return status;
 }
 
@@ -57,19 +57,20 @@ static mts_status submit_frame(mts_session *session, const mts_frame *frame, mts
         status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                           "no task of this session takes frames: use mts_session_input and submit NULL");
     }
-    MTS_TRY(status, mts_api_session_make_room(session, mts_engine_has_slot, error));
-    return status == MTS_STATUS_OK ? mts_engine_submit_frame(session->engine, &view, dropped, error) : status;
+    MTS_TRY(status, mts_api_session_make_room(session, mts_pipeline_has_slot, error));
+    return status == MTS_STATUS_OK ? mts_pipeline_submit_frame(session->pipeline, &view, dropped, error)
+                                   : status;
 }
 
 /* Inputs as they are cannot wait: the run needs a place on the device. */
 static mts_status submit_inputs(mts_session *session, mts_engine_drop *dropped, mts_error *error)
 {
-    const mts_status status = mts_api_session_make_room(session, mts_engine_can_start, error);
+    const mts_status status = mts_api_session_make_room(session, mts_pipeline_can_start, error);
     if (status == MTS_STATUS_OK && session->when_full == MTS_WHEN_FULL_DROP_OLDEST &&
-        !mts_engine_has_slot(session->engine) && mts_engine_can_start_by_drop(session->engine)) {
-        (void)mts_engine_drop_oldest(session->engine, dropped);
+        !mts_pipeline_has_slot(session->pipeline) && mts_pipeline_can_start_by_drop(session->pipeline)) {
+        (void)mts_pipeline_drop_oldest(session->pipeline, dropped);
     }
-    return status == MTS_STATUS_OK ? mts_engine_submit(session->engine, error) : status;
+    return status == MTS_STATUS_OK ? mts_pipeline_submit(session->pipeline, error) : status;
 }
 
 mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket)

@@ -12,18 +12,18 @@
 
 #define LONGEST_NS 1e18 /* about thirty years */
 
-static mts_engine_task *find(const mts_engine *engine, uint32_t task, mts_error *error)
+static mts_engine_task *find(const mts_engine_tasks *tasks, uint32_t task, mts_error *error)
 {
-    mts_engine_task *found = mts_tasks_find(&engine->tasks, task);
+    mts_engine_task *found = mts_tasks_find(tasks, task);
     if (!found) {
         (void)mts_fail(error, MTS_STATUS_NOT_FOUND, "the session does not run task %" PRIu32, task);
     }
     return found;
 }
 
-mts_status mts_engine_enable(mts_engine *engine, uint32_t task, bool enabled, mts_error *error)
+mts_status mts_tasks_enable(mts_engine_tasks *tasks, uint32_t task, bool enabled, mts_error *error)
 {
-    mts_engine_task *t = find(engine, task, error);
+    mts_engine_task *t = find(tasks, task, error);
     if (!t) {
         return MTS_STATUS_NOT_FOUND;
     }
@@ -31,9 +31,14 @@ mts_status mts_engine_enable(mts_engine *engine, uint32_t task, bool enabled, mt
     return MTS_STATUS_OK;
 }
 
-mts_status mts_engine_rate(mts_engine *engine, uint32_t task, uint32_t every, mts_error *error)
+mts_status mts_engine_enable(mts_engine *engine, uint32_t task, bool enabled, mts_error *error)
 {
-    mts_engine_task *t = find(engine, task, error);
+    return mts_tasks_enable(&engine->tasks, task, enabled, error);
+}
+
+mts_status mts_tasks_rate(mts_engine_tasks *tasks, uint32_t task, uint32_t every, mts_error *error)
+{
+    mts_engine_task *t = find(tasks, task, error);
     if (!t) {
         return MTS_STATUS_NOT_FOUND;
     }
@@ -46,9 +51,14 @@ mts_status mts_engine_rate(mts_engine *engine, uint32_t task, uint32_t every, mt
     return MTS_STATUS_OK;
 }
 
-mts_status mts_engine_rate_hz(mts_engine *engine, uint32_t task, double hz, mts_error *error)
+mts_status mts_engine_rate(mts_engine *engine, uint32_t task, uint32_t every, mts_error *error)
 {
-    mts_engine_task *t = find(engine, task, error);
+    return mts_tasks_rate(&engine->tasks, task, every, error);
+}
+
+mts_status mts_tasks_rate_hz(mts_engine_tasks *tasks, uint32_t task, double hz, mts_error *error)
+{
+    mts_engine_task *t = find(tasks, task, error);
     if (!t) {
         return MTS_STATUS_NOT_FOUND;
     }
@@ -62,6 +72,11 @@ mts_status mts_engine_rate_hz(mts_engine *engine, uint32_t task, double hz, mts_
     return MTS_STATUS_OK;
 }
 
+mts_status mts_engine_rate_hz(mts_engine *engine, uint32_t task, double hz, mts_error *error)
+{
+    return mts_tasks_rate_hz(&engine->tasks, task, hz, error);
+}
+
 void mts_engine_deadline(mts_engine *engine, uint32_t ms)
 {
     engine->submissions.deadline_ms = ms;
@@ -70,7 +85,7 @@ void mts_engine_deadline(mts_engine *engine, uint32_t ms)
 mts_status mts_engine_latency(const mts_engine *engine, uint32_t task, uint64_t *runs, double *p50,
                               double *p95, mts_error *error)
 {
-    const mts_engine_task *t = find(engine, task, error);
+    const mts_engine_task *t = find(&engine->tasks, task, error);
     if (!t) {
         return MTS_STATUS_NOT_FOUND;
     }
@@ -82,7 +97,7 @@ mts_status mts_engine_latency(const mts_engine *engine, uint32_t task, uint64_t 
 
 mts_status mts_engine_output_run(const mts_engine *engine, uint32_t task, uint64_t *run, mts_error *error)
 {
-    const mts_engine_task *t = find(engine, task, error);
+    const mts_engine_task *t = find(&engine->tasks, task, error);
     if (!t) {
         return MTS_STATUS_NOT_FOUND;
     }

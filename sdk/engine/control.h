@@ -28,6 +28,11 @@ void mts_engine_deadline(mts_engine *engine, uint32_t ms);
    not run. */
 mts_status mts_engine_output_run(const mts_engine *engine, uint32_t task, uint64_t *run, mts_error *error);
 
+/* The same of tasks that no engine has alone (sdk/pipeline). */
+mts_status mts_tasks_enable(mts_engine_tasks *tasks, uint32_t task, bool enabled, mts_error *error);
+mts_status mts_tasks_rate(mts_engine_tasks *tasks, uint32_t task, uint32_t every, mts_error *error);
+mts_status mts_tasks_rate_hz(mts_engine_tasks *tasks, uint32_t task, double hz, mts_error *error);
+
 /* Fills the mask of the tasks that a submission runs at this time, in nanoseconds. */
 void mts_schedule_choose(const mts_engine_tasks *tasks, uint64_t now, uint32_t *active);
 /* Counts a submission of these tasks: the count of `every` goes on while a task is

@@ -212,6 +212,9 @@ static bool is_persistent_failure(const mts_submission *s, mts_status status)
 
 static mts_status start(mts_engine *engine, mts_submission *s, mts_error *error)
 {
+#ifndef MTS_SMALL
+    engine->submissions.held = engine->submissions.part;
+#endif
     /* The tasks are chosen first: a run that fails from here on is one of these tasks. */
     s->began = mts_os_clock_ns();
     mts_schedule_choose(&engine->tasks, s->began, s->active);
@@ -337,6 +340,9 @@ static bool device_has_room(const mts_engine *engine)
 {
     const mts_submissions *all = &engine->submissions;
     bool partial = false;
+#ifndef MTS_SMALL
+    partial = all->held;
+#endif
     for (uint32_t i = 0; i < all->used; i++) {
         partial = partial || is_partial(engine, all->queue[i]);
     }

@@ -79,6 +79,10 @@ typedef struct mts_submissions {
     uint64_t last;
     /* Of submissions that have not gone to the device. */
     uint32_t deadline_ms;
+#ifndef MTS_SMALL
+    /* None goes there; of a part of a pipeline, which is held again once one went (part.h). */
+    bool held, part;
+#endif
 } mts_submissions;
 
 mts_status mts_submissions_create(mts_engine *engine, mts_error *error);

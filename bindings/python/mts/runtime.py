@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, NamedTuple, Optional, Union
+from typing import Any, Literal, NamedTuple, Optional, Sequence, Union
 
 from mts._callbacks import Callbacks, Log
 from mts._handles import Gate, Node, Owner
@@ -94,12 +94,14 @@ class Runtime(Owner):
     :param device: id of a device, or "auto": a GPU, else the processor
     :param cache_dir: folder of kernels, plans and measurements; None: no cache
     :param threads: of device "cpu"; 0: as many as there are processors that this thread may run on
+    :param devices: ids of several devices, on which sessions are placed; `device` is not read then
     :param queue: hints for the GPU of a phone about priority and clocks (mts_queue_mode)
     :param log: called with a severity ("error", "warning", "info", "debug") and a sentence
     :raises Error: NOT_FOUND: no such device; INVALID_ARGUMENT: an option is out of its range
     """
 
-    def __init__(self, device: str = "auto", *, cache_dir: Optional[Path] = None, threads: int = 0,
+    def __init__(self, device: str = "auto", *, devices: Optional[Sequence[str]] = None,
+                 cache_dir: Optional[Path] = None, threads: int = 0,
                  replay: Use = "auto", gemm: Use = "auto", flush_launches: int = 0, check: bool = False,
                  queue: Literal["default", "background", "smooth", "fast"] = "default", log: Log = None) -> None:
         gate = Gate()
@@ -110,7 +112,7 @@ class Runtime(Owner):
         if cache_dir is not None:
             keep.append(ffi.new("char[]", encode(cache_dir, "path")))
             options.cache_dir = keep[-1]
-        fill(options, keep, device=device, threads=threads, replay=replay, gemm=gemm,
+        fill(options, keep, device=None if devices else device, devices=devices, threads=threads, replay=replay, gemm=gemm,
              flush_launches=flush_launches, check=int(check), queue=queue)
         options.error_text, options.error_size = gate.text, len(gate.text)
         if log is not None:

@@ -117,6 +117,9 @@ class Session(Owner):
     :param persistent: few persistent launches, where the device can
     :param packed_channels: four channels side by side, on GPUs
     :param weight_images: such convolutions read weights through images, on OpenCL
+    :param placement: on a runtime of several devices: stages of all tasks, or whole tasks in groups
+    :param placement_goal: most frames a second, or a frame alone soonest
+    :param on_device_lost: "replan": the session goes on on the devices that remain
     :param done: called with a ticket and a status, inside of calls of the session, once for every ticket.
         It may call `output`, `output_ticket`, `enable`, `rate` and `rate_hz`. Required by "block"
     :param progress: True: a bar (tqdm, if it is installed), or a function of the part that is done, 0..1,
@@ -133,6 +136,9 @@ class Session(Owner):
                  priorities: Optional[Sequence[int]] = None, tuning_ms: int = 0, frames_in_flight: int = 1,
                  when_full: Literal["busy", "block", "drop_oldest"] = "busy", persistent: bool = False,
                  packed_channels: Use = "auto", weight_images: Use = "auto",
+                 placement: Literal["auto", "stages", "groups"] = "auto",
+                 placement_goal: Literal["auto", "throughput", "latency"] = "auto",
+                 on_device_lost: Literal["fail", "replan"] = "fail",
                  done: Optional[Done] = None, progress: Progress = None) -> None:
         if not isinstance(bundle, Bundle):
             raise invalid(f"a session needs an mts.Bundle, not {type(bundle).__name__}")
@@ -144,7 +150,8 @@ class Session(Owner):
              separate_inputs=int(separate_inputs), zero_copy_inputs=int(zero_copy_inputs), grouping=grouping,
              memory_budget=memory_budget, priorities=priorities, tuning_ms=tuning_ms,
              frames_in_flight=frames_in_flight, when_full=when_full, persistent=int(persistent),
-             packed_channels=packed_channels, weight_images=weight_images)
+             packed_channels=packed_channels, weight_images=weight_images, placement=placement,
+             placement_goal=placement_goal, on_device_lost=on_device_lost)
         self._tasks = {task.name: task for task in chosen}
         self._names = {name: ffi.new("char[]", name.encode()) for name in self._tasks}
         self._zero_copy = int(zero_copy_frames), bool(zero_copy_inputs)

@@ -61,6 +61,8 @@ extern "C" {
 /* See MTS_VERSION_MAJOR. */
 #define MTS_VERSION_PATCH 0
 
+/* Devices of a runtime (mts_runtime_options.devices). */
+#define MTS_DEVICES_MOST 8
 /* As a timeout_ms: no time limit. */
 #define MTS_TIMEOUT_INFINITE UINT32_MAX
 
@@ -163,6 +165,16 @@ typedef struct mts_runtime_options {
     /* OpenCL: priority and clocks of the device's queue, where the driver takes such hints
        (cl_qcom_priority_hint, cl_qcom_perf_hint, cl_khr_priority_hints, cl_khr_throttle_hints). */
     mts_queue_mode queue;
+    /* Ids of several devices, the runtime's first, second and so on, copied; `device` is NULL then.
+       NULL (default): one, as `device` says. Sessions are placed on all of them
+       (mts_session_options.placement, docs/PLACEMENT.md). "opencl:N/KofM" is part K, from 0, of
+       device "opencl:N" divided into M parts of equally many compute units (a sub-device): each
+       part has a queue and threads of its own. The driver has to be able to divide the device by
+       counts. An id that stands twice is opened twice. A library built with MTS_SMALL takes one
+       device only: UNSUPPORTED. */
+    const char *const *devices;
+    /* Number of ids, 0 (default) or 1 to MTS_DEVICES_MOST. */
+    uint32_t device_count;
 } mts_runtime_options;
 
 /*
@@ -189,7 +201,7 @@ MTS_API mts_status mts_runtime_create(const mts_runtime_options *options, mts_ru
  */
 MTS_API void mts_runtime_destroy(mts_runtime **runtime);
 /*
- * Describes the device that is open.
+ * Describes the device that is open; of several the first one.
  * @param runtime a runtime
  * @param out set its size before
  * @return INVALID_ARGUMENT: `out` is NULL or its size is not known.
@@ -318,6 +330,37 @@ MTS_API mts_status mts_bundle_inspect(const mts_bundle *bundle, mts_report repor
 /* Number of a submission of a session: 1, 2, 3, ... */
 typedef uint64_t mts_ticket;
 
+/* What runs on which of a runtime's devices (docs/PLACEMENT.md). */
+typedef enum mts_placement {
+    /* What is predicted to be faster of the other two, from times that the library measures while
+       it creates the session (default). */
+    MTS_PLACEMENT_AUTO = 0,
+    /* The layers of all tasks are cut into stages that follow each other, one on each device, as
+       Shockwave pipelines a network. */
+    MTS_PLACEMENT_STAGES = 1,
+    /* Whole tasks are dealt out to the devices by their times, as sensAI places subnetworks. */
+    MTS_PLACEMENT_GROUPS = 2
+} mts_placement;
+
+/* What a placement is best for. */
+typedef enum mts_placement_goal {
+    /* THROUGHPUT where frames_in_flight is more than 1, else LATENCY (default). */
+    MTS_PLACEMENT_GOAL_AUTO = 0,
+    /* The slowest stage is as fast as possible: most frames a second. */
+    MTS_PLACEMENT_GOAL_THROUGHPUT = 1,
+    /* The sum of the stages is as small as possible: a frame alone is done soonest. */
+    MTS_PLACEMENT_GOAL_LATENCY = 2
+} mts_placement_goal;
+
+/* What becomes of a session of several devices when one of them is lost. */
+typedef enum mts_on_device_lost {
+    /* Runs in flight, and all later ones that need the device, fail with DEVICE_LOST (default). */
+    MTS_ON_DEVICE_LOST_FAIL = 0,
+    /* The session is placed on the devices that remain, and the runs that were in flight begin
+       again. Until then every run keeps a copy of its inputs. */
+    MTS_ON_DEVICE_LOST_REPLAN = 1
+} mts_on_device_lost;
+
 /* What a session runs, and how it is planned. */
 typedef struct mts_session_options {
     /* sizeof(mts_session_options). */
@@ -385,6 +428,15 @@ typedef struct mts_session_options {
        OpenCL devices that have images over buffers. Results are the same. AUTO (default): as
        docs/MOBILE.md says for the device. */
     mts_use weight_images;
+    /* On a runtime of several devices: what runs where. Weights are stored once on each device that
+       needs them; memory_budget is that of each device. Stages of different frames run at the same
+       time if frames_in_flight is more than 1: at least one more than there are devices keeps all of
+       them at work. Hand-overs between devices happen inside the calls that submit, poll and wait. */
+    mts_placement placement;
+    /* What the placement is best for. */
+    mts_placement_goal placement_goal;
+    /* When one of several devices is lost. REPLAN cannot be had with zero_copy_inputs. */
+    mts_on_device_lost on_device_lost;
 } mts_session_options;
 
 /*

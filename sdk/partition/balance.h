@@ -1,0 +1,37 @@
+/*
+ * balance.h: whole tasks dealt out to devices, so that the device that is busiest has
+ * least to do (the subnetworks of sensAI). Pure.
+ */
+#ifndef MTS_PARTITION_BALANCE_H
+#define MTS_PARTITION_BALANCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+
+/* Up to so many items the best deal is found; for more, a good one. */
+#define MTS_BALANCE_EXACT 12u
+
+typedef struct mts_balance {
+    uint32_t items, devices;
+    /* [device][item], milliseconds; INFINITY: the device cannot run it. */
+    const double *ms;
+    /* [item] bytes. */
+    const uint64_t *memory;
+    /* [device] milliseconds of every run, and bytes it may hold; 0: no limit. */
+    const double *run_ms;
+    const uint64_t *budget;
+} mts_balance;
+
+/*
+ * device_of[item] receives the device, *busiest_ms the time of the busiest one. Items go one
+ * by one, the longest first, to the device that ends first with it; then items move and
+ * change places while that helps. With few items the search is exhaustive. Errors: LIMIT (no
+ * deal keeps the budgets was found), OUT_OF_MEMORY.
+ */
+mts_status mts_balance_find(const mts_balance *balance, const mts_allocator *allocator, uint32_t *device_of,
+                            double *busiest_ms, mts_error *error);
+
+#endif

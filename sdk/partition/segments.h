@@ -1,0 +1,38 @@
+/*
+ * segments.h: what a run of units copies in and out and holds, for all pairs of positions.
+ *
+ * Internal to sdk/partition.
+ */
+#ifndef MTS_PARTITION_SEGMENTS_H
+#define MTS_PARTITION_SEGMENTS_H
+
+#include "partition/units.h"
+
+typedef struct mts_segment {
+    uint64_t bytes_in, bytes_out;
+    uint32_t copies_in, copies_out;
+    /* Weights, what is copied, and the largest unit's activations, bytes. */
+    uint64_t memory;
+} mts_segment;
+
+/* Works through segments that begin at one unit, unit by unit. */
+typedef struct mts_segment_walk {
+    const mts_units *units;
+    uint32_t begin, end;
+    mts_segment now;
+    uint64_t weights, activations;
+    /* [value], [block]: 1 + the begin of the last segment that met it. */
+    uint32_t *value_seen, *block_seen;
+    /* [unit]: bytes and copies that are no longer copied out once it is part of the segment. */
+    uint64_t *expiring_bytes;
+    uint32_t *expiring_copies;
+} mts_segment_walk;
+
+mts_status mts_segment_walk_make(const mts_units *units, mts_arena *arena, mts_segment_walk *out,
+                                 mts_error *error);
+/* An empty segment at a unit. */
+void mts_segment_walk_begin(mts_segment_walk *walk, uint32_t unit);
+/* Takes the next unit in; `now` is that of the longer segment. */
+void mts_segment_walk_step(mts_segment_walk *walk);
+
+#endif

@@ -1,0 +1,183 @@
+/*
+ * copies.c: copies of inputs and frames. Memory is allocated while copies grow; a frame of
+ * a size that was seen before allocates nothing.
+ */
+#include "pipeline/pipeline.h"
+
+#ifndef MTS_SMALL
+
+#include "pipeline/copies.h"
+
+#include <string.h>
+
+/* ---- memory ---- */
+
+static mts_status store(const mts_pipeline *p, mts_copied_bytes *to, const void *data, size_t size,
+                        mts_error *error)
+{
+    if (!mts_alloc_grow(p->allocator, &to->data, &to->capacity, size, 1)) {
+        return mts_fail_memory(error);
+    }
+    if (size > 0) {
+        memcpy(to->data, data, size);
+    }
+    to->size = size;
+    return MTS_STATUS_OK;
+}
+
+static mts_status store_frame(const mts_pipeline *p, mts_frame_copy *to, const mts_frame_view *view,
+                              mts_error *error)
+{
+    size_t all = 0;
+    size_t at = 0;
+    to->view = *view;
+    to->given = true;
+    if (view->frame.memory != MTS_MEMORY_HOST || view->frame.zero_copy != 0) {
+        return MTS_STATUS_OK;
+    }
+    for (uint32_t i = 0; i < view->planes.count; i++) {
+        all += mts_frame_plane_bytes(&view->planes, view->stride, i);
+    }
+    if (!mts_alloc_grow(p->allocator, &to->pixels.data, &to->pixels.capacity, all, 1)) {
+        to->given = false;
+        return mts_fail_memory(error);
+    }
+    for (uint32_t i = 0; i < view->planes.count; i++) {
+        const size_t size = mts_frame_plane_bytes(&view->planes, view->stride, i);
+        to->view.plane[i] = (unsigned char *)to->pixels.data + at;
+        memcpy((unsigned char *)to->pixels.data + at, view->plane[i], size);
+        at += size;
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status store_copy(const mts_pipeline *p, mts_input_copy *to, const mts_input_copy *from,
+                             mts_error *error)
+{
+    mts_status status = store(p, &to->tensor, from->tensor.data, from->tensor.size, error);
+    to->given = from->given;
+    to->frame.given = false;
+    if (from->frame.given) {
+        MTS_TRY(status, store_frame(p, &to->frame, &from->frame.view, error));
+    }
+    return status;
+}
+
+mts_status mts_pipeline_copies_make(mts_pipeline *p, mts_error *error)
+{
+    if (!p->options.replan) {
+        return MTS_STATUS_OK;
+    }
+    mts_arena *arena = &p->arena;
+    const uint32_t count = p->slots + p->spare;
+    mts_pipeline_copies *c = mts_arena_zero(arena, 1, sizeof *c);
+    if (!c) {
+        return mts_fail_memory(error);
+    }
+    c->first = mts_arena_zero(arena, p->task_count, sizeof *c->first);
+    c->regions = mts_arena_zero(arena, (size_t)p->task_count + 1, sizeof *c->regions);
+    c->runs = mts_arena_zero(arena, count, sizeof *c->runs);
+    for (uint32_t t = 0; c->first && t < p->task_count; t++) {
+        c->first[t] = c->input_count;
+        c->input_count += p->archive->tasks[p->tasks[t]].graph->input_count;
+    }
+    c->now = mts_arena_zero(arena, c->input_count, sizeof *c->now);
+    if (!c->first || !c->regions || !c->runs || !c->now) {
+        return mts_fail_memory(error);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        c->runs[i].inputs = mts_arena_zero(arena, c->input_count, sizeof *c->runs[i].inputs);
+        p->items[i].copy = &c->runs[i];
+        if (!c->runs[i].inputs) {
+            return mts_fail_memory(error);
+        }
+    }
+    p->copies = c;
+    return MTS_STATUS_OK;
+}
+
+static void release_input(const mts_pipeline *p, mts_input_copy *input)
+{
+    mts_alloc_free(p->allocator, input->tensor.data);
+    mts_alloc_free(p->allocator, input->frame.pixels.data);
+}
+
+void mts_pipeline_copies_release(mts_pipeline *p)
+{
+    mts_pipeline_copies *c = p->copies;
+    for (uint32_t i = 0; c && i < c->input_count; i++) {
+        release_input(p, &c->now[i]);
+        for (uint32_t r = 0; r < p->slots + p->spare; r++) {
+            release_input(p, &c->runs[r].inputs[i]);
+        }
+    }
+    for (uint32_t r = 0; c && r < p->slots + p->spare; r++) {
+        mts_alloc_free(p->allocator, c->runs[r].frame.pixels.data);
+    }
+    for (uint32_t t = 0; c && t <= p->task_count; t++) {
+        mts_alloc_free(p->allocator, c->regions[t].regions.data);
+    }
+    p->copies = NULL;
+}
+
+/* ---- what is remembered ---- */
+
+mts_status mts_pipeline_remember_input(mts_pipeline *p, uint32_t task, uint32_t input, const void *data,
+                                       size_t size, mts_error *error)
+{
+    if (!p->copies) {
+        return MTS_STATUS_OK;
+    }
+    mts_input_copy *to = &p->copies->now[p->copies->first[task] + input];
+    to->given = true;
+    to->frame.given = false;
+    return store(p, &to->tensor, data, size, error);
+}
+
+mts_status mts_pipeline_remember_frame(mts_pipeline *p, uint32_t task, const mts_frame_view *frame,
+                                       mts_error *error)
+{
+    if (!p->copies || task == p->task_count) {
+        return MTS_STATUS_OK;
+    }
+    return store_frame(p, &p->copies->now[p->copies->first[task]].frame, frame, error);
+}
+
+mts_status mts_pipeline_remember_regions(mts_pipeline *p, uint32_t task, const mts_region *regions,
+                                         uint32_t count, mts_error *error)
+{
+    uint32_t t = 0;
+    if (!p->copies) {
+        return MTS_STATUS_OK;
+    }
+    while (t < p->task_count && p->tasks[t] != task) {
+        t++;
+    }
+    mts_region_copy *to = &p->copies->regions[t];
+    to->given = true;
+    to->task = task;
+    to->count = count;
+    return store(p, &to->regions, regions, count * sizeof *regions, error);
+}
+
+mts_status mts_pipeline_copy_inputs(mts_pipeline *p, mts_pipeline_run *run, mts_error *error)
+{
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; p->copies && status == MTS_STATUS_OK && i < p->copies->input_count; i++) {
+        status = store_copy(p, &run->copy->inputs[i], &p->copies->now[i], error);
+    }
+    return status;
+}
+
+mts_status mts_pipeline_copy_frame(mts_pipeline *p, mts_pipeline_run *run, const mts_frame_view *frame,
+                                   mts_error *error)
+{
+    if (!p->copies) {
+        return MTS_STATUS_OK;
+    }
+    mts_status status = mts_pipeline_copy_inputs(p, run, error);
+    MTS_TRY(status, store_frame(p, &run->copy->frame, frame, error));
+    return status;
+}
+
+#endif

@@ -1,0 +1,175 @@
+/*
+ * place.c: the engines of a placement, and what runs need of it: links, early outputs. Not
+ * responsible for finding it (placement.c), nor for running (parts.c).
+ */
+#include "pipeline/pipeline.h"
+
+#ifndef MTS_SMALL
+
+#include "pipeline/state.h"
+
+/* ---- what runs need of a partition ---- */
+
+static mts_status place_early(mts_pipeline *p, mts_error *error)
+{
+    const mts_partition *parts = &p->now->plan.partition;
+    p->now->early = mts_arena_zero(&p->now->arena, p->task_count, sizeof *p->now->early);
+    p->now->early_bytes = 0;
+    for (uint32_t t = 0; p->now->early && t < p->task_count; t++) {
+        const mts_graph *graph = p->archive->tasks[p->tasks[t]].graph;
+        p->now->early[t] = mts_arena_zero(&p->now->arena, graph->output_count, sizeof **p->now->early);
+        if (!p->now->early[t]) {
+            return mts_fail_memory(error);
+        }
+        for (uint32_t o = 0; o < graph->output_count; o++) {
+            mts_early_output *early = &p->now->early[t][o];
+            early->is_early = parts->chain && parts->outputs[t][o].part + 1 < parts->part_count;
+            early->at = p->now->early_bytes;
+            (void)mts_shape_bytes(&graph->outputs[o].shape, graph->outputs[o].dtype, &early->size);
+            p->now->early_bytes += early->is_early ? (early->size + 15) / 16 * 16 : 0;
+        }
+    }
+    return p->now->early ? MTS_STATUS_OK : mts_fail_memory(error);
+}
+
+/* Tasks that read one link share the input: it is given once. */
+static mts_status list_feeds(mts_pipeline *p, uint32_t part, mts_error *error)
+{
+    const mts_part *what = &p->now->plan.partition.parts[part];
+    const uint32_t links = p->now->plan.partition.link_count;
+    bool *given = mts_arena_zero(&p->now->arena, links, sizeof *given);
+    p->now->feeds[part] = mts_arena_zero(&p->now->arena, links, sizeof *p->now->feeds[part]);
+    p->now->feed_counts[part] = 0;
+    if (!given || !p->now->feeds[part]) {
+        return mts_fail_memory(error);
+    }
+    for (uint32_t k = 0; k < what->archive->task_count; k++) {
+        for (uint32_t i = 0; i < what->archive->tasks[k].graph->input_count; i++) {
+            const uint32_t link = what->inputs[k][i].link;
+            if (link != MTS_NONE && !given[link]) {
+                given[link] = true;
+                p->now->feeds[part][p->now->feed_counts[part]++] = (mts_pipeline_feed){k, i, link};
+            }
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status make_links(mts_pipeline *p, mts_error *error)
+{
+    const mts_partition *parts = &p->now->plan.partition;
+    const bool half = p->options.engine.precision != MTS_PRECISION_FLOAT32;
+    p->now->link_at = mts_arena_zero(&p->now->arena, (size_t)parts->link_count + 1, sizeof *p->now->link_at);
+    if (!p->now->link_at) {
+        return mts_fail_memory(error);
+    }
+    p->now->link_elements = 0;
+    for (uint32_t l = 0; l < parts->link_count; l++) {
+        p->now->link_at[l] = p->now->link_elements;
+        p->now->link_elements += (parts->link_elements[l] + 15) / 16 * 16;
+    }
+    mts_status status = place_early(p, error);
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < parts->part_count; i++) {
+        status = list_feeds(p, i, error);
+    }
+    p->now->kept = status == MTS_STATUS_OK ? mts_arena_zero(&p->now->arena, p->now->early_bytes, 1) : NULL;
+    if (status == MTS_STATUS_OK && !p->now->kept) {
+        status = mts_fail_memory(error);
+    }
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->slots + p->spare; i++) {
+        mts_pipeline_run *run = &p->items[i];
+        run->links = mts_arena_zero(&p->now->arena, p->now->link_elements, sizeof *run->links);
+        run->halves = mts_arena_zero(&p->now->arena, half ? p->now->link_elements : 0, sizeof *run->halves);
+        run->early = mts_arena_zero(&p->now->arena, p->now->early_bytes, 1);
+        status = run->links && run->halves && run->early ? MTS_STATUS_OK : mts_fail_memory(error);
+    }
+    return status;
+}
+
+/* ---- engines ---- */
+
+static mts_engine_options part_options(const mts_pipeline *p, uint32_t part, uint32_t *priorities)
+{
+    const mts_part *what = &p->now->plan.partition.parts[part];
+    const bool root = mts_pipeline_is_root(p, part);
+    const bool last = !mts_pipeline_is_chain(p) || part + 1 == p->now->plan.partition.part_count;
+    mts_engine_options options = p->options.engine;
+    for (uint32_t t = 0; t < what->archive->task_count; t++) {
+        priorities[t] = options.priorities ? options.priorities[what->tasks[t]] : 0;
+    }
+    options.priorities = options.priorities ? priorities : NULL;
+    options.tasks = NULL;
+    options.task_count = 0;
+    options.separate_inputs = root && options.separate_inputs;
+    options.zero_copy_inputs = root && options.zero_copy_inputs;
+    options.drop_oldest = false;
+    const uint32_t own = p->part_slots < p->slots ? p->part_slots : p->slots;
+    options.slots = root ? p->slots + p->spare : last ? p->slots : own;
+    options.depth = own;
+    return options;
+}
+
+static mts_status build_part(mts_pipeline *p, uint32_t part, uint32_t *priorities, mts_error *error)
+{
+    const mts_part *what = &p->now->plan.partition.parts[part];
+    const mts_engine_options options = part_options(p, part, priorities);
+    const mts_status status =
+        mts_planned_engine_create(p->devices[what->device], what->archive, &options, &p->options.how,
+                                  &p->now->engines[part], &p->now->reports[part], error);
+    if (status != MTS_STATUS_OK) {
+        return mts_fail_prefix(error, status, "part %u of %u, on device '%s'", part + 1,
+                               p->now->plan.partition.part_count, p->ids[what->device]);
+    }
+    p->now->numbers[part] = 0;
+    mts_engine_hold(p->now->engines[part], true);
+    if (mts_pipeline_is_root(p, part)) {
+        mts_engine_deadline(p->now->engines[part], p->deadline_ms);
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status build(mts_pipeline *p, mts_error *error)
+{
+    uint32_t *priorities = mts_alloc_zero(p->allocator, p->task_count, sizeof *priorities);
+    mts_status status = priorities ? MTS_STATUS_OK : mts_fail_memory(error);
+    MTS_TRY(status, make_links(p, error));
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->now->plan.partition.part_count; i++) {
+        status = build_part(p, i, priorities, error);
+    }
+    mts_alloc_free(p->allocator, priorities);
+    return status;
+}
+
+static void empty(mts_placed *placed, const mts_allocator *allocator)
+{
+    for (uint32_t i = 0; i < MTS_PARTITION_DEVICES; i++) {
+        mts_engine_destroy(&placed->engines[i]);
+        mts_planning_report_release(&placed->reports[i]);
+    }
+    mts_placement_release(&placed->plan);
+    mts_arena_release(&placed->arena);
+    *placed = (mts_placed){0};
+    mts_arena_init(&placed->arena, allocator);
+}
+
+void mts_placed_destroy(mts_placed **placed, const mts_allocator *allocator)
+{
+    if (*placed) {
+        empty(*placed, allocator);
+        mts_alloc_free(allocator, *placed);
+        *placed = NULL;
+    }
+}
+
+mts_status mts_pipeline_place(mts_pipeline *p, mts_error *error)
+{
+    mts_status status =
+        mts_placement_find(&p->now->plan, p->archive, p->tasks, p->task_count, &p->options, error);
+    MTS_TRY(status, build(p, error));
+    if (status != MTS_STATUS_OK) {
+        empty(p->now, p->allocator);
+    }
+    return status;
+}
+
+#endif

@@ -1,0 +1,246 @@
+/*
+ * placement.c: measures units on every device, and chooses between stages and whole tasks
+ * by what is predicted.
+ */
+#include "pipeline/pipeline.h"
+
+#ifndef MTS_SMALL
+
+#include "pipeline/placement.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "pipeline/measure.h"
+
+typedef struct placing {
+    mts_placement_plan *plan;
+    const mts_pipeline_options *options;
+    uint32_t alive; /* devices that are not lost */
+    mts_error *error;
+} placing;
+
+static bool same_device(const mts_device *a, const mts_device *b)
+{
+    return strcmp(a->info.backend, b->info.backend) == 0 && strcmp(a->info.name, b->info.name) == 0 &&
+           strcmp(a->info.driver, b->info.driver) == 0 && a->info.compute_units == b->info.compute_units &&
+           a->info.memory_bytes == b->info.memory_bytes;
+}
+
+static uint64_t memory_of(const mts_pipeline_options *options, const mts_device *device)
+{
+    const uint64_t budget = options->engine.memory_budget.bytes;
+    const uint64_t own = device->info.memory_bytes;
+    return budget != 0 && (own == 0 || budget < own) ? budget : own;
+}
+
+static mts_status progress(const placing *p, uint32_t device)
+{
+    const mts_engine_options *o = &p->options->engine;
+    const float part = 0.3f * (float)device / (float)p->options->device_count;
+    return o->progress && o->progress(o->context, part, "measuring layers on the devices") != 0
+               ? mts_fail(p->error, MTS_STATUS_CANCELLED, "cancelled while layers were measured")
+               : MTS_STATUS_OK;
+}
+
+/* Costs of one device: those of an equal one before it, or measured. A device that is lost
+   runs nothing. */
+static mts_status measure_device(placing *p, uint32_t d)
+{
+    mts_placement_plan *plan = p->plan;
+    const mts_pipeline_options *o = p->options;
+    mts_device_costs *costs = &plan->costs[d];
+    double *ms = mts_arena_zero(&plan->arena, plan->units.count, sizeof *ms);
+    if (!ms) {
+        return mts_fail_memory(p->error);
+    }
+    costs->unit_ms = ms;
+    for (uint32_t i = 0; o->devices[d]->lost && i < plan->units.count; i++) {
+        ms[i] = INFINITY;
+    }
+    if (o->devices[d]->lost) {
+        return MTS_STATUS_OK;
+    }
+    p->alive++;
+    for (uint32_t e = 0; e < d; e++) {
+        if (!o->devices[e]->lost && same_device(o->devices[d], o->devices[e])) {
+            *costs = plan->costs[e];
+            costs->memory = memory_of(o, o->devices[d]);
+            return MTS_STATUS_OK;
+        }
+    }
+    costs->memory = memory_of(o, o->devices[d]);
+    mts_status status = progress(p, d);
+    MTS_TRY(status, mts_measure_units(&plan->units, o->devices[d], &o->engine, ms, p->error));
+    MTS_TRY(status, mts_measure_copies(o->devices[d], &costs->to, &costs->from, p->error));
+    return status;
+}
+
+/* ---- stages ---- */
+
+static double chain_value(const placing *p)
+{
+    return p->options->goal == MTS_CHAIN_THROUGHPUT ? p->plan->chain.slowest_ms : p->plan->chain.total_ms;
+}
+
+static mts_status find_chain(placing *p)
+{
+    mts_placement_plan *plan = p->plan;
+    const mts_status status = mts_chain_find(&plan->units, plan->costs, p->options->device_count,
+                                             p->options->goal, plan->arena.allocator, &plan->chain, p->error);
+    plan->chain_ms = status == MTS_STATUS_OK ? chain_value(p) : 0.0;
+    return status;
+}
+
+/* ---- whole tasks ---- */
+
+/* Adds up what each task takes on each device: of a unit that several tasks are in, each
+   has an equal part. */
+static mts_status sum_tasks(placing *p, double *ms, uint64_t *memory)
+{
+    const mts_units *u = &p->plan->units;
+    uint32_t *tasks = mts_arena_zero(&p->plan->arena, u->count, sizeof *tasks);
+    uint32_t *seen = mts_arena_zero(&p->plan->arena, u->archive->block_count, sizeof *seen);
+    if (!tasks || !seen) {
+        return mts_fail_memory(p->error);
+    }
+    for (uint32_t t = 0; t < u->task_count; t++) {
+        for (uint32_t n = 0; n < mts_units_graph(u, t)->node_count; n++) {
+            tasks[u->unit_of[t][n]]++;
+        }
+    }
+    for (uint32_t t = 0; t < u->task_count; t++) {
+        const mts_graph *graph = mts_units_graph(u, t);
+        for (uint32_t n = 0; n < graph->node_count; n++) {
+            const uint32_t unit = u->unit_of[t][n];
+            for (uint32_t d = 0; d < p->options->device_count; d++) {
+                ms[(size_t)d * u->task_count + t] += p->plan->costs[d].unit_ms[unit] / tasks[unit];
+            }
+        }
+        memory[t] = mts_archive_block_bytes(u->archive, graph, sizeof(float), false, seen, t + 1);
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status find_groups(placing *p)
+{
+    mts_placement_plan *plan = p->plan;
+    const uint32_t tasks = plan->units.task_count;
+    double *ms = mts_arena_zero(&plan->arena, (size_t)tasks * p->options->device_count, sizeof *ms);
+    uint64_t *memory = mts_arena_zero(&plan->arena, tasks, sizeof *memory);
+    double run_ms[MTS_PARTITION_DEVICES] = {0};
+    uint64_t budget[MTS_PARTITION_DEVICES] = {0};
+    plan->device_of = mts_arena_zero(&plan->arena, tasks, sizeof *plan->device_of);
+    if (!ms || !memory || !plan->device_of) {
+        return mts_fail_memory(p->error);
+    }
+    for (uint32_t d = 0; d < p->options->device_count; d++) {
+        budget[d] = plan->costs[d].memory;
+        run_ms[d] = plan->costs[d].run_ms;
+    }
+    mts_status status = sum_tasks(p, ms, memory);
+    const mts_balance balance = {.items = tasks,
+                                 .devices = p->options->device_count,
+                                 .ms = ms,
+                                 .memory = memory,
+                                 .run_ms = run_ms,
+                                 .budget = budget};
+    MTS_TRY(status,
+            mts_balance_find(&balance, plan->arena.allocator, plan->device_of, &plan->busiest_ms, p->error));
+    plan->groups_ms = status == MTS_STATUS_OK ? plan->busiest_ms : 0.0;
+    return status;
+}
+
+/* ---- the choice ---- */
+
+static mts_status split(placing *p, bool groups)
+{
+    mts_placement_plan *plan = p->plan;
+    const mts_allocator *allocator = plan->arena.allocator;
+    return groups ? mts_partition_groups(&plan->units, plan->device_of, p->options->device_count, allocator,
+                                         &plan->partition, p->error)
+                  : mts_partition_chain(&plan->units, &plan->chain, allocator, &plan->partition, p->error);
+}
+
+static mts_status choose(placing *p)
+{
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t d = 0; status == MTS_STATUS_OK && d < p->options->device_count; d++) {
+        status = measure_device(p, d);
+    }
+    if (status == MTS_STATUS_OK && p->alive == 0) {
+        status = mts_fail(p->error, MTS_STATUS_DEVICE_LOST, "all devices of the session are lost");
+    }
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    const bool may_group = p->options->groups && p->plan->units.task_count > 1;
+    const bool may_cut = p->options->stages || !may_group;
+    const mts_status groups = may_group ? find_groups(p) : MTS_STATUS_LIMIT;
+    status = may_cut ? find_chain(p) : groups;
+    const bool better = groups == MTS_STATUS_OK &&
+                        (status != MTS_STATUS_OK || !may_cut || p->plan->groups_ms < p->plan->chain_ms);
+    return better || status == MTS_STATUS_OK ? split(p, better) : status;
+}
+
+/* A placement that is given; nothing is measured. A lost device makes it void. */
+static bool is_given(const mts_pipeline_options *options)
+{
+    bool lost = false;
+    for (uint32_t d = 0; d < options->device_count; d++) {
+        lost = lost || options->devices[d]->lost;
+    }
+    return !lost && (options->chain || options->device_of);
+}
+
+static mts_status take_given(placing *p)
+{
+    mts_placement_plan *plan = p->plan;
+    double *none = mts_arena_zero(&plan->arena, plan->units.count, sizeof *none);
+    if (!none) {
+        return mts_fail_memory(p->error);
+    }
+    for (uint32_t d = 0; d < p->options->device_count; d++) {
+        plan->costs[d].unit_ms = none;
+    }
+    if (p->options->device_of) {
+        plan->device_of = mts_arena_zero(&plan->arena, plan->units.task_count, sizeof *plan->device_of);
+        if (!plan->device_of) {
+            return mts_fail_memory(p->error);
+        }
+        memcpy(plan->device_of, p->options->device_of, plan->units.task_count * sizeof *plan->device_of);
+        return split(p, true);
+    }
+    plan->chain = *p->options->chain;
+    const mts_status status =
+        mts_chain_price(&plan->units, plan->costs, &plan->arena, &plan->chain, p->error);
+    return status == MTS_STATUS_OK ? split(p, false) : status;
+}
+
+mts_status mts_placement_find(mts_placement_plan *plan, const mts_archive *archive, const uint32_t *tasks,
+                              uint32_t task_count, const mts_pipeline_options *options, mts_error *error)
+{
+    placing p = {.plan = plan, .options = options, .error = error};
+    *plan = (mts_placement_plan){0};
+    mts_arena_init(&plan->arena, options->devices[0]->allocator);
+    mts_status status = mts_units_make(archive, tasks, task_count, options->engine.separate_inputs,
+                                       &plan->arena, &plan->units, error);
+    if (status == MTS_STATUS_OK && plan->units.count == 0) {
+        status = mts_fail(error, MTS_STATUS_UNSUPPORTED,
+                          "the tasks have no layers, so that there is nothing to place on several devices");
+    }
+    MTS_TRY(status, is_given(options) ? take_given(&p) : choose(&p));
+    if (status != MTS_STATUS_OK) {
+        mts_placement_release(plan);
+    }
+    return status;
+}
+
+void mts_placement_release(mts_placement_plan *plan)
+{
+    mts_partition_release(&plan->partition);
+    mts_arena_release(&plan->arena);
+    *plan = (mts_placement_plan){0};
+}
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * placement.h: which part of the tasks runs on which device: decided by measurement.
+ *
+ * Internal to sdk/pipeline.
+ */
+#ifndef MTS_PIPELINE_PLACEMENT_H
+#define MTS_PIPELINE_PLACEMENT_H
+
+#include "partition/balance.h"
+#include "partition/parts.h"
+#include "tune/tune.h"
+#include "pipeline/pipeline.h"
+
+typedef struct mts_placement_plan {
+    /* Of units and costs. */
+    mts_arena arena;
+    mts_units units;
+    mts_device_costs costs[MTS_PARTITION_DEVICES];
+    /* The device's times were measured, or those of an equal one; else they are estimated. */
+    bool measured[MTS_PARTITION_DEVICES];
+    mts_chain chain;
+    /* [task]; the busiest device's time. */
+    uint32_t *device_of;
+    double busiest_ms;
+    mts_partition partition;
+    /* Times of both, where both were looked at; 0: not. */
+    double chain_ms, groups_ms;
+} mts_placement_plan;
+
+/* Chooses a placement of the tasks on the devices that are not lost. */
+mts_status mts_placement_find(mts_placement_plan *plan, const mts_archive *archive, const uint32_t *tasks,
+                              uint32_t task_count, const mts_pipeline_options *options, mts_error *error);
+void mts_placement_release(mts_placement_plan *plan);
+
+#endif

@@ -1,0 +1,176 @@
+/*
+ * recover.c: places the tasks anew on the devices that remain, and starts the runs again
+ * that had not ended, with the inputs that they had.
+ */
+#include "pipeline/pipeline.h"
+
+#ifndef MTS_SMALL
+
+#include "pipeline/recover.h"
+
+#include <string.h>
+
+#include "pipeline/copies.h"
+#include "platform/os/os.h"
+
+#define PAUSE_NS 100000u
+
+static bool is_lost(const mts_pipeline *p)
+{
+    for (uint32_t i = 0; i < p->now->plan.partition.part_count; i++) {
+        if (p->devices[p->now->plan.partition.parts[i].device]->lost) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static mts_status give_inputs(mts_pipeline *p, const mts_input_copy *inputs, mts_error *error)
+{
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t t = 0; t < p->task_count; t++) {
+        const uint32_t count = p->archive->tasks[p->tasks[t]].graph->input_count;
+        for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
+            const mts_input_copy *input = &inputs[p->copies->first[t] + i];
+            if (input->frame.given) {
+                status = mts_pipeline_give_task_frame(p, p->tasks[t], &input->frame.view, error);
+            } else if (input->given) {
+                status =
+                    mts_pipeline_give_input(p, p->tasks[t], i, input->tensor.data, input->tensor.size, error);
+            }
+        }
+    }
+    return status;
+}
+
+static mts_status give_regions(mts_pipeline *p, mts_error *error)
+{
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t t = 0; status == MTS_STATUS_OK && t <= p->task_count; t++) {
+        const mts_region_copy *regions = &p->copies->regions[t];
+        if (regions->given) {
+            status =
+                mts_pipeline_give_regions(p, regions->task, regions->regions.data, regions->count, error);
+        }
+    }
+    return status;
+}
+
+/* Waits until what was given before has begun, so that inputs may change. */
+static bool settle(mts_pipeline *p, bool begins)
+{
+    while (!is_lost(p) && (mts_pipeline_has_waiting(p) || (begins && !mts_pipeline_may_begin(p)))) {
+        mts_pipeline_move(p);
+        mts_os_sleep_ns(PAUSE_NS);
+    }
+    return !is_lost(p);
+}
+
+static mts_status run_again(mts_pipeline *p, mts_pipeline_run *run, mts_error *error)
+{
+    run->begun = run->taken = 0;
+    memset(run->in_part, 0, sizeof run->in_part);
+    run->over = false;
+    run->finished = 0;
+    run->status = MTS_STATUS_OK;
+    if (!settle(p, !run->has_frame)) {
+        return MTS_STATUS_OK; /* lost again */
+    }
+    mts_status status = give_inputs(p, run->copy->inputs, error);
+    if (status == MTS_STATUS_OK) {
+        status = run->has_frame ? mts_pipeline_give_frame(p, run, &run->copy->frame.view, error)
+                                : mts_pipeline_begin_inputs(p, run, error);
+    }
+    mts_pipeline_move(p);
+    return status;
+}
+
+static void end_all(mts_pipeline *p, const mts_error *error)
+{
+    for (uint32_t i = 0; i < p->used; i++) {
+        mts_pipeline_run *run = p->queue[i];
+        if (!run->over || run->status == MTS_STATUS_DEVICE_LOST) {
+            run->over = true;
+            run->status = error->code;
+            run->error = *error;
+        }
+    }
+}
+
+/* Keeps the placement before the loss, whose outputs the caller may still read. */
+static mts_status retire(mts_pipeline *p, mts_error *error)
+{
+    mts_placed *next = mts_alloc_zero(p->allocator, 1, sizeof *next);
+    if (!next) {
+        return mts_fail_memory(error);
+    }
+    mts_arena_init(&next->arena, p->allocator);
+    if (p->old) {
+        mts_placed_destroy(&p->now, p->allocator);
+    } else {
+        p->old = p->now;
+    }
+    p->now = next;
+    return MTS_STATUS_OK;
+}
+
+static mts_status begin_anew(mts_pipeline *p, mts_error *error)
+{
+    bool again[32] = {false};
+    for (uint32_t i = 0; i < p->used && i < 32; i++) {
+        const mts_pipeline_run *run = p->queue[i];
+        again[i] = !run->over || run->status == MTS_STATUS_DEVICE_LOST;
+    }
+    for (uint32_t i = 0; i < p->used; i++) { /* none is looked for in the new engines yet */
+        p->queue[i]->begun = p->queue[i]->taken = 0;
+        memset(p->queue[i]->in_part, 0, sizeof p->queue[i]->in_part);
+    }
+    mts_status status = retire(p, error);
+    MTS_TRY(status, mts_pipeline_place(p, error));
+    MTS_TRY(status, give_regions(p, error));
+    for (uint32_t i = 0; i < p->used && i < 32; i++) {
+        if (again[i]) {
+            MTS_TRY(status, run_again(p, p->queue[i], error));
+        }
+    }
+    if (status == MTS_STATUS_OK && settle(p, false)) {
+        status = give_inputs(p, p->copies->now, error);
+    }
+    p->replans++;
+    return status;
+}
+
+void mts_pipeline_recover(mts_pipeline *p)
+{
+    while (p->copies && !p->stopped && is_lost(p)) {
+        mts_error error = {0};
+        mts_device *lost = NULL;
+        const char *id = "";
+        for (uint32_t d = 0; d < p->device_count; d++) {
+            lost = p->devices[d]->lost ? p->devices[d] : lost;
+            id = p->devices[d]->lost ? p->ids[d] : id;
+        }
+        mts_log_write(lost->log, MTS_LOG_WARNING,
+                      "device '%s' was lost; the session is placed on the others, and %u runs begin again",
+                      id, p->used);
+        const mts_status status = begin_anew(p, &error);
+        if (status != MTS_STATUS_OK && !is_lost(p)) {
+            error.code = MTS_STATUS_DEVICE_LOST;
+            (void)mts_fail_prefix(&error, error.code, "device '%s' was lost, and the session cannot go on",
+                                  id);
+            end_all(p, &error);
+            return;
+        }
+    }
+}
+
+bool mts_pipeline_is_replaced(mts_pipeline *p, mts_status status)
+{
+    const uint32_t before = p->replans;
+    if (status == MTS_STATUS_DEVICE_LOST) {
+        mts_pipeline_recover(p);
+    }
+    return p->replans != before && p->now->plan.partition.part_count > 0;
+}
+
+#endif

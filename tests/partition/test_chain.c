@@ -1,0 +1,319 @@
+/*
+ * Cuts: over random small networks, costs and memory limits, the dynamic program finds what trying everything
+ * finds; whole tasks are dealt out as well as trying everything does.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "partition/balance.h"
+#include "partition/chain.h"
+#include "support/net.h"
+#include "support/random_net.h"
+
+#define DEVICES 3u
+#define NETS 24u
+
+static double number(uint32_t seed, uint32_t a, uint32_t b)
+{
+    const uint32_t words[] = {seed, a, b};
+    return (double)(mts_hash(words, sizeof words, 11) >> 40) / (double)(1u << 24);
+}
+
+typedef struct world {
+    mts_arena arena;
+    test_net net;
+    uint32_t tasks[8];
+    mts_units units;
+    double *ms[DEVICES];
+    mts_device_costs costs[DEVICES];
+} world;
+
+static void world_make(world *w, uint32_t seed)
+{
+    const random_family family = {.seed = seed, .tasks = 1 + seed % 3, .steps = 3 + seed % 3};
+    const mts_graph *graphs[8];
+    mts_error error = {0};
+    mts_arena_init(&w->arena, mts_allocator_default());
+    for (uint32_t t = 0; t < family.tasks; t++) {
+        graphs[t] = random_net(&family, t, &w->arena);
+        assert_non_null(graphs[t]);
+        w->tasks[t] = t;
+    }
+    assert_int_equal(net_make(graphs, family.tasks, 0.0f, &w->net, &error), MTS_STATUS_OK);
+    assert_int_equal(
+        mts_units_make(w->net.archive, w->tasks, family.tasks, true, &w->arena, &w->units, &error),
+        MTS_STATUS_OK);
+    for (uint32_t d = 0; d < DEVICES; d++) {
+        w->ms[d] = mts_arena_zero(&w->arena, w->units.count, sizeof(double));
+        for (uint32_t i = 0; i < w->units.count; i++) {
+            const bool refuses = number(seed, d + 100, i) < 0.04;
+            w->ms[d][i] = refuses ? (double)INFINITY : 0.1 + number(seed, d, i) * (d + 1);
+        }
+        w->costs[d] = (mts_device_costs){.unit_ms = w->ms[d],
+                                         .to = {0.01 * number(seed, d, 1000), 1e-5},
+                                         .from = {0.02 * number(seed, d, 1001), 2e-5 * number(seed, d, 1002)},
+                                         .run_ms = 0.1 * number(seed, d, 1003),
+                                         .memory = seed % 4 == 0 ? 30000 + 1000 * (seed + d) : 0};
+    }
+}
+
+static void world_release(world *w)
+{
+    net_release(&w->net);
+    mts_arena_release(&w->arena);
+}
+
+/* ---- the same costs, slowly, from the graphs ---- */
+
+static bool reads_number(const mts_units *u, uint32_t first, uint32_t end, uint32_t wanted)
+{
+    for (uint32_t t = 0; t < u->task_count; t++) {
+        const mts_graph *graph = mts_units_graph(u, t);
+        for (uint32_t n = 0; n < graph->node_count; n++) {
+            const mts_node *node = &graph->nodes[n];
+            for (uint32_t i = 0; u->unit_of[t][n] >= first && u->unit_of[t][n] < end && i < node->input_count;
+                 i++) {
+                if (node->inputs[i] != MTS_NONE && u->number_of[t][node->inputs[i]] == wanted) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+/* The first unit that computes a number; MTS_NONE: it is an input. */
+static uint32_t maker_of(const mts_units *u, uint32_t wanted)
+{
+    uint32_t first = MTS_NONE;
+    for (uint32_t t = 0; t < u->task_count; t++) {
+        const mts_graph *graph = mts_units_graph(u, t);
+        for (uint32_t n = 0; n < graph->node_count; n++) {
+            if (u->number_of[t][graph->nodes[n].output] == wanted && u->unit_of[t][n] < first) {
+                first = u->unit_of[t][n];
+            }
+        }
+    }
+    return first;
+}
+
+/* Milliseconds of units on a device; INFINITY: they cannot be there. Checks the bytes of segments by the way. */
+static double slow_ms(const world *w, uint32_t device, uint32_t first, uint32_t end)
+{
+    const mts_units *u = &w->units;
+    const mts_device_costs *c = &w->costs[device];
+    double ms = c->run_ms;
+    uint64_t copied = 0;
+    uint64_t largest = 0;
+    uint64_t weights = 0;
+    bool *blocks = calloc(u->archive->block_count + 1, sizeof *blocks);
+    for (uint32_t i = first; i < end; i++) {
+        ms += c->unit_ms[i];
+        largest = u->activations[i] > largest ? u->activations[i] : largest;
+        for (uint32_t b = u->blocks.first[i]; b < u->blocks.first[i + 1]; b++) {
+            const mts_block *block = &u->archive->blocks[u->blocks.items[b]];
+            weights +=
+                blocks[u->blocks.items[b]] ? 0 : block->size / mts_type_size(block->dtype) * sizeof(float);
+            blocks[u->blocks.items[b]] = true;
+        }
+    }
+    free(blocks);
+    for (uint32_t v = 0; v < u->value_count; v++) {
+        const uint32_t maker = maker_of(u, v);
+        const bool earlier = maker == MTS_NONE || maker < first;
+        const bool here = maker != MTS_NONE && maker >= first && maker < end;
+        if (earlier && reads_number(u, first, end, v)) {
+            ms += c->to.ms + (double)u->values[v].bytes * c->to.ms_per_byte;
+            copied += u->values[v].bytes;
+        }
+        if (here && reads_number(u, end, u->count, v)) {
+            ms += c->from.ms + (double)u->values[v].bytes * c->from.ms_per_byte;
+            copied += u->values[v].bytes;
+        }
+    }
+    return c->memory != 0 && weights + largest + copied > c->memory ? (double)INFINITY : ms;
+}
+
+typedef struct slow_search {
+    const world *w;
+    double *ms; /* [device][first][end] */
+    double slowest, sum;
+} slow_search;
+
+static void try_rest(slow_search *s, uint32_t at, uint32_t used, double slowest, double sum)
+{
+    const uint32_t count = s->w->units.count;
+    if (at == count) {
+        s->slowest = fmin(s->slowest, slowest);
+        s->sum = fmin(s->sum, sum);
+        return;
+    }
+    for (uint32_t d = 0; d < DEVICES; d++) {
+        for (uint32_t end = at + 1; (used >> d & 1u) == 0 && end <= count; end++) {
+            const double ms = s->ms[(d * (count + 1) + at) * (count + 1) + end];
+            if (isfinite(ms)) {
+                try_rest(s, end, used | 1u << d, fmax(slowest, ms), sum + ms);
+            }
+        }
+    }
+}
+
+static slow_search search_all(const world *w)
+{
+    const uint32_t count = w->units.count;
+    slow_search s = {.w = w, .slowest = (double)INFINITY, .sum = (double)INFINITY};
+    s.ms = calloc((size_t)DEVICES * (count + 1) * (count + 1), sizeof *s.ms);
+    for (uint32_t d = 0; d < DEVICES; d++) {
+        for (uint32_t a = 0; a < count; a++) {
+            for (uint32_t b = a + 1; b <= count; b++) {
+                s.ms[(d * (count + 1) + a) * (count + 1) + b] = slow_ms(w, d, a, b);
+            }
+        }
+    }
+    try_rest(&s, 0, 0, 0.0, 0.0);
+    free(s.ms);
+    return s;
+}
+
+static void near(double got, double want)
+{
+    if (!(fabs(got - want) <= 1e-9 * fmax(1.0, fabs(want)))) {
+        print_error("%.12g instead of %.12g\n", got, want);
+        fail();
+    }
+}
+
+static void the_program_finds_what_trying_all_finds(void **state)
+{
+    (void)state;
+    uint32_t refused = 0;
+    uint32_t cuts = 0;
+    for (uint32_t seed = 1; seed <= NETS; seed++) {
+        world w;
+        mts_chain best;
+        mts_error error = {0};
+        world_make(&w, seed);
+        assert_true(w.units.count < MTS_PARTITION_POSITIONS);
+        const slow_search all = search_all(&w);
+        for (int goal = 0; goal < 2; goal++) {
+            const mts_status status = mts_chain_find(&w.units, w.costs, DEVICES, (mts_chain_goal)goal,
+                                                     mts_allocator_default(), &best, &error);
+            assert_int_equal(status, isfinite(all.sum) ? MTS_STATUS_OK : MTS_STATUS_LIMIT);
+            refused += status != MTS_STATUS_OK ? 1 : 0;
+            if (status == MTS_STATUS_OK) {
+                near(goal == MTS_CHAIN_THROUGHPUT ? best.slowest_ms : best.total_ms,
+                     goal == MTS_CHAIN_THROUGHPUT ? all.slowest : all.sum);
+                cuts += best.stage_count - 1;
+                double slowest = 0.0;
+                for (uint32_t s = 0; s < best.stage_count; s++) { /* each stage costs what it says */
+                    const mts_chain_stage *one = &best.stages[s];
+                    assert_int_equal(one->first, s == 0 ? 0 : best.stages[s - 1].end);
+                    near(mts_chain_stage_ms(one), slow_ms(&w, one->device, one->first, one->end));
+                    slowest = fmax(slowest, mts_chain_stage_ms(one));
+                }
+                near(best.slowest_ms, slowest);
+            }
+        }
+        world_release(&w);
+    }
+    assert_true(refused > 0 && cuts > NETS / 2);
+}
+
+/* ---- whole tasks ---- */
+
+static double deal_all(const mts_balance *b, uint32_t item, double *load, uint64_t *held, uint32_t used)
+{
+    double best = (double)INFINITY;
+    if (item == b->items) {
+        best = 0.0;
+        for (uint32_t d = 0; d < b->devices; d++) {
+            best = (used >> d & 1u) != 0 ? fmax(best, load[d] + b->run_ms[d]) : best;
+        }
+        return best;
+    }
+    for (uint32_t d = 0; d < b->devices; d++) {
+        const double ms = b->ms[d * b->items + item];
+        if (isfinite(ms) && (b->budget[d] == 0 || held[d] + b->memory[item] <= b->budget[d])) {
+            load[d] += ms;
+            held[d] += b->memory[item];
+            best = fmin(best, deal_all(b, item + 1, load, held, used | 1u << d));
+            load[d] -= ms;
+            held[d] -= b->memory[item];
+        }
+    }
+    return best;
+}
+
+static void tasks_are_dealt_out_best(void **state)
+{
+    (void)state;
+    uint32_t refused = 0;
+    for (uint32_t seed = 1; seed <= 60; seed++) {
+        double ms[DEVICES * 7];
+        double run_ms[DEVICES];
+        uint64_t memory[7];
+        uint64_t budget[DEVICES];
+        uint32_t device_of[7];
+        double load[DEVICES] = {0};
+        uint64_t held[DEVICES] = {0};
+        double busiest = 0.0;
+        const uint32_t items = 1 + seed % 7;
+        for (uint32_t d = 0; d < DEVICES; d++) {
+            run_ms[d] = 0.1 * number(seed, d, 50);
+            budget[d] = seed % 3 == 0 ? 60 + seed : 0;
+            for (uint32_t i = 0; i < items; i++) {
+                ms[d * items + i] = number(seed, d, i + 200) < 0.05 ? (double)INFINITY : number(seed, d, i);
+                memory[i] = 20 + i * 10;
+            }
+        }
+        const mts_balance b = {items, DEVICES, ms, memory, run_ms, budget};
+        mts_error error = {0};
+        const double want = deal_all(&b, 0, load, held, 0);
+        const mts_status status = mts_balance_find(&b, mts_allocator_default(), device_of, &busiest, &error);
+        assert_int_equal(status, isfinite(want) ? MTS_STATUS_OK : MTS_STATUS_LIMIT);
+        refused += status != MTS_STATUS_OK ? 1 : 0;
+        if (status == MTS_STATUS_OK) {
+            near(busiest, want);
+        }
+    }
+    assert_true(refused > 0);
+}
+
+/* Beyond the exact search: within the bound of the rule that it begins with, 4/3 of the mean or the longest. */
+static void many_tasks_are_dealt_out_evenly(void **state)
+{
+    (void)state;
+    enum { ITEMS = 40 };
+    double ms[2 * ITEMS];
+    const double run_ms[2] = {0};
+    uint64_t memory[ITEMS] = {0};
+    const uint64_t budget[2] = {0};
+    uint32_t device_of[ITEMS];
+    double busiest = 0.0;
+    double sum = 0.0;
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        ms[i] = ms[ITEMS + i] = 0.1 + number(7, i, 0);
+        sum += ms[i];
+    }
+    const mts_balance b = {ITEMS, 2, ms, memory, run_ms, budget};
+    assert_int_equal(mts_balance_find(&b, mts_allocator_default(), device_of, &busiest, NULL), MTS_STATUS_OK);
+    assert_true(busiest >= sum / 2.0 && busiest < sum / 2.0 * 1.01);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_program_finds_what_trying_all_finds),
+        cmocka_unit_test(tasks_are_dealt_out_best),
+        cmocka_unit_test(many_tasks_are_dealt_out_evenly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,384 @@
+/*
+ * Several devices give what one gives, bit by bit: any cut of random families, with every strategy, with residuals
+ * and several outputs across the border, with tasks on and off, in float16, and whole tasks dealt out.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "pipeline/pipeline.h"
+#include "support/net.h"
+#include "support/nets.h"
+#include "support/random_net.h"
+
+#define TASKS 3u
+#define DEVICES 4u
+#define FRAMES 4u
+
+static mts_device *devices[DEVICES];
+static const char *const ids[DEVICES] = {"first", "second", "third", "fourth"};
+
+static void must(mts_status status, const mts_error *error, const char *what)
+{
+    if (status != MTS_STATUS_OK) {
+        print_error("%s: %s\n", what, error->text);
+        fail();
+    }
+}
+
+typedef struct world {
+    mts_arena arena;
+    test_net net;
+    uint32_t tasks;
+    bool separate;
+    float *inputs[FRAMES][TASKS];
+    mts_pipeline_options options;
+} world;
+
+static void world_make(world *w, const random_family *family)
+{
+    const mts_graph *graphs[TASKS];
+    mts_error error = {0};
+    *w = (world){.tasks = family->tasks, .separate = !family->common};
+    mts_arena_init(&w->arena, mts_allocator_default());
+    for (uint32_t t = 0; t < family->tasks; t++) {
+        graphs[t] = random_net(family, t, &w->arena);
+        assert_non_null(graphs[t]);
+        for (uint32_t f = 0; f < FRAMES; f++) {
+            w->inputs[f][t] = random_input(family, t, graphs[t], f, &w->arena);
+            assert_non_null(w->inputs[f][t]);
+        }
+    }
+    must(net_make(graphs, family->tasks, 0.0f, &w->net, &error), &error, "net");
+    w->options =
+        (mts_pipeline_options){.devices = devices,
+                               .ids = ids,
+                               .stages = true,
+                               .groups = true,
+                               .engine = {.separate_inputs = w->separate, .slots = FRAMES, .depth = 2}};
+}
+
+static void world_release(world *w)
+{
+    net_release(&w->net);
+    mts_arena_release(&w->arena);
+}
+
+/* One device, by the way of one. */
+static mts_pipeline *make_one(const world *w)
+{
+    mts_error error = {0};
+    mts_engine *engine = NULL;
+    mts_pipeline *p = NULL;
+    must(mts_planned_engine_create(devices[0], w->net.archive, &w->options.engine, &w->options.how, &engine,
+                                   NULL, &error),
+         &error, "engine");
+    must(mts_pipeline_of_engine(&engine, mts_allocator_default(), &p, &error), &error, "pipeline");
+    return p;
+}
+
+/* Units of the archive. */
+static uint32_t count_units(const world *w)
+{
+    mts_arena arena;
+    mts_units units;
+    uint32_t tasks[TASKS] = {0, 1, 2};
+    mts_arena_init(&arena, mts_allocator_default());
+    assert_int_equal(mts_units_make(w->net.archive, tasks, w->tasks, w->separate, &arena, &units, NULL),
+                     MTS_STATUS_OK);
+    const uint32_t count = units.count;
+    mts_arena_release(&arena);
+    return count;
+}
+
+static mts_pipeline *make_chain(const world *w, const mts_chain *chain)
+{
+    mts_error error = {0};
+    mts_pipeline *p = NULL;
+    mts_pipeline_options options = w->options;
+    options.device_count = DEVICES;
+    options.chain = chain;
+    must(mts_pipeline_create(w->net.archive, &options, &p, &error), &error, "chain");
+    return p;
+}
+
+/* Stages that end at these units, on the devices in their order. */
+static mts_chain chain_of(uint32_t count, const uint32_t *ends, uint32_t stages)
+{
+    mts_chain chain = {.stage_count = 0};
+    uint32_t at = 0;
+    for (uint32_t s = 0; s < stages; s++) {
+        const uint32_t end = s + 1 == stages ? count : ends[s];
+        if (end > at) {
+            chain.stages[chain.stage_count] =
+                (mts_chain_stage){.device = chain.stage_count, .first = at, .end = end};
+            chain.stage_count++;
+            at = end;
+        }
+    }
+    return chain;
+}
+
+static void give(const world *w, mts_pipeline *p, uint32_t frame)
+{
+    mts_error error = {0};
+    for (uint32_t t = 0; t < w->tasks; t++) {
+        const mts_graph *graph = w->net.archive->tasks[t].graph;
+        for (uint32_t i = 0; i < graph->input_count; i++) {
+            size_t size = 0;
+            (void)mts_shape_bytes(&graph->inputs[i].shape, graph->inputs[i].dtype, &size);
+            must(mts_pipeline_set_input(p, t, i, w->inputs[frame][t], size, &error), &error, "input");
+        }
+    }
+}
+
+static void submit(mts_pipeline *p)
+{
+    mts_error error = {0};
+    while (!mts_pipeline_can_start(p)) { /* the first part has its two runs */
+        mts_pipeline_advance(p);
+    }
+    must(mts_pipeline_submit(p, &error), &error, "submit");
+}
+
+static void take(mts_pipeline *p)
+{
+    mts_error error = {0};
+    must(mts_pipeline_wait_until(p, UINT64_MAX, &error), &error, "wait");
+    must(mts_pipeline_take(p, &error), &error, "take");
+}
+
+/* All outputs of the run that was taken last, one after another; the caller frees them. */
+static unsigned char *read(const world *w, const mts_pipeline *p, size_t *size)
+{
+    unsigned char *all = NULL;
+    *size = 0;
+    for (uint32_t t = 0; t < w->tasks; t++) {
+        for (uint32_t o = 0; o < w->net.archive->tasks[t].graph->output_count; o++) {
+            const void *data = NULL;
+            size_t own = 0;
+            mts_error error = {0};
+            const mts_status status = mts_pipeline_output(p, t, o, &data, &own, &error);
+            if (status == MTS_STATUS_NOT_FOUND) { /* it has not run yet */
+                continue;
+            }
+            must(status, &error, "output");
+            all = realloc(all, *size + own + 1);
+            assert_non_null(all);
+            memcpy(all + *size, data, own);
+            *size += own;
+        }
+    }
+    return all;
+}
+
+/* Runs all frames through both, the second with several in flight, and compares every output. */
+static void same(const world *w, mts_pipeline *one, mts_pipeline *other, const char *how)
+{
+    unsigned char *want[FRAMES];
+    size_t want_size[FRAMES];
+    for (uint32_t f = 0; f < FRAMES; f++) {
+        give(w, one, f);
+        submit(one);
+        take(one);
+        want[f] = read(w, one, &want_size[f]);
+    }
+    uint32_t taken = 0;
+    for (uint32_t f = 0; f < FRAMES; f++) {
+        while (!mts_pipeline_can_start(other)) {
+            mts_pipeline_advance(other);
+        }
+        give(w, other, f);
+        submit(other);
+    }
+    for (; taken < FRAMES; taken++) {
+        size_t size = 0;
+        take(other);
+        unsigned char *got = read(w, other, &size);
+        assert_int_equal(size, want_size[taken]);
+        if (memcmp(got, want[taken], size) != 0) {
+            print_error("%s: frame %u differs\n", how, taken);
+            fail();
+        }
+        free(got);
+        free(want[taken]);
+    }
+}
+
+static void compare(const world *w, const mts_chain *chain, const char *how)
+{
+    mts_pipeline *one = make_one(w);
+    mts_pipeline *other = make_chain(w, chain);
+    assert_true(mts_pipeline_is_engine(one) && !mts_pipeline_is_engine(other));
+    same(w, one, other, how);
+    mts_pipeline_destroy(&one);
+    mts_pipeline_destroy(&other);
+}
+
+static void every_cut_of_every_strategy_gives_the_same_bits(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"sequential", "compact", "netfuse", "dense"};
+    for (uint32_t seed = 1; seed <= 3; seed++) {
+        const random_family family = {.seed = seed + 20, .tasks = TASKS, .steps = 4, .common = seed % 2 == 0};
+        world w;
+        world_make(&w, &family);
+        const uint32_t count = count_units(&w);
+        for (uint32_t strategy = 0; strategy < 4; strategy++) {
+            w.options.engine.strategy = (mts_strategy)strategy;
+            for (uint32_t cut = 1 + seed % 2; cut < count; cut += seed == 1 ? 1 : 3) {
+                const mts_chain chain = chain_of(count, &cut, 2);
+                char how[64];
+                (void)snprintf(how, sizeof how, "seed %u, %s, cut %u of %u", seed, names[strategy], cut,
+                               count);
+                compare(&w, &chain, how);
+            }
+        }
+        world_release(&w);
+    }
+}
+
+static void four_devices_and_float16(void **state)
+{
+    (void)state;
+    const random_family family = {.seed = 31, .tasks = TASKS, .steps = 5, .common = true};
+    world w;
+    world_make(&w, &family);
+    const uint32_t count = count_units(&w);
+    const uint32_t ends[] = {count / 4, count / 2, count / 2 + 2};
+    const mts_chain chain = chain_of(count, ends, 4);
+    compare(&w, &chain, "four devices");
+    w.options.engine.precision = MTS_PRECISION_FLOAT16_STORAGE;
+    compare(&w, &chain, "float16");
+    world_release(&w);
+}
+
+/* Tasks that share a prefix: a task that is off gives its part of it all the same. */
+static void tasks_that_are_off_still_give_what_others_read(void **state)
+{
+    (void)state;
+    const random_family family = {.seed = 5, .tasks = TASKS, .steps = 5, .common = true, .equal = true};
+    world w;
+    world_make(&w, &family);
+    const uint32_t count = count_units(&w);
+    const uint32_t cut = count / 2;
+    const mts_chain chain = chain_of(count, &cut, 2);
+    mts_pipeline *one = make_one(&w);
+    mts_pipeline *other = make_chain(&w, &chain);
+    mts_error error = {0};
+    for (uint32_t off = 0; off < TASKS; off++) {
+        for (uint32_t t = 0; t < TASKS; t++) {
+            must(mts_pipeline_enable(one, t, t != off, &error), &error, "enable");
+            must(mts_pipeline_enable(other, t, t != off, &error), &error, "enable");
+        }
+        same(&w, one, other, "a task is off");
+        for (uint32_t t = 0; t < TASKS; t++) {
+            uint64_t run[2] = {0};
+            const mts_status status = mts_pipeline_output_run(one, t, &run[0], NULL);
+            assert_int_equal(mts_pipeline_output_run(other, t, &run[1], NULL), status);
+            assert_int_equal(run[0], run[1]);
+        }
+    }
+    mts_pipeline_destroy(&one);
+    mts_pipeline_destroy(&other);
+    world_release(&w);
+}
+
+static void whole_tasks_on_devices_of_their_own(void **state)
+{
+    (void)state;
+    static const uint32_t device_of[TASKS] = {1, 0, 1};
+    for (uint32_t common = 0; common < 2; common++) {
+        const random_family family = {.seed = 9, .tasks = TASKS, .steps = 4, .common = common == 1};
+        world w;
+        world_make(&w, &family);
+        mts_pipeline *one = make_one(&w);
+        mts_pipeline *other = NULL;
+        mts_error error = {0};
+        mts_pipeline_options options = w.options;
+        options.device_count = 2;
+        options.device_of = device_of;
+        must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "groups");
+        assert_int_equal(mts_pipeline_part_count(other), 2);
+        same(&w, one, other, "groups");
+        mts_pipeline_destroy(&one);
+        mts_pipeline_destroy(&other);
+        world_release(&w);
+    }
+}
+
+/* The measured placement is one of the possible ones, says what it is, and gives the same. */
+static void a_measured_placement_gives_the_same(void **state)
+{
+    (void)state;
+    const random_family family = {.seed = 12, .tasks = 2, .steps = 5};
+    for (int kind = 0; kind < 2; kind++) {
+        world w;
+        mts_pipeline *other = NULL;
+        mts_error error = {0};
+        mts_text text;
+        world_make(&w, &family);
+        mts_pipeline *one = make_one(&w);
+        mts_pipeline_options options = w.options;
+        options.device_count = 2;
+        options.stages = kind == 0;
+        options.groups = kind == 1;
+        must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "measured");
+        same(&w, one, other, "measured");
+        mts_text_init(&text, mts_allocator_default());
+        mts_pipeline_explain(other, false, &text);
+        assert_non_null(strstr(mts_text_get(&text), kind == 0 ? "as stages" : "as groups"));
+        mts_text_release(&text);
+        mts_pipeline_destroy(&one);
+        mts_pipeline_destroy(&other);
+        world_release(&w);
+    }
+}
+
+static void strange_requests_are_refused(void **state)
+{
+    (void)state;
+    const random_family family = {.seed = 12, .tasks = 2, .steps = 5};
+    world w;
+    mts_pipeline *p = NULL;
+    mts_error error = {0};
+    world_make(&w, &family);
+    mts_pipeline_options options = w.options;
+    options.device_count = MTS_PARTITION_DEVICES + 1;
+    assert_int_equal(mts_pipeline_create(w.net.archive, &options, &p, &error), MTS_STATUS_INVALID_ARGUMENT);
+    options.device_count = 2;
+    options.engine.memory_budget = (mts_memory_budget){16};
+    assert_int_equal(mts_pipeline_create(w.net.archive, &options, &p, &error), MTS_STATUS_LIMIT);
+    assert_null(p);
+    world_release(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_cut_of_every_strategy_gives_the_same_bits),
+        cmocka_unit_test(four_devices_and_float16),
+        cmocka_unit_test(tasks_that_are_off_still_give_what_others_read),
+        cmocka_unit_test(whole_tasks_on_devices_of_their_own),
+        cmocka_unit_test(a_measured_placement_gives_the_same),
+        cmocka_unit_test(strange_requests_are_refused),
+    };
+    mts_error error = {0};
+    for (uint32_t d = 0; d < DEVICES; d++) {
+        if (net_device_open("reference", NULL, &devices[d], &error) != MTS_STATUS_OK) {
+            print_error("%s\n", error.text);
+            return 77;
+        }
+    }
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    for (uint32_t d = 0; d < DEVICES; d++) {
+        mts_device_destroy(&devices[d]);
+    }
+    return failed;
+}

@@ -228,9 +228,9 @@ static int arguments_check(const arguments *args)
         return cli_usage_error("zip", "give the bundle to write: -o FILE");
     }
     if (args->low_rank <= 0.0) {
-        return !args->data      ? cli_usage_error("zip", "give --calib DATA")
-               : args->max_rank ? cli_usage_error("zip", "--max-rank goes with --low-rank")
-                                : -1;
+        return args->max_rank ? cli_usage_error("zip", "--max-rank goes with --low-rank")
+               : !args->data  ? cli_usage_error("zip", "give --calib DATA")
+                              : -1;
     }
     const char *other = args->share >= 0.0 ? "--share"
                         : args->form       ? "--form"

@@ -6,7 +6,7 @@
 #define MTS_COMPRESS_ZIP_LOW_RANK_H
 
 #include "compiler/models/models.h"
-#include "mts/mtsz.h"
+#include "compress/data/data.h"
 
 /* What becomes of a convolution of one task. */
 typedef struct mts_low_rank_layer {

@@ -19,6 +19,12 @@
 #include "lower/row_lanes.h"
 #include "stitch/tiles.h"
 
+#ifdef MTS_SMALL
+#define HAS_OWNERS 0 /* it runs on GPUs */
+#else
+#define HAS_OWNERS 1
+#endif
+
 mts_status mts_tiler_memory(mts_tiler *t)
 {
     t->status = mts_encode_memory(t->encoding);
@@ -155,7 +161,6 @@ static void note_case(mts_tiler *t, const mts_row_block *block)
     }
 }
 
-#ifndef MTS_SMALL
 static bool has_block(const mts_value *weight, uint32_t block)
 {
     bool has = false;
@@ -164,13 +169,11 @@ static bool has_block(const mts_value *weight, uint32_t block)
     }
     return has;
 }
-#endif
 
-/* Of the jobs of a member, on a processor: whose caches hold an input for some of its jobs.
-   A GPU is at work on all of a launch. */
+/* Of the jobs of a member, on a processor: whose caches hold an input for some of its jobs,
+   and which expects weights where the last ones ended. A GPU is at work on all of a launch. */
 static uint32_t find_owner(const mts_tiler *t, uint32_t index)
 {
-#ifndef MTS_SMALL
     const mts_stitched *s = t->encoding->stitched;
     const mts_layer *layer = t->layer;
     const mts_value *weight = mts_member_operand(s, &s->members[index], 1);
@@ -182,11 +185,6 @@ static uint32_t find_owner(const mts_tiler *t, uint32_t index)
         }
     }
     return common ? 0 : 1 + index - layer->first;
-#else
-    (void)t;
-    (void)index;
-    return 0;
-#endif
 }
 
 static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *weight,
@@ -261,7 +259,7 @@ static void add_member(mts_tiler *t, uint32_t index)
     const uint32_t groups = site.conv->group;
     const uint32_t rows_per_group = site.channels / groups;
     t->members++;
-    t->owner = find_owner(t, index);
+    t->owner = HAS_OWNERS ? find_owner(t, index) : 0;
     for (uint32_t g = 0; g < groups && t->status == MTS_STATUS_OK; g++) {
         mts_row_blocks rows;
         t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, t->rows, mode, &t->scratch,
@@ -279,7 +277,7 @@ static int compare_jobs(const void *left, const void *right)
     const mts_tile_job *a = left, *b = right;
     const int place = mts_order(MTS_COMPARE(a->order, b->order), MTS_COMPARE(a->params.in, b->params.in));
     return mts_order(MTS_COMPARE(b->work * b->params.tile, a->work * a->params.tile),
-                     mts_order(MTS_COMPARE(a->owner, b->owner), place));
+                     HAS_OWNERS ? mts_order(MTS_COMPARE(a->owner, b->owner), place) : place);
 }
 
 /* Keeps the tasks of each epilogue of a job; t->shared has room for all jobs that have

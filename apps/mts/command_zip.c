@@ -15,8 +15,9 @@
 
 typedef struct arguments {
     const char *output, *data, *tasks, *base, *layers, *form, *assignment;
-    double share, max_change, retrain;
-    uint32_t round, limit, seed;
+    double share, max_change, retrain; /* share: below 0 if it is not given */
+    double low_rank;                   /* 0: not given */
+    uint32_t round, limit, seed, max_rank;
 } arguments;
 
 /* Names of a list option, and the copy of the text that they lie in. */
@@ -28,6 +29,7 @@ typedef struct names {
 /* What the layer callback prints, or keeps for JSON. */
 typedef struct layers {
     cli_json *json; /* NULL: print */
+    bool low_rank;
     cli_progress progress;
 } layers;
 
@@ -73,19 +75,50 @@ static void layer_print(void *context, const mtsz_zip_layer *layer)
         cli_json_number(told->json, "change", layer->change);
         cli_json_string(told->json, "task", layer->task);
         cli_json_integer(told->json, "rolled_back", layer->rolled_back ? 1 : 0);
+        if (told->low_rank) {
+            cli_json_integer(told->json, "rank", layer->rank);
+            cli_json_number(told->json, "deviation", layer->deviation);
+        }
         cli_json_end(told->json, '}');
         return;
     }
     cli_progress_end(&told->progress);
+    if (told->low_rank) {
+        printf("%-40.40s rank %3u leaves %.2e (%s)%s\n", layer->name, layer->rank, layer->deviation,
+               layer->task, layer->rolled_back ? ", stays private" : "");
+        (void)fflush(stdout);
+        return;
+    }
     printf("%-40.40s %4u of %4u channels shared %6.2f %% changed (%s)%s\n", layer->name, layer->shared,
            layer->channels, layer->change, layer->task, layer->rolled_back ? ", rolled back" : "");
     (void)fflush(stdout);
+}
+
+static void low_rank_print(const arguments *args, const mtsz_zip_report *report)
+{
+    char stored[32];
+    char unshared[32];
+    printf(
+        "wrote %s: %u of %u layers have one weight and differences of rank %u or less; relative error %.2e "
+        "at most\n",
+        args->output, report->zipped, report->layers, report->rank, report->deviation);
+    printf("weights %s (%s unshared)", cli_bytes_text(report->summary.weights_bytes, stored, sizeof stored),
+           cli_bytes_text(report->summary.weights_bytes_unshared, unshared, sizeof unshared));
+    if (report->change >= 0.0) {
+        printf("; changed answers: %.2g %% in the mean, %.2g %% of the worst task", report->change,
+               report->change_worst);
+    }
+    printf("\nzipping took %.1f s\n", report->zip_seconds);
 }
 
 static void report_print(const arguments *args, const mtsz_zip_report *report)
 {
     char stored[32];
     char unshared[32];
+    if (args->low_rank > 0.0) {
+        low_rank_print(args, report);
+        return;
+    }
     printf("wrote %s: %u of %u layers share filters (%u rolled back), %.1f %% of a task's weights\n",
            args->output, report->zipped, report->layers, report->rolled_back, 100.0 * report->shared_weights);
     printf("weights %s (%s unshared); changed answers: %.2f %% in the mean, %.2f %% of the worst task\n",
@@ -106,9 +139,17 @@ static void report_json(cli_json *json, const arguments *args, const mtsz_zip_re
     cli_json_integer(json, "zipped", report->zipped);
     cli_json_integer(json, "rolled_back", report->rolled_back);
     cli_json_number(json, "shared_weights", report->shared_weights);
-    cli_json_number(json, "change", report->change);
-    cli_json_number(json, "change_worst", report->change_worst);
+    if (report->change >= 0.0) {
+        cli_json_number(json, "change", report->change);
+        cli_json_number(json, "change_worst", report->change_worst);
+    }
     cli_json_number(json, "zip_seconds", report->zip_seconds);
+    if (args->low_rank > 0.0) {
+        cli_json_integer(json, "rank", report->rank);
+        cli_json_number(json, "deviation", report->deviation);
+        cli_json_summary(json, &report->summary);
+        return;
+    }
     cli_json_number(json, "retrain_seconds", report->retrain_seconds);
     cli_json_integer(json, "retrained", report->retrained ? 1 : 0);
     cli_json_number(json, "loss_first", report->loss_first);
@@ -123,7 +164,7 @@ static int zip_run(const arguments *args, const char *bundle, mtsz_zip_options *
     char error[CLI_ERROR] = "";
     mtsc_options options;
     mtsz_zip_report report = {.size = sizeof report};
-    layers told = {.json = json};
+    layers told = {.json = json, .low_rank = args->low_rank > 0.0};
     mtsc_options_default(&options);
     cli_progress_begin(&told.progress);
     options.error_text = error;
@@ -180,6 +221,26 @@ static int zip_data(const arguments *args, const char *bundle, mtsz_zip_options 
     return status;
 }
 
+/* What is missing, or does not go together. */
+static int arguments_check(const arguments *args)
+{
+    if (!args->output) {
+        return cli_usage_error("zip", "give the bundle to write: -o FILE");
+    }
+    if (args->low_rank <= 0.0) {
+        return args->max_rank ? cli_usage_error("zip", "--max-rank goes with --low-rank")
+               : !args->data  ? cli_usage_error("zip", "give --calib DATA")
+                              : -1;
+    }
+    const char *other = args->share >= 0.0 ? "--share"
+                        : args->form       ? "--form"
+                        : args->assignment ? "--assign"
+                        : args->round      ? "--round"
+                        : args->retrain    ? "--retrain"
+                                           : NULL;
+    return other ? cli_usage_error("zip", "%s does not go with --low-rank", other) : -1;
+}
+
 static int zip_command(const cli_usage *usage, int argc, char **argv, const arguments *args,
                        mtsz_zip_options *zip)
 {
@@ -187,10 +248,7 @@ static int zip_command(const cli_usage *usage, int argc, char **argv, const argu
     names base = {0};
     names prefixes = {0};
     int status = cli_parse(usage, argc, argv, &common);
-    if (status < 0 && (!args->data || !args->output)) {
-        status =
-            cli_usage_error("zip", "give %s", args->data ? "the bundle to write: -o FILE" : "--calib DATA");
-    }
+    status = status < 0 ? arguments_check(args) : status;
     status = status < 0 ? choices_take(args, zip) : status;
     if (status < 0 && !(names_take(args->base, &base) && names_take(args->layers, &prefixes))) {
         status = cli_usage_error("zip", "--base and --layers take names: A,B");
@@ -200,8 +258,10 @@ static int zip_command(const cli_usage *usage, int argc, char **argv, const argu
         zip->base_count = (uint32_t)base.list.count;
         zip->layers = prefixes.list.items;
         zip->layer_count = (uint32_t)prefixes.list.count;
-        zip->share = args->share;
-        zip->round = args->round;
+        zip->share = args->share >= 0.0 ? args->share : zip->share;
+        zip->round = args->round ? args->round : zip->round;
+        zip->low_rank = args->low_rank;
+        zip->max_rank = args->max_rank;
         zip->max_change = args->max_change;
         zip->retrain_seconds = args->retrain;
         zip->seed = args->seed;
@@ -216,7 +276,7 @@ int cli_command_zip(int argc, char **argv)
 {
     mtsz_zip_options zip;
     mtsz_zip_options_default(&zip);
-    arguments args = {.share = zip.share, .max_change = zip.max_change, .round = zip.round, .seed = 1};
+    arguments args = {.share = -1.0, .max_change = zip.max_change, .seed = 1};
     const cli_option options[] = {
         {"calib", 'd', CLI_KIND_TEXT, &args.data, "DATA",
          "images, unlabelled: CIFAR-10 records, a folder of pictures, .npy", 0, 0},
@@ -236,6 +296,12 @@ int cli_command_zip(int argc, char **argv)
          "a layer that changes more of a task's answers is rolled back (default 100)", 0.0, 100.0},
         {"retrain", 0, CLI_KIND_NUMBER, &args.retrain, "SECONDS",
          "then train to answer as before, without labels (default 0)", 0.0, 1e6},
+        {"low-rank", 0, CLI_KIND_NUMBER, &args.low_rank, "TOL",
+         "instead: weights that differ by merged adapters become one weight and small ones; largest relative "
+         "error, e.g. 1e-5",
+         1e-12, 0.999},
+        {"max-rank", 0, CLI_KIND_COUNT, &args.max_rank, "N",
+         "with --low-rank: largest rank of a difference (default: half of the weight's numbers)", 1, 65536},
         {"limit", 0, CLI_KIND_COUNT, &args.limit, "N", "only the first N images", 1, 1e9},
         {"seed", 0, CLI_KIND_COUNT, &args.seed, "N", "of re-training (default 1)", 0, 4294967295.0},
         {"output", 'o', CLI_KIND_TEXT, &args.output, "FILE", "the bundle to write", 0, 0},
@@ -245,7 +311,8 @@ int cli_command_zip(int argc, char **argv)
         .positionals = "BUNDLE",
         .summary = "Makes the tasks of a bundle share weights, so that each shared one is stored once.",
         .details = "Example: mts zip app.mtsb --share 0.9 --calib images/ -o zipped.mtsb\n"
-                   "then:    mts eval app.mtsb zipped.mtsb --data labelled.bin",
+                   "then:    mts eval app.mtsb zipped.mtsb --data labelled.bin\n"
+                   "LoRA:    mts zip app.mtsb --low-rank 1e-5 -o zipped.mtsb",
         .positional_count = 1,
         .options = options,
         .option_count = sizeof options / sizeof options[0],

@@ -19,6 +19,12 @@
 #include "lower/row_lanes.h"
 #include "stitch/tiles.h"
 
+#ifdef MTS_SMALL
+#define HAS_OWNERS 0 /* it runs on GPUs */
+#else
+#define HAS_OWNERS 1
+#endif
+
 mts_status mts_tiler_memory(mts_tiler *t)
 {
     t->status = mts_encode_memory(t->encoding);
@@ -155,12 +161,39 @@ static void note_case(mts_tiler *t, const mts_row_block *block)
     }
 }
 
+static bool has_block(const mts_value *weight, uint32_t block)
+{
+    bool has = false;
+    for (uint32_t b = 0; b < weight->block_count; b++) {
+        has = has || weight->blocks[b].block == block;
+    }
+    return has;
+}
+
+/* Of the jobs of a member, on a processor: whose caches hold an input for some of its jobs,
+   and which expects weights where the last ones ended. A GPU is at work on all of a launch. */
+static uint32_t find_owner(const mts_tiler *t, uint32_t index)
+{
+    const mts_stitched *s = t->encoding->stitched;
+    const mts_layer *layer = t->layer;
+    const mts_value *weight = mts_member_operand(s, &s->members[index], 1);
+    bool common = t->encoding->device->is_gpu;
+    for (uint32_t m = layer->first; m < layer->first + layer->count && !common; m++) {
+        const mts_value *other = m == index ? NULL : mts_member_operand(s, &s->members[m], 1);
+        for (uint32_t b = 0; other && b < weight->block_count; b++) {
+            common = common || has_block(other, weight->blocks[b].block);
+        }
+    }
+    return common ? 0 : 1 + index - layer->first;
+}
+
 static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *weight,
                           const mts_row_blocks *rows, const mts_row_block *block, uint32_t group)
 {
     const uint32_t depth = site->in_channels / site->conv->group;
     const mts_member *members = t->encoding->stitched->members;
-    mts_tile_job fresh = {.order = block->row_a,
+    mts_tile_job fresh = {.owner = t->owner,
+                          .order = block->row_a,
                           .task_mask = mts_encode_task_mask(t->encoding, (uint32_t)(site->member - members))};
     fresh.segments = pack_segments(t, site, weight, rows, block);
     if (!fresh.segments) {
@@ -226,6 +259,7 @@ static void add_member(mts_tiler *t, uint32_t index)
     const uint32_t groups = site.conv->group;
     const uint32_t rows_per_group = site.channels / groups;
     t->members++;
+    t->owner = HAS_OWNERS ? find_owner(t, index) : 0;
     for (uint32_t g = 0; g < groups && t->status == MTS_STATUS_OK; g++) {
         mts_row_blocks rows;
         t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, t->rows, mode, &t->scratch,
@@ -237,12 +271,13 @@ static void add_member(mts_tiler *t, uint32_t index)
 }
 
 /* Larger first; equal work by weight rows, so that neighbours in the list use the same
-   weights. */
+   weights, or, where members have no weights in common, the same input. */
 static int compare_jobs(const void *left, const void *right)
 {
     const mts_tile_job *a = left, *b = right;
+    const int place = mts_order(MTS_COMPARE(a->order, b->order), MTS_COMPARE(a->params.in, b->params.in));
     return mts_order(MTS_COMPARE(b->work * b->params.tile, a->work * a->params.tile),
-                     mts_order(MTS_COMPARE(a->order, b->order), MTS_COMPARE(a->params.in, b->params.in)));
+                     HAS_OWNERS ? mts_order(MTS_COMPARE(a->owner, b->owner), place) : place);
 }
 
 /* Keeps the tasks of each epilogue of a job; t->shared has room for all jobs that have

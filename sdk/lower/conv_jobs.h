@@ -12,6 +12,7 @@
 typedef struct mts_tile_job {
     mts_conv_params params;
     uint64_t work;  /* multiply-adds of a pixel */
+    uint32_t owner; /* 0: another member has weights of it; else of the member, by number */
     uint32_t order; /* weight rows: jobs of one weight block stand together */
     uint32_t at;    /* index in the kernel parameters of the params, once it is written */
     uint32_t first_epilogue, last_epilogue;
@@ -45,6 +46,7 @@ typedef struct mts_tiler {
     mts_tile_epilogue *epilogues;
     size_t epilogue_count, epilogue_capacity;
     uint32_t members;
+    uint32_t owner;        /* of the jobs of the member in hand */
     mts_entry_job *shared; /* jobs of several epilogues, once they are written */
     uint32_t shared_count;
     mts_status status;

@@ -108,6 +108,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         zip.layers = fuzz_u8(&in) % 4 ? NULL : layers;
         zip.layer_count = zip.layers ? fuzz_u8(&in) % 3 : 0;
         zip.max_change = 100 * number(&in);
+        zip.low_rank = fuzz_u8(&in) % 4 ? 0.0 : number(&in);
+        zip.max_rank = fuzz_size(&in, 64);
         status = mtsz_zip(bundle, &pictures, &zip, out, &options, NULL);
     } else {
         mtsz_prune_options prune;

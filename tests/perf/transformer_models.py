@@ -116,21 +116,27 @@ class Model:
 
 
 def bert(path, size, seed=1, own_seed=None, rows=128, words=2000, classes=2, tokens=True, mask=True,
-         fused=False, tanh=False, adapters=None):
+         fused=False, tanh=False, adapters=None, dynamic=False):
+    """dynamic: any number of tokens up to `rows`, as an export with a dynamic axis has it; the length is symbolic."""
     layers, width, heads, inner = SIZES[size]
     m = Model(size, seed, own_seed, fused=fused, adapters=adapters)
-    inputs = []
+    inputs, most, length = [], rows, "length" if dynamic else rows
+    rows = -1 if dynamic else rows
     if tokens:
-        inputs.append(helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, rows]))
+        inputs.append(helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, length]))
         x = m.add("Gather", m.weight(words, width, deviation=0.1), "input_ids")
     else:
-        inputs.append(helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, [1, rows, width]))
+        inputs.append(helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, [1, length, width]))
         x = "embeddings"
-    x = m.add("Add", x, m.weight(1, rows, width, deviation=0.1))
+    places = m.weight(1, most, width, deviation=0.1)
+    if dynamic:
+        one = m.constant(np.array([1], np.int64))
+        places = m.add("Slice", places, m.constant(np.array([0], np.int64)), m.add("Gather", m.add("Shape", x), one), one)
+    x = m.add("Add", x, places)
     x = m.norm(x, width, 1e-12)
     bias = None
     if mask:
-        inputs.append(helper.make_tensor_value_info("attention_mask", TensorProto.INT64, [1, rows]))
+        inputs.append(helper.make_tensor_value_info("attention_mask", TensorProto.INT64, [1, length]))
         wide = m.add("Unsqueeze", m.add("Unsqueeze", "attention_mask", m.constant(np.array([1], np.int64))),
                      m.constant(np.array([2], np.int64)))
         wide = m.add("Cast", wide, to=TensorProto.FLOAT)

@@ -5,8 +5,9 @@
 
 Models are those of transformer_models.py: tasks with weights of their own ("private"), and tasks with one backbone,
 heads of their own and a common input ("common"); a BERT
-with adapters of rank 8 beside the weights of q and v for each task ("lora"), and the same BERT without them, as many
-times on as many inputs ("frozen"). A time of ours is the processor time of two processes of `mts bench`
+with adapters of rank 8 beside the weights of q and v for each task ("lora"), the same with adapters merged into these
+weights and found again by `mts zip --low-rank` ("merged"), and the same BERT without them, as many times on as many
+inputs ("frozen"). A time of ours is the processor time of two processes of `mts bench`
 that differ in the number of runs, so that start-up, compilation of the plan and comparisons cancel out; that of ONNX
 Runtime is the processor time of a session for each task. Outputs of every strategy are compared with ONNX Runtime's
 first (--outputs: nothing else).
@@ -31,6 +32,7 @@ CASES = {
     "bert-small common": lambda path, i: transformer_models.bert(path, "bert-small", seed=3, own_seed=50 + i),
     "bert-small frozen": lambda path, i: transformer_models.bert(path, "bert-small", seed=3, own_seed=50, adapters=(8, (), False)),
     "bert-small lora": lambda path, i: transformer_models.bert(path, "bert-small", seed=3, own_seed=50 + i, adapters=(8, (0, 2), False)),
+    "bert-small merged": lambda path, i: transformer_models.bert(path, "bert-small", seed=3, own_seed=50 + i, adapters=(8, (0, 2), True)),
     "vit-tiny private": lambda path, i: transformer_models.vit(path, "vit-tiny", seed=10 + i),
     "vit-tiny common": lambda path, i: transformer_models.vit(path, "vit-tiny", seed=3, own_seed=50 + i),
 }
@@ -43,10 +45,13 @@ def make(case, folder, tasks, mts):
         if not model.exists():
             CASES[case](str(model), i)
     bundle = folder / f"{stem}.mtsb"
-    command = [mts, "compile", "-o", bundle]
+    compiled = folder / f"{stem}-whole.mtsb" if "merged" in case else bundle
+    command = [mts, "compile", "-o", compiled]
     for i, model in enumerate(models):
         command += ["--task", f"t{i}={model}"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    if compiled != bundle:
+        subprocess.run([mts, "zip", compiled, "--low-rank", "1e-5", "-o", bundle], check=True)
     return models, bundle
 
 

@@ -1,11 +1,13 @@
 """Sessions: runs, outputs, lifetimes, callbacks."""
 import gc
+import sys
 import weakref
 
 import numpy
 import pytest
 
 import mts
+from conftest import SOURCE
 
 
 def test_run_gives_what_submit_wait_and_output_give(session, photo):
@@ -271,3 +273,32 @@ def test_log_sentences_arrive(bundle_path):
         with pytest.raises(mts.Error):
             mts.Bundle(runtime, bundle_path + ".none")
         assert ("error" in {severity for severity, _ in said}) and any(".none" in text for _, text in said)
+
+
+def test_a_length_for_each_submission(tmp_path, runtime):
+    """One model compiled for several lengths: weights lie once, and each submission runs the shortest that fits."""
+    pytest.importorskip("onnx")
+    ort = pytest.importorskip("onnxruntime")
+    sys.path.insert(0, SOURCE + "/tests/perf")
+    import transformer_models
+    model, lengths = str(tmp_path / "bert.onnx"), (8, 16, 32)
+    transformer_models.bert(model, "bert-tiny", rows=32, words=100, dynamic=True)
+    shapes = [{name: (1, n) for name in ("input_ids", "attention_mask")} for n in lengths]
+    one = mts.compile({"bert": mts.Task(model, shapes=shapes[-1])}, tmp_path / "one.mtsb")
+    all_lengths = mts.compile({f"bert{n}": mts.Task(model, shapes=s) for n, s in zip(lengths, shapes)}, tmp_path / "all.mtsb")
+    assert all_lengths.weights_bytes < one.weights_bytes + 4 * 128 * (8 + 16) + 100  # and rows of the table of places
+    peer = ort.InferenceSession(model, providers=["CPUExecutionProvider"])
+    random = numpy.random.default_rng(3)
+    with mts.Bundle(runtime, tmp_path / "all.mtsb") as bundle, mts.Session(bundle) as session:
+        for length in (5, 32, 8, 9, 17, 1, 16):
+            rows = next(n for n in lengths if n >= length)
+            ids, mask = numpy.zeros((2, 1, rows), numpy.int64)
+            ids[0, :length], mask[0, :length] = random.integers(0, 100, length), 1
+            for n in lengths:
+                session.enable(f"bert{n}", n == rows)
+            session.input(f"bert{rows}", ids, 0)
+            session.input(f"bert{rows}", mask, 1)
+            session.wait(session.submit())
+            wanted = peer.run(None, {"input_ids": ids[:, :length], "attention_mask": mask[:, :length]})[0]
+            got = session.output(f"bert{rows}")
+            assert numpy.abs(numpy.asarray(got).reshape(wanted.shape) - wanted).max() < 1e-5

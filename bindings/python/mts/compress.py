@@ -30,13 +30,15 @@ class ZipReport:
     zipped: int  #: that are shared
     rolled_back: int
     shared_weights: float  #: fraction of the weights of a task's layers
-    change: float  #: percentage of answers that changed: mean of the tasks
+    change: float  #: percentage of answers that changed: mean of the tasks; -1: there was no data
     change_worst: float
     zip_seconds: float
     retrain_seconds: float
     loss_first: float
     loss_last: float
     retrained: int  #: 1: the result of re-training was kept
+    deviation: float  #: low_rank: the largest relative error of a weight
+    rank: int  #: low_rank: the largest
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class ZipLayer:
     task: str
     rolled_back: int
     seconds_left: float
+    rank: int  #: low_rank: the largest of a difference
+    deviation: float  #: low_rank: the largest relative error
 
 
 class _Images:
@@ -141,16 +145,17 @@ def _call(function: Any, kind: str, report: type, bundle: Path, data: Optional[D
     return report(**{**fields, "summary": Summary(**fields["summary"])})
 
 
-def zip(bundle: Path, data: Data, out: Path, *, share: float = 0.9, tasks: Optional[Sequence[str]] = None,  # noqa: A001
+def zip(bundle: Path, data: Optional[Data], out: Path, *, share: float = 0.9, tasks: Optional[Sequence[str]] = None,  # noqa: A001
         form: Literal["filters", "uxyz"] = "filters", assignment: Literal["optimal", "greedy"] = "optimal",
         round: int = 4, layers: Optional[Sequence[str]] = None, base: Optional[Sequence[str]] = None,  # noqa: A002
-        max_change: float = 100.0, retrain_seconds: float = 0.0, seed: int = 1,
+        max_change: float = 100.0, retrain_seconds: float = 0.0, seed: int = 1, low_rank: float = 0.0, max_rank: int = 0,
         layer: Optional[Callable[[ZipLayer], Any]] = None, progress: Progress = None, log: Log = None) -> ZipReport:
     """Makes tasks of a bundle share weights (docs/ZIP.md).
 
     :param bundle: path of the bundle to read
     :param data: images to calibrate with: a folder of pictures, or a sequence of frames (as Session.submit
-        takes them), of paths of pictures, or, for tasks that take no frames, of dicts of arrays by task
+        takes them), of paths of pictures, or, for tasks that take no frames, of dicts of arrays by task; None: for
+        low_rank
     :param out: path of the bundle to write, another file
     :param share: part of the channels of each layer that is shared, 0..1
     :param tasks: names of 2 to 64 tasks; None: all. Others are copied
@@ -159,13 +164,17 @@ def zip(bundle: Path, data: Data, out: Path, *, share: float = 0.9, tasks: Optio
     :param base: names of those tasks whose weights keep every bit
     :param max_change: most percent of changed answers of a task
     :param retrain_seconds: of training afterwards
+    :param low_rank: above 0: instead of sharing channels, weights that differ by merged adapters become one weight and
+        small ones; largest relative error of a weight, such as 1e-5
+    :param max_rank: with low_rank: the largest rank of a difference; 0: so that half of the numbers are saved
     :param layer: called with a ZipLayer after each layer
     :param progress: as in mts.compile
     :raises Error: INVALID_ARGUMENT: the tasks do not align, or the data does not fit; LIMIT; CANCELLED
     """
     return _call(lib.mtsz_zip, "zip", ZipReport, bundle, data, out, progress, log, "zipping",
                  dict(tasks=tasks, share=share, form=form, assignment=assignment, round=round, layers=layers, base=base,
-                      max_change=max_change, retrain_seconds=retrain_seconds, seed=seed), layer)
+                      max_change=max_change, retrain_seconds=retrain_seconds, seed=seed, low_rank=low_rank,
+                      max_rank=max_rank), layer)
 
 
 def prune(bundle: Path, data: Optional[Data], out: Path, *, ratio: float = 0.5,

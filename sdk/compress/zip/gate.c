@@ -1,16 +1,10 @@
 /*
- * gate.c: how much of what the tasks answer has changed, without labels.
- *
- * The answer of a classifier (an output 0 of [1,C] or [1,C,1,1,...] with two numbers or
- * more) is the largest number; its change is the part of the images with another one. Any
- * other output 0 changes by the root mean square difference over the standard deviation
- * of the original output.
+ * gate.c: how much of what the tasks answer has changed, layer by layer (change.h).
  */
-#include <math.h>
 #include <string.h>
 
 #include "compress/net/threads.h"
-#include "compress/train/answers.h"
+#include "compress/zip/change.h"
 #include "compress/zip/zip.h"
 
 #define BATCH_MOST 32u
@@ -21,67 +15,10 @@ typedef struct look {
     bool whole; /* originals run beside, their answers are not kept */
 } look;
 
-/* Sums of one task. */
-typedef struct tally {
-    uint32_t images, other;
-    double difference, sum, square;
-    uint64_t numbers;
-} tally;
-
 static const mts_value *output_of(const mts_zip *zip, uint32_t t)
 {
     const mts_graph *graph = zip->tasks[t].graph;
     return &graph->values[graph->outputs[0].value];
-}
-
-static bool classifies(const mts_graph *graph)
-{
-    const mts_answer answer = mts_answer_of(graph, 0);
-    return answer.classes > 0 && answer.classes == answer.elements;
-}
-
-static uint32_t largest(const float *numbers, size_t count)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < count; i++) {
-        best = numbers[i] > numbers[best] ? i : best;
-    }
-    return (uint32_t)best;
-}
-
-/* Numbers that are none are worse than any: no limit lets them pass. */
-static bool worse(double change, double than)
-{
-    return change > than || (isnan(change) && !isnan(than));
-}
-
-static void compare(tally *sums, const float *original, const float *now, size_t size, uint32_t images)
-{
-    for (uint32_t i = 0; i < images; i++) {
-        sums->images++;
-        const uint32_t answer = largest(now + i * size, size);
-        sums->other += answer != largest(original + i * size, size) || isnan(now[i * size + answer]) ? 1 : 0;
-    }
-    for (size_t i = 0; i < size * images; i++) {
-        const double d = (double)original[i] - (double)now[i];
-        sums->difference += d * d;
-        sums->sum += (double)original[i];
-        sums->square += (double)original[i] * (double)original[i];
-    }
-    sums->numbers += size * images;
-}
-
-static double change_of(const tally *sums, bool classes)
-{
-    if (sums->images == 0 || sums->numbers == 0) {
-        return 0.0;
-    }
-    if (classes) {
-        return 100.0 * sums->other / sums->images;
-    }
-    const double count = (double)sums->numbers;
-    const double variance = sums->square / count - sums->sum * sums->sum / (count * count);
-    return 100.0 * sqrt(sums->difference / count / (variance > 1e-20 ? variance : 1e-20));
 }
 
 static mts_status run_batch(mts_zip *zip, mts_net_run *run, uint32_t t, const uint32_t *indices,
@@ -93,7 +30,7 @@ static mts_status run_batch(mts_zip *zip, mts_net_run *run, uint32_t t, const ui
 }
 
 static mts_status look_batch(const look *l, uint32_t t, uint32_t first, uint32_t count,
-                             const uint32_t *indices, tally *sums, mts_error *error)
+                             const uint32_t *indices, mts_change *sums, mts_error *error)
 {
     mts_zip *zip = l->zip;
     const size_t size = mts_shape_count(&output_of(zip, t)->shape);
@@ -106,7 +43,7 @@ static mts_status look_batch(const look *l, uint32_t t, uint32_t first, uint32_t
     }
     MTS_TRY(status, run_batch(zip, zip->runs[t], t, indices, count, error));
     if (status == MTS_STATUS_OK) {
-        compare(sums, original, mts_net_run_value(zip->runs[t], value), size, count);
+        mts_change_add(sums, original, mts_net_run_value(zip->runs[t], value), size, count);
     }
     return status;
 }
@@ -124,7 +61,7 @@ static mts_status look_task(void *context, uint32_t t, uint32_t worker, mts_erro
     const look *l = context;
     mts_zip *zip = l->zip;
     uint32_t indices[BATCH_MOST];
-    tally sums = {0};
+    mts_change sums = {0};
     mts_status status = MTS_STATUS_OK;
     zip->change[t] = 0.0;
     for (uint32_t first = 0; first < l->images && status == MTS_STATUS_OK && !zip->frozen[t];
@@ -133,7 +70,7 @@ static mts_status look_task(void *context, uint32_t t, uint32_t worker, mts_erro
         list_images(l, first, count, indices);
         status = look_batch(l, t, first, count, indices, &sums, error);
     }
-    zip->change[t] = change_of(&sums, classifies(zip->tasks[t].graph));
+    zip->change[t] = mts_change_of(&sums, zip->tasks[t].graph);
     return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "task '%s'", zip->tasks[t].name);
 }
 
@@ -178,7 +115,7 @@ mts_status mts_zip_gate_look(mts_zip *zip, uint32_t *worst)
     const mts_status status = mts_threads_run(zip->count, look_task, &l, zip->error);
     *worst = 0;
     for (uint32_t t = 1; t < zip->count; t++) {
-        *worst = worse(zip->change[t], zip->change[*worst]) ? t : *worst;
+        *worst = mts_change_worse(zip->change[t], zip->change[*worst]) ? t : *worst;
     }
     return status;
 }
@@ -192,7 +129,7 @@ mts_status mts_zip_gate_final(mts_zip *zip, double *mean, double *worst)
     for (uint32_t t = 0; t < zip->count; t++) {
         changed += zip->frozen[t] ? 0 : 1;
         *mean += zip->change[t];
-        *worst = worse(zip->change[t], *worst) ? zip->change[t] : *worst;
+        *worst = mts_change_worse(zip->change[t], *worst) ? zip->change[t] : *worst;
     }
     *mean /= changed ? changed : 1;
     return status;

@@ -11,6 +11,7 @@
 #include "compiler/models/models.h"
 #include "compiler/passes/clone.h"
 #include "compress/train/distill.h"
+#include "compress/zip/low_rank.h"
 #include "compress/zip/ties.h"
 
 #define IMAGES_BYTES ((uint64_t)1 << 30)
@@ -74,12 +75,30 @@ static const char *options_defect(const mtsz_zip_options *o)
     if (!(o->retrain_seconds >= 0.0) || !isfinite(o->retrain_seconds)) {
         return "retrain_seconds is not a time";
     }
+    if (!(o->low_rank >= 0.0 && o->low_rank < 1.0)) {
+        return "low_rank is not a relative error of 0 to below 1";
+    }
     if ((o->task_count && !o->tasks) || (o->base_count && !o->base) || (o->layer_count && !o->layers)) {
         return "a count without its list";
     }
     if (!all_named(o->tasks, o->task_count) || !all_named(o->base, o->base_count) ||
         !all_named(o->layers, o->layer_count)) {
         return "a name in a list is missing";
+    }
+    return NULL;
+}
+
+/* What low_rank does not go together with, besides. */
+static const char *low_rank_defect(const mtsz_zip_options *o, const mtsz_data *data)
+{
+    if (o->retrain_seconds > 0.0) {
+        return "retrain_seconds does not go with low_rank";
+    }
+    if (o->base_count > 1) {
+        return "low_rank takes one task as base, not several";
+    }
+    if (o->max_change < 100.0 && (!data || data->count == 0)) {
+        return "max_change needs images to measure the change with";
     }
     return NULL;
 }
@@ -505,6 +524,11 @@ static mts_status zip_bundle(const char *bundle_path, const mtsz_data *data,
     call c = {.out_path = out_path};
     const mts_allocator *allocator = mts_allocator_default();
     const char *defect = options_defect(zip_options);
+    const bool low_rank = zip_options->low_rank > 0.0;
+    defect = !defect && low_rank ? low_rank_defect(zip_options, data) : defect;
+    if (!defect && low_rank) {
+        return mts_zip_low_rank(bundle_path, data, zip_options, out_path, options, report, error);
+    }
     if (defect || !data) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "zip: %s",
                         defect ? defect : "there are no images to calibrate with");

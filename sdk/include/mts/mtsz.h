@@ -103,6 +103,11 @@ typedef struct mtsz_zip_layer {
     int rolled_back;
     /* Estimated seconds to the end of zipping, without re-training. */
     double seconds_left;
+    /* With mtsz_zip_options.low_rank: the largest rank of a difference, and the largest relative
+       error that stays, both of `task`; for a layer that was rolled back, the rank that was tried
+       and what it leaves. 0 otherwise. */
+    uint32_t rank;
+    double deviation;
 } mtsz_zip_layer;
 
 /*
@@ -148,6 +153,16 @@ typedef struct mtsz_zip_options {
     void *context;
     /* Called after each layer; NULL (default): not called. */
     void (*layer)(void *context, const mtsz_zip_layer *layer);
+    /* Above 0: instead of sharing channels, weights of a layer that differ by a matrix of low rank,
+       such as by adapters (LoRA) that were merged into them, become one common weight and two small
+       ones for each task. This is the largest relative error (Frobenius norm) that a weight may get
+       by it, below 1. Default: 0. share, form, assignment, round and seed are not used, there is no
+       re-training, `base` names one task at most, whose weights keep every bit, and max_change is a
+       limit of the whole. docs/ZIP.md ("Adapters that were merged"). */
+    double low_rank;
+    /* With low_rank: the largest rank of a difference. Default: 0, so that the two small matrices
+       have at most half of the numbers of the weight. */
+    uint32_t max_rank;
 } mtsz_zip_options;
 
 /* What zipping did. */
@@ -162,7 +177,7 @@ typedef struct mtsz_zip_report {
        tasks. */
     double shared_weights;
     /* Percentage of answers that changed on the data: mean of the tasks, and that of the worst
-       task. */
+       task. Both -1 if there was no data (low_rank only). */
     double change, change_worst;
     /* Seconds that zipping took, and those that re-training took. */
     double zip_seconds, retrain_seconds;
@@ -171,6 +186,10 @@ typedef struct mtsz_zip_report {
     /* 1: the result of re-training was kept, because it changes no more answers than zipping
        alone. */
     int retrained;
+    /* With mtsz_zip_options.low_rank: the largest relative error of a weight, and the largest
+       rank; 0 otherwise. */
+    double deviation;
+    uint32_t rank;
 } mtsz_zip_report;
 
 /*
@@ -187,7 +206,7 @@ MTS_API void mtsz_zip_options_default_sized(mtsz_zip_options *options, size_t si
  * Makes the tasks of a bundle share weights by multi-task zipping (MTZ, NeurIPS 2018; docs/ZIP.md).
  *
  * @param bundle_path of the bundle to read.
- * @param data images to calibrate with.
+ * @param data images to calibrate with. May be NULL with mtsz_zip_options.low_rank.
  * @param zip NULL: the defaults.
  * @param out_path of the bundle to write, another file than bundle_path, see mtsc_file_write. A
  *     failure writes nothing.
@@ -195,9 +214,9 @@ MTS_API void mtsz_zip_options_default_sized(mtsz_zip_options *options, size_t si
  * @param report written on success; NULL: not wanted.
  * @return OK; INVALID_ARGUMENT: an option is out of its range, the tasks do not align (the sentence
  *     names the first layer that does not), the data does not fit a task, or statistics are
- *     singular; LIMIT: no layer passes max_change; UNSUPPORTED: an operator that cannot be
- *     calibrated; NOT_FOUND: no such task or folder; IO: a bundle or an image cannot be read or
- *     written; MALFORMED: it is no bundle; CANCELLED: by `progress`.
+ *     singular; LIMIT: no layer passes max_change, or no difference has a low rank; UNSUPPORTED: an
+ *     operator that cannot be calibrated; NOT_FOUND: no such task or folder; IO: a bundle or an image
+ *     cannot be read or written; MALFORMED: it is no bundle; CANCELLED: by `progress`.
  */
 MTS_API mts_status mtsz_zip(const char *bundle_path, const mtsz_data *data, const mtsz_zip_options *zip,
                             const char *out_path, const mtsc_options *options, mtsz_zip_report *report);

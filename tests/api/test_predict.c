@@ -93,7 +93,7 @@ static void assert_units_and_order(uint32_t units)
 {
     mts_error error = {0};
     mts_dependencies after;
-    const mts_engine *engine = w.api.session->engine;
+    const mts_engine *engine = mts_pipeline_part(w.api.session->pipeline, 0);
     assert_int_equal(w.count, engine->launches.count);
     assert_int_equal(
         mts_dependencies_find(engine->launches.items, w.count, mts_allocator_default(), &after, &error),
@@ -141,7 +141,7 @@ static void launches_of_a_device_with_overlap_keep_its_units_and_their_order(voi
     assert_units_and_order(device.compute_units);
     assert_true(end_of() > bound && end_of() < 1000.0);
     /* launches take long to begin: all of their chunks wait for that */
-    w.api.session->engine->device->info.launch_ns = 1000000;
+    mts_pipeline_part(w.api.session->pipeline, 0)->device->info.launch_ns = 1000000;
     assert_int_equal(predict(100.0, 20.0, LAUNCHES), MTS_STATUS_OK);
     assert_units_and_order(device.compute_units);
     assert_true(w.launches[0].start_ms >= 1.0);

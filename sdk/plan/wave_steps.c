@@ -378,8 +378,8 @@ mts_status mts_wave_steps_place(mts_plan *plan, const mts_plan_waves *waves, con
         status = try_all(&o, groups, spans, trials, &saves);
         best = status == MTS_STATUS_OK && saves ? choose(trials) : NULL;
 #ifndef MTS_SMALL
-        if (status == MTS_STATUS_OK && saves && !best && groups == plan->stitched->group_count &&
-            has_bound(&o)) {
+        if (status == MTS_STATUS_OK && saves && !best && waves->bounded &&
+            groups == plan->stitched->group_count && has_bound(&o)) {
             status = try_bounded(&o, spans, &bounded);
         }
     }

@@ -176,10 +176,10 @@ static mts_status halve_slices(mts_planning *p, uint64_t most, mts_session_stats
     const uint64_t usual = i->fits;
     mts_status status = MTS_STATUS_OK;
     bool fits = false;
-    while (status == MTS_STATUS_OK && !fits && i->fits != MTS_SLICE_SMALLEST) {
+    while (status == MTS_STATUS_OK && !fits && i->fits != MTS_SLICE_APART) {
         i->exceeds = i->fits;
         i->fits = i->exceeds == 0 ? MTS_SLICE_FIRST : i->exceeds / 2;
-        i->fits = i->fits > LEAST ? i->fits : MTS_SLICE_SMALLEST;
+        i->fits = i->fits > LEAST ? i->fits : MTS_SLICE_APART;
         status = draft_within(p, i->fits, most, kept, &fits);
     }
     if (status == MTS_STATUS_OK && !fits) {

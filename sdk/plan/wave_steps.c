@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "plan/bounded_waves.h"
 #include "plan/budget.h"
 
 /* Waves that save less than one part in so many of a frame are not worth another
@@ -316,6 +315,19 @@ static bool has_bound(const ordering *o)
         }
     }
     return alone || s->group_count > 1;
+}
+
+mts_status mts_wave_steps_request(mts_plan *plan, const mts_plan_waves *waves, const mts_span *spans,
+                                  mts_arena *arena, mts_dependencies *after, mts_wave_request *request,
+                                  mts_wave_memory *memory, mts_error *error)
+{
+    ordering o = {.plan = plan, .arena = arena, .error = error};
+    mts_status status = open(&o, waves);
+    MTS_TRY(status, find_memory(&o, spans, memory));
+    *after = o.after;
+    *request = o.request;
+    request->after = after;
+    return status;
 }
 
 typedef struct offer {

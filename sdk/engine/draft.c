@@ -166,8 +166,10 @@ static mts_status plan(mts_builder *b)
                                   .context = &kernels,
                                   .launch = (uint64_t)info->launch_ns * mts_wave_rate(info),
                                   .units = info->compute_units,
-                                  .tile = mts_wave_tile(info),
-                                  .bounded = b->decision.slice_bytes != MTS_SLICE_APART};
+#ifndef MTS_SMALL
+                                  .bounded = b->decision.slice_bytes != MTS_SLICE_APART,
+#endif
+                                  .tile = mts_wave_tile(info)};
     const mts_plan_fuse fuse = {
         .refuses = mts_fuse_refuses, .fits = mts_fuse_fits, .context = &kernels, .sums = info->ready_kernels};
     /* the other strategies are as published: a layer is a launch */

@@ -166,6 +166,9 @@ static mts_status plan(mts_builder *b)
                                   .context = &kernels,
                                   .launch = (uint64_t)info->launch_ns * mts_wave_rate(info),
                                   .units = info->compute_units,
+#ifndef MTS_SMALL
+                                  .bounded = b->decision.slice_bytes != MTS_SLICE_APART,
+#endif
                                   .tile = mts_wave_tile(info)};
     const mts_plan_fuse fuse = {.refuses = mts_fuse_refuses,
                                 .fits = mts_fuse_fits,

@@ -4,6 +4,7 @@
 #include "plan/arena.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/size.h"
 
@@ -46,40 +47,115 @@ static uint64_t find_offset(mts_span *const *placed, uint32_t count, const mts_s
     return offset;
 }
 
-mts_status mts_arena_place(mts_span *spans, uint32_t count, uint64_t alignment,
-                           const mts_allocator *allocator, uint64_t *peak, mts_error *error)
+/* Spans in the order in which they are placed, and room for a list by offset. */
+typedef struct placing {
+    mts_span **order, **placed;
+    uint32_t count;
+    uint64_t alignment;
+} placing;
+
+/* Returns the end of the highest. */
+static uint64_t place_in_order(const placing *p)
 {
-    *peak = 0;
-    mts_span **order = mts_alloc_zero(allocator, count, sizeof *order);
-    mts_span **placed = mts_alloc_zero(allocator, count, sizeof *placed);
-    mts_status status = MTS_STATUS_OK;
-    if (!order || !placed) {
-        status = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to place %u tensors", count);
-        goto fail;
-    }
-    uint64_t total = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        order[i] = &spans[i];
-        if (spans[i].size > (UINT64_MAX >> 1) - total) {
-            status = mts_fail(error, MTS_STATUS_LIMIT, "the tensors' sizes overflow");
-            goto fail;
-        }
-        total += spans[i].size + alignment;
-    }
-    qsort(order, count, sizeof(mts_span *), compare_spans);
+    uint64_t peak = 0;
     uint32_t done = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        mts_span *span = order[i];
+    for (uint32_t i = 0; i < p->count; i++) {
+        mts_span *span = p->order[i];
         span->offset = 0;
         if (span->size == 0) {
             continue;
         }
-        span->offset = find_offset(placed, done, span, alignment);
-        insert_placed(placed, done++, span);
-        *peak = span->offset + span->size > *peak ? span->offset + span->size : *peak;
+        span->offset = find_offset(p->placed, done, span, p->alignment);
+        insert_placed(p->placed, done++, span);
+        peak = span->offset + span->size > peak ? span->offset + span->size : peak;
     }
-fail:
-    mts_alloc_free(allocator, order);
-    mts_alloc_free(allocator, placed);
+    return peak;
+}
+
+static mts_status check_sizes(const mts_span *spans, uint32_t count, uint64_t alignment, mts_error *error)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (spans[i].size > (UINT64_MAX >> 1) - total) {
+            return mts_fail(error, MTS_STATUS_LIMIT, "the tensors' sizes overflow");
+        }
+        total += spans[i].size + alignment;
+    }
+    return MTS_STATUS_OK;
+}
+
+#ifndef MTS_SMALL
+/* The highest span is placed before all others, again and again: most of the room that is
+   lost lies below the largest ones that come late. Keeps the best order. */
+static uint64_t improve(const placing *p, uint64_t peak, uint64_t wanted, mts_span **best)
+{
+    enum { TIMES = 64, PAIRS = 1 << 24 }; /* of spans that are compared */
+    const uint64_t pairs = (uint64_t)p->count * p->count + 1;
+    const int times = PAIRS / pairs < TIMES ? (int)(PAIRS / pairs) + 1 : TIMES;
+    uint64_t least = peak;
+    memcpy(best, p->order, p->count * sizeof(mts_span *));
+    for (int i = 0; i < times && least > wanted; i++) {
+        uint32_t highest = 0;
+        for (uint32_t k = 0; k < p->count; k++) {
+            const mts_span *span = p->order[k];
+            highest = span->size > 0 && span->offset + span->size == peak ? k : highest;
+        }
+        mts_span *first = p->order[highest];
+        memmove(p->order + 1, p->order, highest * sizeof(mts_span *));
+        p->order[0] = first;
+        peak = place_in_order(p);
+        if (peak < least) {
+            least = peak;
+            memcpy(best, p->order, p->count * sizeof(mts_span *));
+        }
+    }
+    memcpy(p->order, best, p->count * sizeof(mts_span *));
+    return place_in_order(p);
+}
+#endif
+
+static mts_status place_spans(mts_span *spans, uint32_t count, uint64_t alignment, uint64_t wanted,
+                              const mts_allocator *allocator, uint64_t *peak, mts_error *error)
+{
+    *peak = 0;
+    placing p = {.order = mts_alloc_zero(allocator, count, sizeof *p.order),
+                 .placed = mts_alloc_zero(allocator, count, sizeof *p.placed),
+                 .count = count,
+                 .alignment = alignment};
+    mts_status status = p.order && p.placed ? check_sizes(spans, count, alignment, error)
+                                            : mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
+                                                       "not enough memory to place %u tensors", count);
+    if (status == MTS_STATUS_OK) {
+        for (uint32_t i = 0; i < count; i++) {
+            p.order[i] = &spans[i];
+        }
+        qsort(p.order, count, sizeof(mts_span *), compare_spans);
+        *peak = place_in_order(&p);
+    }
+#ifndef MTS_SMALL
+    if (status == MTS_STATUS_OK && *peak > wanted) {
+        mts_span **best = mts_alloc_zero(allocator, count, sizeof *best);
+        *peak = best ? improve(&p, *peak, wanted, best) : *peak;
+        mts_alloc_free(allocator, best);
+    }
+#else
+    (void)wanted;
+#endif
+    mts_alloc_free(allocator, p.order);
+    mts_alloc_free(allocator, p.placed);
     return status;
 }
+
+mts_status mts_arena_place(mts_span *spans, uint32_t count, uint64_t alignment,
+                           const mts_allocator *allocator, uint64_t *peak, mts_error *error)
+{
+    return place_spans(spans, count, alignment, UINT64_MAX, allocator, peak, error);
+}
+
+#ifndef MTS_SMALL
+mts_status mts_arena_place_within(mts_span *spans, uint32_t count, uint64_t alignment, uint64_t wanted,
+                                  const mts_allocator *allocator, uint64_t *peak, mts_error *error)
+{
+    return place_spans(spans, count, alignment, wanted, allocator, peak, error);
+}
+#endif

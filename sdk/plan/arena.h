@@ -25,4 +25,11 @@ typedef struct mts_span {
 mts_status mts_arena_place(mts_span *spans, uint32_t count, uint64_t alignment,
                            const mts_allocator *allocator, uint64_t *peak, mts_error *error);
 
+#ifndef MTS_SMALL
+/* The same; where the peak is above `wanted`, other orders are tried, and the least peak
+   that was found is kept. */
+mts_status mts_arena_place_within(mts_span *spans, uint32_t count, uint64_t alignment, uint64_t wanted,
+                                  const mts_allocator *allocator, uint64_t *peak, mts_error *error);
+#endif
+
 #endif

@@ -256,6 +256,8 @@ typedef struct mts_plan_waves {
     uint32_t units;
     /* Elements that one unit computes at least where a layer is cut into many tiles. */
     uint32_t tile;
+    /* Where no schedule fits, one is searched that does (plan/bounded_waves.h). */
+    bool bounded;
 } mts_plan_waves;
 
 /* All outlive the plan. */

@@ -19,6 +19,9 @@
    a time. */
 #define MTS_SLICE_FIRST (UINT64_C(8) << 20)
 #define MTS_SLICE_SMALLEST UINT64_C(1)
+/* One task at a time as well; waves do not put launches of different tasks together where
+   they have to leave some out for the memory (plan/bounded_waves.h). */
+#define MTS_SLICE_APART UINT64_C(2)
 
 /*
  * Replaces stitched->layers by the sliced ones, in arena. A stage is sliced as often as

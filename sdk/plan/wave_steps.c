@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "plan/budget.h"
-#include "plan/waves.h"
 
 /* Waves that save less than one part in so many of a frame are not worth another
    order. */
@@ -182,24 +181,43 @@ typedef struct trial {
     bool saves, fits;
 } trial;
 
-static mts_status try_groups(ordering *o, uint32_t groups, uint32_t early, const mts_span *spans, trial *out)
+/* Lifetimes and places of a schedule's storages. */
+static mts_status place_trial(ordering *o, const mts_span *spans, trial *t)
 {
     const mts_plan *plan = o->plan;
     uint32_t *group = mts_arena_zero(o->arena, plan->storage_count, sizeof *group);
-    *out = (trial){.spans = mts_arena_zero(o->arena, plan->storage_count, sizeof *spans)};
+    if (!group) {
+        return mts_fail_memory(o->error);
+    }
+    memcpy(t->spans, spans, plan->storage_count * sizeof *spans);
+    set_lifetimes(plan, &t->schedule, group, t->spans);
+#ifndef MTS_SMALL
+    const mts_status status = mts_arena_place_within(t->spans, plan->storage_count, MTS_PLAN_ALIGN, o->most,
+                                                     o->arena->allocator, &t->peak, o->error);
+#else
+    const mts_status status = mts_arena_place(t->spans, plan->storage_count, MTS_PLAN_ALIGN,
+                                              o->arena->allocator, &t->peak, o->error);
+#endif
+    t->fits = status == MTS_STATUS_OK && t->peak <= o->most;
+    return status;
+}
+
+static bool saves(const ordering *o, const mts_wave_schedule *schedule)
+{
+    return schedule->time <= o->time - o->time / GAIN_PARTS;
+}
+
+static mts_status try_groups(ordering *o, uint32_t groups, uint32_t early, const mts_span *spans, trial *out)
+{
+    *out = (trial){.spans = mts_arena_zero(o->arena, o->plan->storage_count, sizeof *spans)};
     o->request.groups_most = groups;
     o->request.early = early;
-    mts_status status = out->spans && group ? MTS_STATUS_OK : mts_fail_memory(o->error);
+    mts_status status = out->spans ? MTS_STATUS_OK : mts_fail_memory(o->error);
     MTS_TRY(status, mts_waves_find(&o->request, o->arena, &out->schedule, o->error));
-    out->saves = status == MTS_STATUS_OK && out->schedule.time <= o->time - o->time / GAIN_PARTS;
-    if (!out->saves) {
-        return status;
+    out->saves = status == MTS_STATUS_OK && saves(o, &out->schedule);
+    if (out->saves) {
+        status = place_trial(o, spans, out);
     }
-    memcpy(out->spans, spans, plan->storage_count * sizeof *spans);
-    set_lifetimes(plan, &out->schedule, group, out->spans);
-    status = mts_arena_place(out->spans, plan->storage_count, MTS_PLAN_ALIGN, o->arena->allocator, &out->peak,
-                             o->error);
-    out->fits = status == MTS_STATUS_OK && out->peak <= o->most;
     return status;
 }
 
@@ -234,6 +252,123 @@ static mts_status try_all(ordering *o, uint32_t groups, const mts_span *spans, t
     return status;
 }
 
+#ifndef MTS_SMALL
+/* ---- waves that hold at most what there is ---- */
+
+/* Storages of the steps' uses, in which parts are their hosts. What lives all the time
+   (set_lifetimes) has no size, and leaves less of o->most. */
+static mts_status find_memory(const ordering *o, const mts_span *spans, mts_wave_memory *out)
+{
+    const mts_plan *plan = o->plan;
+    uint32_t *group = mts_arena_zero(o->arena, plan->storage_count, sizeof *group);
+    uint32_t *first = mts_arena_zero(o->arena, (size_t)plan->step_count + 1, sizeof *first);
+    uint32_t *touched = mts_arena_zero(o->arena, plan->use_count, sizeof *touched);
+    uint64_t *sizes = mts_arena_zero(o->arena, plan->storage_count, sizeof *sizes);
+    mts_span *lives = mts_arena_zero(o->arena, plan->storage_count, sizeof *lives);
+    uint32_t *wave = mts_arena_zero(o->arena, plan->step_count, sizeof *wave);
+    if (!group || !first || !touched || !sizes || !lives || !wave) {
+        return mts_fail_memory(o->error);
+    }
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        uint32_t end = first[i];
+        wave[i] = i;
+        for (uint32_t k = 0; k < plan->steps[i].uses; k++) {
+            const uint32_t used = plan->uses[plan->steps[i].use + k].storage;
+            const uint32_t host = plan->storages[used].host;
+            const uint32_t root = host != MTS_NONE ? host : used;
+            uint32_t at = first[i];
+            while (at < end && touched[at] != root) {
+                at++;
+            }
+            touched[at] = root;
+            end += at == end ? 1 : 0;
+        }
+        first[i + 1] = end;
+    }
+    const mts_wave_schedule in_turn = {.wave = wave, .count = plan->step_count, .waves = plan->step_count};
+    set_lifetimes(plan, &in_turn, group, lives);
+    uint64_t always = 0;
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        const bool whole = lives[i].last == plan->step_count;
+        sizes[i] = whole ? 0 : (spans[i].size + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
+        always += whole ? spans[i].size : 0;
+    }
+    *out = (mts_wave_memory){.sizes = sizes,
+                             .storage_count = plan->storage_count,
+                             .first = first,
+                             .touched = touched,
+                             .most = o->most > always ? o->most - always : 0};
+    return MTS_STATUS_OK;
+}
+
+/* Whether o->most is a tenth above what tasks take one by one: else the steps of one group
+   serve several of its networks, which hold more than one does, and smaller slices may have
+   to keep the limit of the session (tune/memory.c). */
+static bool has_bound(const ordering *o)
+{
+    const mts_stitched *s = o->plan->stitched;
+    bool alone = true;
+    for (uint32_t i = 0; i < s->layer_count; i++) {
+        for (uint32_t m = 1; m < s->layers[i].count; m++) {
+            const mts_member *members = &s->members[s->layers[i].first];
+            alone = alone && members[m].graph == members[0].graph;
+        }
+    }
+    return alone || s->group_count > 1;
+}
+
+mts_status mts_wave_steps_request(mts_plan *plan, const mts_plan_waves *waves, const mts_span *spans,
+                                  mts_arena *arena, mts_dependencies *after, mts_wave_request *request,
+                                  mts_wave_memory *memory, mts_error *error)
+{
+    ordering o = {.plan = plan, .arena = arena, .error = error};
+    mts_status status = open(&o, waves);
+    MTS_TRY(status, find_memory(&o, spans, memory));
+    *after = o.after;
+    *request = o.request;
+    request->after = after;
+    return status;
+}
+
+typedef struct offer {
+    ordering *order;
+    const mts_span *spans;
+    trial trial;
+    mts_status status;
+} offer;
+
+/* mts_wave_fits: placed, storages take a little more than what lives. */
+static bool fits_placed(void *context, const mts_wave_schedule *schedule)
+{
+    offer *own = context;
+    own->trial.schedule = *schedule;
+    if (own->status != MTS_STATUS_OK || !saves(own->order, schedule)) {
+        return false;
+    }
+    own->status = place_trial(own->order, own->spans, &own->trial);
+    return own->trial.fits;
+}
+
+static mts_status try_bounded(ordering *o, const mts_span *spans, trial *out)
+{
+    mts_wave_memory memory = {0};
+    offer own = {.order = o,
+                 .spans = spans,
+                 .trial = {.spans = mts_arena_zero(o->arena, o->plan->storage_count, sizeof *spans)}};
+    *out = (trial){.spans = mts_arena_zero(o->arena, o->plan->storage_count, sizeof *spans)};
+    mts_status status =
+        out->spans && own.trial.spans ? find_memory(o, spans, &memory) : mts_fail_memory(o->error);
+    MTS_TRY(status, mts_bounded_waves_find(&o->request, &memory, fits_placed, &own, o->arena, &out->schedule,
+                                           o->error));
+    MTS_TRY(status, own.status);
+    if (status == MTS_STATUS_OK && out->schedule.waves > 0) {
+        out->saves = true;
+        status = place_trial(o, spans, out);
+    }
+    return status;
+}
+#endif
+
 mts_status mts_wave_steps_place(mts_plan *plan, const mts_plan_waves *waves, const mts_lanes_limits *limits,
                                 mts_span *spans, mts_arena *arena, uint64_t *peak, mts_error *error)
 {
@@ -241,6 +376,9 @@ mts_status mts_wave_steps_place(mts_plan *plan, const mts_plan_waves *waves, con
     const trial *best = NULL;
     trial trials[TRIALS];
     bool saves = true;
+#ifndef MTS_SMALL
+    trial bounded = {0};
+#endif
     mts_status status =
         mts_arena_place(spans, plan->storage_count, MTS_PLAN_ALIGN, arena->allocator, peak, error);
     const uint64_t allowed = mts_memory_more(*peak) + limits->spare;
@@ -251,6 +389,15 @@ mts_status mts_wave_steps_place(mts_plan *plan, const mts_plan_waves *waves, con
          status == MTS_STATUS_OK && saves && !best && groups > 0; groups -= groups > 8 ? groups / 4 : 1) {
         status = try_all(&o, groups, spans, trials, &saves);
         best = status == MTS_STATUS_OK && saves ? choose(trials) : NULL;
+#ifndef MTS_SMALL
+        if (status == MTS_STATUS_OK && saves && !best && waves->bounded &&
+            groups == plan->stitched->group_count && has_bound(&o)) {
+            status = try_bounded(&o, spans, &bounded);
+        }
+    }
+    if (bounded.fits && (!best || bounded.schedule.time < best->schedule.time)) {
+        best = &bounded;
+#endif
     }
     if (best) {
         memcpy(spans, best->spans, plan->storage_count * sizeof *spans);

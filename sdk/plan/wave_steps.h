@@ -7,6 +7,7 @@
 #define MTS_PLAN_WAVE_STEPS_H
 
 #include "device/device.h"
+#include "plan/bounded_waves.h"
 #include "plan/lanes.h"
 
 /* Multiply-adds that a compute unit does in a nanosecond, about half of the peak of usual
@@ -25,5 +26,16 @@ uint64_t mts_wave_tiles(const mts_plan *plan, const mts_step *step, uint32_t til
  */
 mts_status mts_wave_steps_place(mts_plan *plan, const mts_plan_waves *waves, const mts_lanes_limits *limits,
                                 mts_span *spans, mts_arena *arena, uint64_t *peak, mts_error *error);
+
+#ifndef MTS_SMALL
+/*
+ * The graph of a plan's steps and what they touch, as mts_wave_steps_place sees them; spans:
+ * its storages, as there. memory->most has no value. after->next and what it points to are
+ * released with mts_dependencies_release. OUT_OF_MEMORY.
+ */
+mts_status mts_wave_steps_request(mts_plan *plan, const mts_plan_waves *waves, const mts_span *spans,
+                                  mts_arena *arena, mts_dependencies *after, mts_wave_request *request,
+                                  mts_wave_memory *memory, mts_error *error);
+#endif
 
 #endif

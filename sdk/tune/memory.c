@@ -143,8 +143,9 @@ static mts_status find_most(mts_planning *p, const mts_session_stats *stats, uin
 }
 
 /* Plans the session with slices of so many bytes. *fits: it takes at most `most` bytes, and
-   is kept as the session's draft. */
-static mts_status draft_within(mts_planning *p, uint64_t slices, uint64_t most, bool *fits)
+   is kept as the session's draft, and *kept is what it takes. */
+static mts_status draft_within(mts_planning *p, uint64_t slices, uint64_t most, mts_session_stats *kept,
+                               bool *fits)
 {
     const mts_sample_request request = {
         .group_of = p->group_of, .slice_bytes = slices, .configs = p->decision.configs};
@@ -153,6 +154,7 @@ static mts_status draft_within(mts_planning *p, uint64_t slices, uint64_t most, 
     const mts_status status = mts_sample_draft(p, &request, &draft, &stats);
     *fits = status == MTS_STATUS_OK && stats.peak_bytes <= most;
     if (*fits) {
+        *kept = stats;
         mts_engine_draft_destroy(&p->draft);
         p->draft = draft;
         draft = NULL;
@@ -168,17 +170,17 @@ typedef struct interval {
     uint64_t fits, exceeds;
 } interval;
 
-static mts_status halve_slices(mts_planning *p, uint64_t most, interval *i)
+static mts_status halve_slices(mts_planning *p, uint64_t most, mts_session_stats *kept, interval *i)
 {
     enum { LEAST = 1 << 16 };
     const uint64_t usual = i->fits;
     mts_status status = MTS_STATUS_OK;
     bool fits = false;
-    while (status == MTS_STATUS_OK && !fits && i->fits != MTS_SLICE_SMALLEST) {
+    while (status == MTS_STATUS_OK && !fits && i->fits != MTS_SLICE_APART) {
         i->exceeds = i->fits;
         i->fits = i->exceeds == 0 ? MTS_SLICE_FIRST : i->exceeds / 2;
-        i->fits = i->fits > LEAST ? i->fits : MTS_SLICE_SMALLEST;
-        status = draft_within(p, i->fits, most, &fits);
+        i->fits = i->fits > LEAST ? i->fits : MTS_SLICE_APART;
+        status = draft_within(p, i->fits, most, kept, &fits);
     }
     if (status == MTS_STATUS_OK && !fits) {
         mts_log_write(
@@ -190,16 +192,43 @@ static mts_status halve_slices(mts_planning *p, uint64_t most, interval *i)
     return status;
 }
 
-static mts_status bisect_slices(mts_planning *p, uint64_t most, interval *i)
+static mts_status bisect_slices(mts_planning *p, uint64_t most, mts_session_stats *kept, interval *i)
 {
     mts_status status = MTS_STATUS_OK;
     for (int step = 0; status == MTS_STATUS_OK && step < 3 && i->exceeds > 0; step++) {
         const uint64_t size = i->fits + (i->exceeds - i->fits) / 2;
         bool fits = false;
-        status = draft_within(p, size, most, &fits);
+        status = draft_within(p, size, most, kept, &fits);
         i->fits = fits ? size : i->fits;
         i->exceeds = fits ? i->exceeds : size;
     }
+    return status;
+}
+
+/*
+ * Slices of one task each, whose launches waves put together as memory allows
+ * (plan/bounded_waves.h), instead of those that fit, whose session has so many launches. Only
+ * where waves are: else they are more launches.
+ */
+static mts_status try_smallest(mts_planning *p, uint64_t most, const mts_session_stats *fits,
+                               uint64_t *slice_bytes)
+{
+    const mts_sample_request request = {
+        .group_of = p->group_of, .slice_bytes = MTS_SLICE_SMALLEST, .configs = p->decision.configs};
+    mts_engine_draft *draft = NULL;
+    mts_session_stats stats = {0};
+    if (p->device->info.launch_ns == 0) {
+        return MTS_STATUS_OK;
+    }
+    const mts_status status = mts_sample_draft(p, &request, &draft, &stats);
+    if (status == MTS_STATUS_OK && stats.peak_bytes <= most && stats.launches < fits->launches &&
+        stats.mul_adds <= fits->mul_adds) {
+        mts_engine_draft_destroy(&p->draft);
+        p->draft = draft;
+        draft = NULL;
+        *slice_bytes = MTS_SLICE_SMALLEST;
+    }
+    mts_engine_draft_destroy(&draft);
     return status;
 }
 
@@ -214,8 +243,11 @@ static mts_status choose_slices(mts_planning *p, uint64_t *slice_bytes)
     mts_status status = mts_sample_draft(p, &usual, &p->draft, &stats);
     MTS_TRY(status, find_most(p, &stats, &most));
     if (status == MTS_STATUS_OK && stats.peak_bytes > most) {
-        status = halve_slices(p, most, &sizes);
-        MTS_TRY(status, bisect_slices(p, most, &sizes));
+        status = halve_slices(p, most, &stats, &sizes);
+        MTS_TRY(status, bisect_slices(p, most, &stats, &sizes));
+        if (status == MTS_STATUS_OK && stats.peak_bytes <= most) {
+            status = try_smallest(p, most, &stats, &sizes.fits);
+        }
     }
     *slice_bytes = sizes.fits;
     return status;

@@ -18,6 +18,10 @@ target_link_libraries(bench_partitions PRIVATE mts_test_support)
 add_executable(bench_waves ${CMAKE_CURRENT_SOURCE_DIR}/perf/waves.c)
 target_include_directories(bench_waves PRIVATE ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR})
 target_link_libraries(bench_waves PRIVATE mts_options mts_static m)
+# bench_wave_bound: the least launches that networks of one family can take within their memory
+add_executable(bench_wave_bound ${CMAKE_CURRENT_SOURCE_DIR}/perf/wave_bound.c)
+target_include_directories(bench_wave_bound PRIVATE ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR})
+target_link_libraries(bench_wave_bound PRIVATE mts_options mts_static m)
 # bench_control: a frame with all tasks but one disabled against a session of that task alone
 add_executable(bench_control ${CMAKE_CURRENT_SOURCE_DIR}/perf/control.c)
 target_link_libraries(bench_control PRIVATE mts_options mts_static m)

@@ -1,14 +1,15 @@
 /*
  * waves.c: frames of a bundle with waves or lanes, without them, and one network after another, in turns.
  *
- *     bench_waves BUNDLE [BACKEND [TURNS]]
+ *     bench_waves BUNDLE [BACKEND [TURNS [SLICES]]]
  *
  * Three engines of one process: strategy compact as sessions have it; the same in order (mts_engine_options.in_order:
  * the same layers, slices and kernels, but a launch for each layer and the memory of one network at a time); and
  * strategy sequential. A turn runs each engine three times in a row, so that its caches are warm, and the least of
  * the last two counts; which engine begins changes from turn to turn. Ratios are taken within a turn, which a
  * machine whose speed drifts hardly moves. Prints their median, and between which two the true median is with a
- * probability of 95 % (order statistics). Inputs lie in the caller's memory, as in mts bench.
+ * probability of 95 % (order statistics). Inputs lie in the caller's memory, as in mts bench. SLICES: bytes of the slices
+ * of the first engine, instead of those that sessions choose.
  */
 #include <math.h>
 #include <stdio.h>
@@ -116,9 +117,10 @@ static void show(const double times[][TURNS_MOST], uint32_t turns, uint32_t way)
     printf("\n");
 }
 
-/* The engine, which the caller destroys. */
-static mts_engine *make_engine(mts_device *device, const mts_archive *archive, int way)
+/* The engine, which the caller destroys; slices: 0, or those of way 0. */
+static mts_engine *make_engine(mts_device *device, const mts_archive *archive, int way, uint64_t slices)
 {
+    const mts_decision decision = {.slice_bytes = slices};
     const mts_engine_options options = {.strategy = way == 2 ? MTS_STRATEGY_SEQUENTIAL : MTS_STRATEGY_COMPACT,
                                         .separate_inputs = true,
                                         .zero_copy_inputs = true,
@@ -127,14 +129,17 @@ static mts_engine *make_engine(mts_device *device, const mts_archive *archive, i
     mts_planning_report report = {0};
     mts_session_stats stats = {.size = sizeof stats};
     mts_error error = {0};
-    if (mts_planned_engine_create(device, archive, &options, NULL, &engine, &report, &error) !=
-        MTS_STATUS_OK) {
+    const bool forced = slices > 0 && way == 0;
+    const mts_status status =
+        forced ? mts_engine_create(device, archive, &options, &decision, NULL, &engine, &error)
+               : mts_planned_engine_create(device, archive, &options, NULL, &engine, &report, &error);
+    if (status != MTS_STATUS_OK) {
         give_up(names[way], &error);
     }
     mts_engine_stats_get(engine, &stats);
     printf("%-10s  %4u launches  peak %7.1f MB  activations %6.1f MB  slices %.2f MB\n", names[way],
            stats.launches, 1e-6 * (double)stats.peak_bytes, 1e-6 * (double)stats.activation_bytes,
-           1e-6 * (double)report.slice_bytes);
+           1e-6 * (double)(forced ? slices : report.slice_bytes));
     mts_planning_report_release(&report);
     return engine;
 }
@@ -148,7 +153,7 @@ int main(int argc, char **argv)
     mts_engine *engines[WAYS] = {NULL};
     const mts_archive_limits limits = mts_archive_limits_default();
     if (argc < 2) {
-        (void)fprintf(stderr, "usage: bench_waves BUNDLE [BACKEND [TURNS]]\n");
+        (void)fprintf(stderr, "usage: bench_waves BUNDLE [BACKEND [TURNS [SLICES]]]\n");
         return 2;
     }
     const unsigned long asked = argc > 3 ? strtoul(argv[3], NULL, 10) : TURNS;
@@ -164,7 +169,7 @@ int main(int argc, char **argv)
         give_up(argv[1], &error);
     }
     for (int w = 0; w < WAYS; w++) {
-        engines[w] = make_engine(device, archive, w);
+        engines[w] = make_engine(device, archive, w, argc > 4 ? strtoull(argv[4], NULL, 10) : 0);
     }
     set_inputs(engines, archive);
     for (uint32_t turn = 0; turn < WARM_TURNS + turns; turn++) {

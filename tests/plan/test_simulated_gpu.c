@@ -344,7 +344,8 @@ static void waves_of_random_networks_are_not_slower(void **state)
                   sum / FAMILIES, beside_least / FAMILIES, once_beside_bound / FAMILIES);
     assert_true(sum / FAMILIES < 0.56);
     assert_true(beside_least / FAMILIES < 1.5);
-    assert_true(once_beside_bound / FAMILIES <= 1.17); /* tiles of 2 rows: 1.15 */
+    /* 1.15 when tiles of 2 rows counted as half of one of 4, which the kernel computes all the same (encode_tile.c) */
+    assert_true(once_beside_bound / FAMILIES <= 1.165);
 }
 
 /* A world of one network; *plan has a wave for each step. */

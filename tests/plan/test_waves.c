@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "plan/waves.h"
+#include "plan/bounded_waves.h"
 
 #define DAGS 10000u
 #define NODES_USUAL 60u
@@ -214,6 +214,44 @@ static void schedules_of_large_graphs_are_valid(void **state)
     check_hash(hash, UINT64_C(0xc7e3d4d59c1db0fc));
 }
 
+/* ---- memory ---- */
+
+#define STORAGES_MOST (2 * NODES_MOST)
+
+typedef struct room {
+    uint64_t sizes[STORAGES_MOST];
+    uint32_t first[NODES_MOST + 1], touched[8 * NODES_MOST];
+    mts_wave_memory memory;
+} room;
+
+/* A node has a result, which some of those behind it read, and some have a storage of their own besides. */
+static void make_room(dag *d, room *r)
+{
+    const uint32_t count = d->after.count;
+    uint32_t storages = count, end = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        r->sizes[i] = 1 + draw(d, 1000);
+        r->first[i] = end;
+        r->touched[end++] = i;
+        for (uint32_t k = 0; k < i && end < r->first[i] + 6; k++) {
+            bool reads = false;
+            for (uint32_t e = d->next_first[k]; e < d->next_first[k + 1]; e++) {
+                reads = reads || d->next[e] == i;
+            }
+            if (reads) {
+                r->touched[end++] = k;
+            }
+        }
+        if (draw(d, 4) == 0) {
+            r->sizes[storages] = 1 + draw(d, 1000);
+            r->touched[end++] = storages++;
+        }
+    }
+    r->first[count] = end;
+    r->memory = (mts_wave_memory){
+        .sizes = r->sizes, .storage_count = storages, .first = r->first, .touched = r->touched};
+}
+
 /* ---- the best schedule of a small graph ---- */
 
 /* Nodes of `done` have run: those of one program that may run next. */
@@ -245,8 +283,24 @@ static uint64_t time_of(const dag *d, const mts_wave_device *device, uint32_t no
     return device->launch + (work > tile ? work : tile);
 }
 
-/* Over all sets of nodes that can have run, ascending: every wave is any part of what may run. */
-static uint64_t search(const dag *d, const mts_wave_device *device)
+/* Whether what lives in a wave of nodes `part` behind those of `done` fits. NULL: always. */
+static bool has_room(const dag *d, const room *r, uint32_t done, uint32_t part)
+{
+    uint32_t users[STORAGES_MOST] = {0};
+    uint64_t held = 0;
+    for (uint32_t i = 0; r && i < d->after.count; i++) {
+        for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++) {
+            users[r->touched[k]] |= 1u << i;
+        }
+    }
+    for (uint32_t s = 0; r && s < r->memory.storage_count; s++) {
+        held += (users[s] & (done | part)) != 0 && (users[s] & ~done) != 0 ? r->sizes[s] : 0;
+    }
+    return !r || held <= r->memory.most;
+}
+
+/* Over all sets of nodes that can have run, ascending: every wave is any part of what may run and fits. */
+static uint64_t search(const dag *d, const mts_wave_device *device, const room *r)
 {
     static uint64_t best[1u << SMALL_MOST];
     const uint32_t all = (1u << d->after.count) - 1;
@@ -262,6 +316,9 @@ static uint64_t search(const dag *d, const mts_wave_device *device)
                 continue; /* not ready, or the program of an earlier node */
             }
             for (uint32_t part = ready; part > 0; part = (part - 1) & ready) {
+                if (!has_room(d, r, done, part)) {
+                    continue;
+                }
                 const uint64_t time = best[done] + time_of(d, device, part);
                 best[done | part] = time < best[done | part] ? time : best[done | part];
             }
@@ -288,7 +345,7 @@ static void schedules_of_small_graphs_are_near_the_best(void **state)
         request.early = MTS_NONE;
         assert_int_equal(mts_waves_find(&request, &arena, &s, &error), MTS_STATUS_OK);
         check_schedule(&d, &s);
-        const uint64_t best = search(&d, &request.device);
+        const uint64_t best = search(&d, &request.device, NULL);
         assert_true(s.time >= best); /* both compute one model */
         const double ratio = best > 0 ? (double)s.time / (double)best : 1.0;
         equal += s.time == best ? 1 : 0;
@@ -301,12 +358,157 @@ static void schedules_of_small_graphs_are_near_the_best(void **state)
     assert_true(equal >= GRAPHS * 9 / 10 && sum / GRAPHS < 1.005);
 }
 
+/* ---- schedules that memory bounds ---- */
+
+/* The most that lives in a wave. */
+static uint64_t peak_of(const room *r, const uint32_t *wave, uint32_t count, uint32_t waves)
+{
+    static uint64_t held[NODES_MOST];
+    uint64_t peak = 0;
+    memset(held, 0, sizeof held);
+    for (uint32_t s = 0; s < r->memory.storage_count; s++) {
+        uint32_t begin = MTS_NONE, end = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++) {
+                begin = r->touched[k] == s && wave[i] < begin ? wave[i] : begin;
+                end = r->touched[k] == s && wave[i] > end ? wave[i] : end;
+            }
+        }
+        for (uint32_t w = begin; begin != MTS_NONE && w <= end; w++) {
+            held[w] += r->sizes[s];
+        }
+    }
+    for (uint32_t w = 0; w < waves; w++) {
+        peak = held[w] > peak ? held[w] : peak;
+    }
+    return peak;
+}
+
+/* With what node by node takes there is a schedule for certain, with a tenth more it has fewer waves. */
+static void bounded_schedules_keep_their_memory(void **state)
+{
+    const char *wanted = getenv("MTS_TEST_DAGS");
+    const uint32_t dags = wanted ? (uint32_t)strtoul(wanted, NULL, 10) / 100 : DAGS / 200;
+    static dag d;
+    static room r;
+    uint64_t waves[3] = {0}, nodes = 0;
+    (void)state;
+    for (uint32_t seed = 0; seed < dags; seed++) {
+        uint32_t in_turn[NODES_MOST];
+        make_dag(&d, 300000 + seed, 1 + seed % NODES_USUAL);
+        make_room(&d, &r);
+        const uint32_t count = d.after.count;
+        for (uint32_t i = 0; i < count; i++) {
+            in_turn[i] = i;
+        }
+        const uint64_t least = peak_of(&r, in_turn, count, count);
+        const mts_wave_request request = request_of(&d);
+        nodes += count;
+        for (uint32_t i = 0; i < 3; i++) {
+            mts_arena arena;
+            mts_wave_schedule s, again;
+            mts_error error = {0};
+            mts_arena_init(&arena, mts_allocator_default());
+            r.memory.most = i == 0 ? least : i == 1 ? least + least / 10 : UINT64_MAX / 2;
+            assert_int_equal(mts_bounded_waves_find(&request, &r.memory, NULL, NULL, &arena, &s, &error),
+                             MTS_STATUS_OK);
+            assert_true(s.waves > 0);
+            check_schedule(&d, &s);
+            assert_true(peak_of(&r, s.wave, count, s.waves) <= r.memory.most);
+            uint64_t time = 0;
+            assert_int_equal(mts_waves_time(&request, s.wave, s.waves, &arena, &time, &error), MTS_STATUS_OK);
+            assert_true(s.time == time);
+            assert_int_equal(mts_bounded_waves_find(&request, &r.memory, NULL, NULL, &arena, &again, &error),
+                             MTS_STATUS_OK);
+            assert_memory_equal(s.wave, again.wave, count * sizeof *s.wave);
+            waves[i] += s.waves;
+            mts_arena_release(&arena);
+        }
+    }
+    print_message(
+        "%llu nodes: %llu waves with the memory of one by one, %llu with a tenth more, %llu without a "
+        "bound\n",
+        (unsigned long long)nodes, (unsigned long long)waves[0], (unsigned long long)waves[1],
+        (unsigned long long)waves[2]);
+    assert_true(waves[1] < waves[0] && waves[2] < waves[1] && waves[0] < nodes);
+}
+
+static void bounded_schedules_of_small_graphs_are_near_the_best(void **state)
+{
+    enum { GRAPHS = 100 };
+    static dag d;
+    static room r;
+    uint32_t equal = 0;
+    double sum = 0.0, worst = 1.0;
+    (void)state;
+    for (uint32_t seed = 0; seed < GRAPHS; seed++) {
+        mts_arena arena;
+        mts_wave_schedule s;
+        mts_error error = {0};
+        uint32_t in_turn[SMALL_MOST];
+        mts_arena_init(&arena, mts_allocator_default());
+        make_dag(&d, 55000 + seed, 2 + seed % (SMALL_MOST - 1));
+        make_room(&d, &r);
+        for (uint32_t i = 0; i < d.after.count; i++) {
+            in_turn[i] = i;
+        }
+        const uint64_t least = peak_of(&r, in_turn, d.after.count, d.after.count);
+        const mts_wave_request request = request_of(&d);
+        r.memory.most = least + least / 10;
+        assert_int_equal(mts_bounded_waves_find(&request, &r.memory, NULL, NULL, &arena, &s, &error),
+                         MTS_STATUS_OK);
+        const uint64_t best = search(&d, &request.device, &r);
+        assert_true(s.waves > 0 && s.time >= best);
+        const double ratio = best > 0 ? (double)s.time / (double)best : 1.0;
+        equal += s.time == best ? 1 : 0;
+        sum += ratio;
+        worst = ratio > worst ? ratio : worst;
+        mts_arena_release(&arena);
+    }
+    print_message("%u of %u schedules within memory are the best, mean %.4f times it, at worst %.3f\n", equal,
+                  (uint32_t)GRAPHS, sum / GRAPHS, worst);
+    assert_true(equal >= GRAPHS * 9 / 10 && sum / GRAPHS < 1.005);
+}
+
+/* Nothing fits: there is no schedule, and that is no error. What is not taken is not returned. */
+static bool takes_none(void *context, const mts_wave_schedule *schedule)
+{
+    ++*(uint32_t *)context;
+    return schedule->waves == 0;
+}
+
+static void there_may_be_no_bounded_schedule(void **state)
+{
+    static dag d;
+    static room r;
+    uint32_t offered = 0;
+    mts_arena arena;
+    mts_wave_schedule s;
+    mts_error error = {0};
+    (void)state;
+    mts_arena_init(&arena, mts_allocator_default());
+    make_dag(&d, 5, 20);
+    make_room(&d, &r);
+    const mts_wave_request request = request_of(&d);
+    assert_int_equal(mts_bounded_waves_find(&request, &r.memory, NULL, NULL, &arena, &s, &error),
+                     MTS_STATUS_OK);
+    assert_int_equal(s.waves, 0);
+    r.memory.most = UINT64_MAX / 2;
+    assert_int_equal(mts_bounded_waves_find(&request, &r.memory, takes_none, &offered, &arena, &s, &error),
+                     MTS_STATUS_OK);
+    assert_true(s.waves == 0 && offered > 0);
+    mts_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(schedules_of_random_graphs_are_valid_and_repeatable),
         cmocka_unit_test(schedules_of_large_graphs_are_valid),
         cmocka_unit_test(schedules_of_small_graphs_are_near_the_best),
+        cmocka_unit_test(bounded_schedules_keep_their_memory),
+        cmocka_unit_test(bounded_schedules_of_small_graphs_are_near_the_best),
+        cmocka_unit_test(there_may_be_no_bounded_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,9 @@
 #define GUESSED_GFLOPS 100.0
 #define GUESSED_GBPS 20.0
 
+/* On several devices the plan is that of frames that follow each other. */
+#define IN_FLIGHT 4u
+
 typedef struct arguments {
     cli_open_options open;
     const char *grouping, *frames, *svg;
@@ -171,6 +174,7 @@ static int arguments_check(arguments *args, mts_strategy *strategy)
                                                                                     : MTS_GROUPING_FAMILY;
     args->open.separate_inputs = !args->frames || strcmp(args->frames, "separate") == 0;
     args->open.memory_budget = (uint64_t)args->budget;
+    args->open.frames_in_flight = args->open.devices ? IN_FLIGHT : 0;
     return -1;
 }
 

@@ -341,6 +341,65 @@ static void a_measured_placement_gives_the_same(void **state)
     }
 }
 
+/* Two and four parts of an OpenCL device beside the whole one. Four threads take turns where there are fewer cores. */
+static void parts_of_a_device_give_what_it_gives(void **state)
+{
+    (void)state;
+    size_t backends = 0;
+    const mts_backend *const *table = mts_backend_table(&backends);
+    const mts_backend *opencl = NULL;
+    const mts_device_options open = {.allocator = mts_allocator_default()};
+    mts_device *const kept = devices[0];
+    for (size_t i = 0; i < backends; i++) {
+        opencl = strcmp(table[i]->name, "opencl") == 0 && table[i]->count() > 0 ? table[i] : opencl;
+    }
+    if (!opencl || opencl->open(0, &open, &devices[0], NULL) != MTS_STATUS_OK) {
+        devices[0] = kept;
+        skip();
+    }
+    const random_family family = {.seed = 14, .tasks = TASKS, .steps = 4, .common = true};
+    world w;
+    world_make(&w, &family);
+    const uint32_t count = count_units(&w);
+    const uint32_t ends[] = {count / 4, count / 2, count / 2 + 2};
+    mts_device *parts[DEVICES] = {NULL};
+    uint32_t compared = 0;
+    for (uint32_t number = 2; number <= DEVICES; number += 2) {
+        bool made = true;
+        mts_error error = {0};
+        for (uint32_t d = 0; made && d < number; d++) {
+            char name[16];
+            (void)snprintf(name, sizeof name, "0/%uof%u", d, number);
+            const mts_status status = opencl->open_named(name, &open, &parts[d], &error);
+            made = status == MTS_STATUS_OK;
+            assert_true(made || status == MTS_STATUS_UNSUPPORTED);
+        }
+        if (made) {
+            const mts_chain chain = chain_of(count, number == 2 ? &ends[1] : ends, number);
+            mts_pipeline *one = make_one(&w);
+            mts_pipeline_options options = w.options;
+            mts_pipeline *other = NULL;
+            options.devices = parts;
+            options.device_count = number;
+            options.chain = &chain;
+            must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "parts");
+            same(&w, one, other, "parts of a device");
+            mts_pipeline_destroy(&one);
+            mts_pipeline_destroy(&other);
+            compared++;
+        }
+        for (uint32_t d = 0; d < DEVICES; d++) {
+            mts_device_destroy(&parts[d]);
+        }
+    }
+    print_message("%u divisions compared\n", compared);
+    assert_int_equal(opencl->open_named("0/2of2", &open, &parts[0], NULL), MTS_STATUS_NOT_FOUND);
+    assert_int_equal(opencl->open_named("0/0of4096", &open, &parts[0], NULL), MTS_STATUS_UNSUPPORTED);
+    world_release(&w);
+    mts_device_destroy(&devices[0]);
+    devices[0] = kept;
+}
+
 static void strange_requests_are_refused(void **state)
 {
     (void)state;
@@ -367,9 +426,11 @@ int main(void)
         cmocka_unit_test(tasks_that_are_off_still_give_what_others_read),
         cmocka_unit_test(whole_tasks_on_devices_of_their_own),
         cmocka_unit_test(a_measured_placement_gives_the_same),
+        cmocka_unit_test(parts_of_a_device_give_what_it_gives),
         cmocka_unit_test(strange_requests_are_refused),
     };
     mts_error error = {0};
+    (void)setenv("POCL_MAX_PTHREAD_COUNT", "4", 0);
     for (uint32_t d = 0; d < DEVICES; d++) {
         if (net_device_open("reference", NULL, &devices[d], &error) != MTS_STATUS_OK) {
             print_error("%s\n", error.text);

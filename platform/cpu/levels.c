@@ -97,6 +97,11 @@ static void begin_level(mts_cpu_levels *levels, uint64_t number, uint32_t level,
     atomic_store_explicit(&levels->unfinished[level], word_of(number, all), memory_order_release);
 }
 
+void mts_cpu_levels_clear(mts_cpu_levels *levels, mts_cpu_level_run behind)
+{
+    atomic_store(&levels->run, word_of(number_of(behind) + 1, 0));
+}
+
 void mts_cpu_levels_begin(mts_cpu_levels *levels, const mts_cpu_order *order, const void *work,
                           mts_cpu_chunks_function *chunks_of, uint32_t threads)
 {

@@ -39,6 +39,9 @@ mts_cpu_levels *mts_cpu_levels_make(const mts_allocator *allocator, uint32_t cap
 /* NULL is fine. */
 void mts_cpu_levels_destroy(mts_cpu_levels *levels, const mts_allocator *allocator);
 
+/* No run, behind that one: the numbers of later runs go on from there, and no thread takes part in
+   earlier ones. For a pool that has no worker in a run. */
+void mts_cpu_levels_clear(mts_cpu_levels *levels, mts_cpu_level_run behind);
 /* Begins a run of an order that has levels. The run before has ended. */
 void mts_cpu_levels_begin(mts_cpu_levels *levels, const mts_cpu_order *order, const void *work,
                           mts_cpu_chunks_function *chunks_of, uint32_t threads);

@@ -286,6 +286,8 @@ void mts_cpu_pool_start(mts_cpu_pool *pool)
         atomic_store(&pool->sleepers, 0);
         atomic_store(&pool->caller_sleeps, 0);
         mts_cpu_board_clear(atomic_load(&pool->board));
+        mts_cpu_levels *levels = atomic_load(&pool->levels);
+        mts_cpu_levels_clear(levels, mts_cpu_levels_run(levels));
         uint32_t started = 0;
         for (uint32_t i = 0; i + 1 < pool->threads; i++) {
             pool->workers[i] = (worker){.pool = pool, .number = i + 1};
@@ -299,6 +301,18 @@ void mts_cpu_pool_start(mts_cpu_pool *pool)
     }
 }
 
+/* A board and levels for runs of as many launches; both NULL: no memory. */
+static mts_cpu_board *make_board(const mts_allocator *allocator, uint32_t launches, mts_cpu_levels **levels)
+{
+    mts_cpu_board *board = mts_cpu_board_make(allocator, launches);
+    *levels = board ? mts_cpu_levels_make(allocator, mts_cpu_board_capacity(board)) : NULL;
+    if (board && !*levels) {
+        mts_cpu_board_destroy(board, allocator);
+        board = NULL;
+    }
+    return board;
+}
+
 mts_cpu_pool *mts_cpu_pool_make(const mts_allocator *allocator, uint32_t threads,
                                 const mts_cpu_pool_calls *calls)
 {
@@ -310,9 +324,10 @@ mts_cpu_pool *mts_cpu_pool_make(const mts_allocator *allocator, uint32_t threads
     pool->calls = *calls;
     pool->threads = threads < 1 ? 1 : threads > MTS_THREADS_MOST ? MTS_THREADS_MOST : threads;
     pool->workers = mts_alloc_zero(allocator, pool->threads, sizeof *pool->workers);
-    atomic_init(&pool->board, mts_cpu_board_make(allocator, LAUNCHES_FIRST));
-    atomic_init(&pool->levels, mts_cpu_levels_make(allocator, LAUNCHES_FIRST));
-    if (!pool->workers || !atomic_load(&pool->board) || !atomic_load(&pool->levels)) {
+    mts_cpu_levels *levels = NULL;
+    atomic_init(&pool->board, make_board(allocator, LAUNCHES_FIRST, &levels));
+    atomic_init(&pool->levels, levels);
+    if (!pool->workers || !levels) {
         mts_cpu_pool_destroy(pool);
         return NULL;
     }
@@ -355,15 +370,16 @@ bool mts_cpu_pool_reserve(mts_cpu_pool *pool, uint32_t launches)
     /* At least twice the old ones, so that all that are retired take no more than the
        present ones. */
     const uint32_t wanted = launches / 2 > capacity ? launches : 2 * capacity;
-    mts_cpu_board *board = mts_cpu_board_make(pool->allocator, wanted);
-    mts_cpu_levels *levels = mts_cpu_levels_make(pool->allocator, wanted);
-    if (!entry || !board || !levels) {
+    mts_cpu_levels *levels = NULL, *former = atomic_load(&pool->levels);
+    mts_cpu_board *board = make_board(pool->allocator, wanted, &levels);
+    if (!entry || !board) {
         mts_alloc_free(pool->allocator, entry);
         mts_cpu_board_destroy(board, pool->allocator);
         mts_cpu_levels_destroy(levels, pool->allocator);
         return false;
     }
-    *entry = (retired){pool->retired, old, atomic_load(&pool->levels)};
+    mts_cpu_levels_clear(levels, mts_cpu_levels_run(former)); /* no worker has seen a run of that number */
+    *entry = (retired){pool->retired, old, former};
     pool->retired = entry;
     atomic_store(&pool->board, board);
     atomic_store(&pool->levels, levels);

@@ -374,11 +374,13 @@ static void a_child_of_a_fork_has_threads_of_its_own(void **state)
 
 static _Atomic(int) child_of_a_run;
 
+static bool child_by_levels;
+
 /* The caller's thread forks in the middle of a run. The child runs something shorter on the same pool. */
 static void fork_once(const void *work, const mts_cpu_chunk *chunk, uint32_t thread)
 {
-    static const uint32_t waits[1], next_first[2], next[1];
-    static const mts_cpu_order order = {1, waits, next_first, next, 0, NULL};
+    static const uint32_t waits[1], next_first[2], next[1], level_first[2] = {0, 1};
+    const mts_cpu_order order = {1, waits, next_first, next, child_by_levels ? 1 : 0, level_first};
     mts_cpu_pool *const *pool = work;
     if (pool && chunk->launch >= 2 && thread == 0 && atomic_load(&child_of_a_run) == 0) {
         const pid_t child = fork();
@@ -398,16 +400,34 @@ static void a_child_of_a_fork_within_a_run_begins_its_own(void **state)
     skip(); /* the sanitizer refuses threads there */
 #else
     const mts_cpu_pool_calls forking = {enter, chunks_of, fork_once};
-    mts_cpu_pool *pool = mts_cpu_pool_make(mts_allocator_default(), 3, &forking);
-    run_chain(pool, &pool, LAUNCHES);
-    const pid_t child = (pid_t)atomic_load(&child_of_a_run);
-    int status = -1;
-    if (child > 0) { /* the caller's thread got a chunk at all */
-        assert_true(waitpid(child, &status, 0) == child);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    for (int which = 0; which < 4; which++) { /* both kinds of a run, in the parent and in the child */
+        mts_cpu_pool *pool = mts_cpu_pool_make(mts_allocator_default(), 3, &forking);
+        assert_non_null(pool);
+        child_by_levels = which / 2 == 1;
+        atomic_store(&child_of_a_run, 0);
+        run_chain_by(pool, &pool, LAUNCHES, which % 2 == 1);
+        const pid_t child = (pid_t)atomic_load(&child_of_a_run);
+        int status = -1;
+        if (child > 0) { /* the caller's thread got a chunk at all */
+            assert_true(waitpid(child, &status, 0) == child);
+            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        }
+        mts_cpu_pool_destroy(pool);
+    }
+#endif
+}
+
+/* As the sessions of a runtime open lists of many lengths, in turn. */
+static void a_pool_grows_with_its_runs(void **state)
+{
+    (void)state;
+    mts_cpu_pool *pool = mts_cpu_pool_make(mts_allocator_default(), 3, &calls);
+    assert_non_null(pool);
+    for (uint32_t launches = 1; launches <= LAUNCHES; launches += 7) {
+        run_chain_by(pool, NULL, launches, true);
+        run_chain_by(pool, NULL, launches, false);
     }
     mts_cpu_pool_destroy(pool);
-#endif
 }
 
 int main(void)
@@ -420,6 +440,7 @@ int main(void)
         cmocka_unit_test(launches_of_a_graph_run_behind_those_that_they_wait_for),
         cmocka_unit_test(a_child_of_a_fork_has_threads_of_its_own),
         cmocka_unit_test(a_child_of_a_fork_within_a_run_begins_its_own),
+        cmocka_unit_test(a_pool_grows_with_its_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

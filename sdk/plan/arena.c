@@ -135,7 +135,12 @@ static mts_status place_spans(mts_span *spans, uint32_t count, uint64_t alignmen
 #ifndef MTS_SMALL
     if (status == MTS_STATUS_OK && *peak > wanted) {
         mts_span **best = mts_alloc_zero(allocator, count, sizeof *best);
-        *peak = best ? improve(&p, *peak, wanted, best) : *peak;
+        if (best) {
+            *peak = improve(&p, *peak, wanted, best);
+        } else {
+            status =
+                mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to place %u tensors", count);
+        }
         mts_alloc_free(allocator, best);
     }
 #else

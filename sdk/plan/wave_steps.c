@@ -394,12 +394,14 @@ mts_status mts_wave_steps_place(mts_plan *plan, const mts_plan_waves *waves, con
             groups == plan->stitched->group_count && has_bound(&o)) {
             status = try_bounded(&o, spans, &bounded);
         }
-    }
-    if (bounded.fits && (!best || bounded.schedule.time < best->schedule.time)) {
-        best = &bounded;
 #endif
     }
-    if (best) {
+#ifndef MTS_SMALL
+    if (bounded.fits && (!best || bounded.schedule.time < best->schedule.time)) {
+        best = &bounded;
+    }
+#endif
+    if (status == MTS_STATUS_OK && best) {
         memcpy(spans, best->spans, plan->storage_count * sizeof *spans);
         *peak = best->peak;
         status = apply(&o, &best->schedule, spans);

@@ -229,7 +229,7 @@ static mts_status try_smallest(mts_planning *p, uint64_t most, const mts_session
         *slice_bytes = MTS_SLICE_SMALLEST;
     }
     mts_engine_draft_destroy(&draft);
-    return status;
+    return status == MTS_STATUS_OK ? status : forgive(p, status); /* those that fit remain */
 }
 
 /* The largest slices with which the session takes little enough, or those of the device. */

@@ -113,7 +113,6 @@ static mts_status describe_one(const search *s, const float *base, uint32_t t, m
     if (status == MTS_STATUS_OK) {
         *out = (mts_difference){.rank = found.rank, .deviation = norm > 0.0 ? found.error / norm : 0.0};
         out->fits = found.error <= s->options->tolerance * norm;
-        *numbers += out->fits ? (uint64_t)found.rank * (s->rows + s->columns) : (uint64_t)cells(s);
         if (out->fits && out->rank && !factors(s, &found, out)) {
             status = mts_fail_memory(s->error);
         }
@@ -122,7 +121,9 @@ static mts_status describe_one(const search *s, const float *base, uint32_t t, m
         double *row = mts_arena_zero(&scratch, s->columns, sizeof *row);
         status = row ? status : mts_fail_memory(s->error);
         out->deviation = row ? deviation(s, base, t, out, norm, row) : 0.0;
+        out->fits = out->deviation <= s->options->tolerance; /* also of the numbers that are written */
     }
+    *numbers += out->fits ? (uint64_t)out->rank * (s->rows + s->columns) : (uint64_t)cells(s);
     mts_arena_release(&scratch);
     return status;
 }
@@ -243,14 +244,21 @@ static bool remove_own(const search *s, const mts_low_rank *d, const common *c, 
     double *core = mts_arena_zero(scratch, (size_t)d->rank * d->rank, sizeof *core);
     double *wide = mts_arena_zero(scratch, (size_t)d->rank * d->columns, sizeof *wide);
     double *own = mts_arena_zero(scratch, cells(s), sizeof *own);
-    if (!core || !wide || !own) {
+    double *line = mts_arena_zero(scratch, n, sizeof *line); /* a row of b M */
+    if (!core || !wide || !own || !line) {
         return false;
     }
     for (uint32_t k = 0; k < d->rank; k++) {
+        const double *b = c->columns.left + (size_t)k * c->columns.rank;
+        for (uint32_t j = 0; j < n; j++) {
+            line[j] = 0.0;
+            for (uint32_t i = 0; i < n; i++) {
+                line[j] += b[i] * m[(size_t)i * n + j];
+            }
+        }
         for (uint32_t l = 0; l < d->rank; l++) {
-            for (uint32_t i = 0; i < n * n; i++) {
-                core[(size_t)k * d->rank + l] += c->columns.left[(size_t)k * c->columns.rank + i / n] * m[i] *
-                                                 c->rows.left[(size_t)l * c->rows.rank + i % n];
+            for (uint32_t j = 0; j < n; j++) {
+                core[(size_t)k * d->rank + l] += line[j] * c->rows.left[(size_t)l * c->rows.rank + j];
             }
         }
     }
@@ -262,8 +270,9 @@ static bool remove_own(const search *s, const mts_low_rank *d, const common *c, 
     return true;
 }
 
-/* Two differences to the first matrix that are of low rank; false if there are none. */
-static mts_status two_differences(const search *s, mts_arena *scratch, mts_low_rank *two, bool *both)
+/* Two differences to the first matrix that are of low rank, each in an arena of its own; false if there
+   are none. The search keeps no others, which would be as many matrices as there are tasks. */
+static mts_status two_differences(const search *s, mts_arena arenas[2], mts_low_rank *two, bool *both)
 {
     uint32_t found = 0;
     const uint32_t whole = s->rows < s->columns ? s->rows : s->columns;
@@ -271,22 +280,26 @@ static mts_status two_differences(const search *s, mts_arena *scratch, mts_low_r
     mts_status status = MTS_STATUS_OK;
     for (uint32_t t = 1; t < s->count && found < 2 && status == MTS_STATUS_OK; t++) {
         double norm = 0.0;
-        status = decompose(s, s->matrices[0], t, most, scratch, &two[found], &norm);
-        found +=
-            status == MTS_STATUS_OK && two[found].rank && two[found].error <= s->options->tolerance * norm;
+        status = decompose(s, s->matrices[0], t, most, &arenas[found], &two[found], &norm);
+        if (status == MTS_STATUS_OK && two[found].rank && two[found].error <= s->options->tolerance * norm) {
+            found++;
+        } else {
+            mts_arena_release(&arenas[found]);
+            mts_arena_init(&arenas[found], s->allocator);
+        }
     }
     *both = found == 2;
     return status;
 }
 
 /* *base: NULL if nothing speaks for an ancestor that is not the first matrix. */
-static mts_status find_hidden(const search *s, mts_arena *scratch, const float **base)
+static mts_status find_hidden(const search *s, mts_arena *scratch, mts_arena arenas[2], const float **base)
 {
     mts_low_rank two[2];
     common c = {.count = 0};
     bool good = false;
     *base = NULL;
-    mts_status status = two_differences(s, scratch, two, &good);
+    mts_status status = two_differences(s, arenas, two, &good);
     if (status != MTS_STATUS_OK || !good) {
         return status;
     }
@@ -317,11 +330,15 @@ static const float *among(const search *s, const mts_ancestor *found)
 
 static mts_status try_hidden(const search *s, mts_ancestor *best)
 {
-    mts_arena scratch;
+    mts_arena scratch, arenas[2];
     const float *base = NULL;
     mts_ancestor other;
     mts_arena_init(&scratch, s->allocator);
-    mts_status status = find_hidden(s, &scratch, &base);
+    mts_arena_init(&arenas[0], s->allocator);
+    mts_arena_init(&arenas[1], s->allocator);
+    mts_status status = find_hidden(s, &scratch, arenas, &base);
+    mts_arena_release(&arenas[1]);
+    mts_arena_release(&arenas[0]);
     mts_arena_release(&scratch);
     if (status != MTS_STATUS_OK || !base) {
         return status;

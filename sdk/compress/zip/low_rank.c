@@ -5,6 +5,7 @@
 #include "compress/zip/low_rank.h"
 
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/sized.h"
@@ -411,7 +412,8 @@ static mts_status measure(call *c, const mtsz_data *source)
     mts_data_destroy(&data);
     c->report.change = sum / c->count;
     c->report.change_worst = worst;
-    if (status == MTS_STATUS_OK && !(worst <= c->options->max_change)) {
+    const bool limited = c->options->max_change < 100.0;
+    if (status == MTS_STATUS_OK && (isnan(worst) || (limited && worst > c->options->max_change))) {
         status = mts_fail(c->error, MTS_STATUS_LIMIT,
                           "low rank: the answers of a task change by %.2f %%, and max_change is %.3g %%",
                           worst, c->options->max_change);

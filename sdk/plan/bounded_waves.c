@@ -9,9 +9,10 @@
 #include "base/size.h"
 
 enum {
-    WIDTH = 32,  /* states that a wave keeps */
-    ORDERS = 4,  /* in which nodes of a program are taken into a wave */
-    PREFIXES = 4 /* waves of so few nodes are tried beside the largest that fits */
+    WIDTH = 32,     /* states that a wave keeps */
+    REFUSALS = 256, /* states of a wave that cannot end; then it keeps those that it has */
+    ORDERS = 4,     /* in which nodes of a program are taken into a wave */
+    PREFIXES = 4    /* waves of so few nodes are tried beside the largest that fits */
 };
 
 /* States are ranked by the sum over what has run of a power of the waves that had to follow:
@@ -50,6 +51,8 @@ typedef struct beam {
     double *value;                       /* per node, of the power */
     state kept[2][WIDTH];
     uint32_t kept_count;
+    uint64_t refused[REFUSALS]; /* hashes */
+    uint32_t refusals;
     candidate *candidates;
     size_t candidate_count, candidate_room, pick_count, pick_room;
     uint32_t *picks;
@@ -376,11 +379,15 @@ static int by_rank(const void *left, const void *right)
     return mts_order(order, mts_order(MTS_COMPARE(a->parent, b->parent), MTS_COMPARE(a->first, b->first)));
 }
 
-static bool is_kept(const state *kept, uint32_t count, uint64_t hash)
+/* Whether the same nodes were reached before in this wave, and kept or refused. */
+static bool is_known(const beam *b, const state *kept, uint32_t count, uint64_t hash)
 {
     bool found = false;
     for (uint32_t i = 0; i < count; i++) {
         found = found || kept[i].hash == hash;
+    }
+    for (uint32_t i = 0; i < b->refusals; i++) {
+        found = found || b->refused[i] == hash;
     }
     return found;
 }
@@ -423,21 +430,25 @@ static mts_status advance(beam *b, int from, keyed *ready)
     uint32_t count = 0;
     mts_status status = MTS_STATUS_OK;
     b->candidate_count = b->pick_count = 0;
+    b->refusals = 0;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < b->kept_count; i++) {
         status = expand(b, i, &b->kept[from][i], ready);
     }
     if (status == MTS_STATUS_OK && b->candidate_count > 0) {
         qsort(b->candidates, b->candidate_count, sizeof *b->candidates, by_rank);
     }
-    for (size_t i = 0; status == MTS_STATUS_OK && i < b->candidate_count && count < WIDTH; i++) {
+    for (size_t i = 0;
+         status == MTS_STATUS_OK && i < b->candidate_count && count < WIDTH && b->refusals < REFUSALS; i++) {
         const candidate *c = &b->candidates[i];
-        if (is_kept(kept, count, c->hash)) {
+        if (is_known(b, kept, count, c->hash)) {
             continue;
         }
         run_wave(b, c, &b->kept[from][c->parent], &kept[count]);
         if (is_safe(b, &kept[count])) {
             status = keep_step(b, c, &b->kept[from][c->parent], &kept[count]);
             count++;
+        } else {
+            b->refused[b->refusals++] = c->hash;
         }
     }
     b->kept_count = count;

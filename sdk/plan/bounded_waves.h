@@ -28,7 +28,7 @@ typedef struct mts_wave_memory {
    placed. */
 typedef bool (*mts_wave_fits)(void *context, const mts_wave_schedule *schedule);
 
-/* More nodes are not searched: the time grows with their square. */
+/* More nodes are not searched. The time grows with nodes times waves times programs. */
 #define MTS_BOUNDED_WAVES_NODES 1024u
 
 /*

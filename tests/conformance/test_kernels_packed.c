@@ -213,7 +213,10 @@ static void conv_packed_agrees_where_depthwise_convolutions_share_its_launch(voi
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 20; n++) {
-        const packed_build build = {false, true, MTS_PACKED_ROWS, 4, 1};
+        /* of GPUs with many registers, and with few, which have weights in buffers (Mali) */
+        static const packed_build builds[] = {{false, true, MTS_PACKED_ROWS, 4, 1},
+                                              {false, true, MTS_CHANNEL_PACK, 4, 0}};
+        const packed_build build = builds[n % 2];
         mts_tile_params tiles[MEMBERS * 256];
         uint32_t count = 0;
         kernel_pair_start(pair, n + 1);
@@ -221,7 +224,7 @@ static void conv_packed_agrees_where_depthwise_convolutions_share_its_launch(voi
         pair->product_slack = 0.1f;
         for (uint32_t m = 0; m < MEMBERS; m++) {
             const bool depthwise = m % 2 != 0;
-            add_tiles(pair, depthwise, depthwise ? MTS_CHANNEL_PACK : MTS_PACKED_ROWS, tiles, &count);
+            add_tiles(pair, depthwise, depthwise ? MTS_CHANNEL_PACK : build.rows, tiles, &count);
         }
         run(pair, &build, kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params)), count);
     }

@@ -90,8 +90,8 @@ typedef struct mts_epilogue_params {
  *
  * and lanes beyond the last channel are 0: the epilogue's `last` is that channel, gap and
  * tail are 0. Of the input, row y and column x are y * in_row + x * in_step in place of
- * p * 4, or of p in planes: channels may also come last. Tap k of output pixel (y, x) is pixel (y * stride_y + k / kernel_w *
- * dilation_y - top, x * stride_x + k % kernel_w * dilation_x - left) of the input, or 0
+ * p * 4, or of p in planes: channels may also come last. Tap k of output pixel (y, x) is
+ * pixel (y * stride_y + k / kernel_w * dilation_y - top, x * stride_x + k % kernel_w * dilation_x - left) of the input, or 0
  * where that has no such pixel. Pixel p of the job is row p / row, column p % row; what
  * lies beyond w columns is set to 0. Segments count channels from the image's first.
  * Weights lie packed

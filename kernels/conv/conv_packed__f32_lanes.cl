@@ -111,8 +111,8 @@ INLINE packed_pixels packed_find(GLOBAL const mts_packed_params *p, mts_u32 firs
     return at;
 }
 
-/* Where each pixel's tap, so far down and right of tap 0, is read, and how far apart its packs or channels are; outside of
-   the image zeros that are 0 apart. */
+/* Where each pixel's tap, so far down and right of tap 0, is read, and how far apart its packs or
+   channels are; outside of the image zeros that are 0 apart. */
 INLINE void packed_tap(const mts_packed_params *p, const packed_pixels *at, mts_i32 down, mts_i32 right,
                        mts_u32 channel, mts_u32 in, mts_u32 pitch, int is_packed, mts_u32 from[PACKED_PIXELS],
                        mts_u32 apart[PACKED_PIXELS])

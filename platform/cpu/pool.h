@@ -3,8 +3,8 @@
  *
  * The thread that submits works too. A thread without work takes a chunk of any launch
  * that may start (board.h), first of those near the one that it worked on last, whose
- * data its caches hold; a list with levels runs one after the other (levels.h). Where there is none it polls for some tens of microseconds, then
- * it sleeps. Not responsible for what a chunk computes, nor for which launches may start.
+ * data its caches hold; a list with levels runs one after the other (levels.h). Where
+ * there is none it polls for some tens of microseconds, then it sleeps. Not responsible for what a chunk computes, nor for which launches may start.
  *
  * Thread-safety: one thread at a time uses a pool. After a fork the child's first run
  * starts threads of its own.

@@ -26,14 +26,15 @@ typedef struct mts_low_rank {
 /*
  * Singular value decomposition of a small matrix, rank = min(rows, columns) and error 0.
  * The arrays lie in `arena`. INVALID_ARGUMENT: a number is not finite, or LAPACK does not
- * converge; OUT_OF_MEMORY.
+ * converge; LIMIT: it is larger than LAPACK counts; OUT_OF_MEMORY.
  */
 mts_status mts_svd(const double *matrix, uint32_t rows, uint32_t columns, mts_arena *arena, mts_low_rank *out,
                    mts_error *error);
 
 /*
- * The least rank <= `most` with an error of at most `limit`. If there is none, rank is
- * `most` and error says what that leaves. Equal arguments give equal numbers. As mts_svd.
+ * The least rank <= `most` with an error of at most `limit`, as a random subspace of two rounds
+ * shows it. If there is none, rank is `most` and error says what that leaves. Equal
+ * arguments give equal numbers. As mts_svd.
  */
 mts_status mts_low_rank_find(const double *matrix, uint32_t rows, uint32_t columns, double limit,
                              uint32_t most, mts_arena *arena, mts_low_rank *out, mts_error *error);

@@ -101,11 +101,11 @@ typedef struct mtsz_zip_layer {
     const char *task;
     /* 1: sharing the layer changed too many answers, so it stays private. */
     int rolled_back;
-    /* Estimated seconds to the end of zipping, without re-training. */
+    /* Estimated seconds to the end of zipping, without re-training; 0 with low_rank. */
     double seconds_left;
-    /* With mtsz_zip_options.low_rank: the largest rank of a difference, and the largest relative
-       error that stays, both of `task`; for a layer that was rolled back, the rank that was tried
-       and what it leaves. 0 otherwise. */
+    /* With mtsz_zip_options.low_rank: the largest rank of a difference, which is that of `task`,
+       and the largest relative error that stays, of any task; for a layer that was rolled back,
+       the rank that was tried and what it leaves. 0 otherwise. */
     uint32_t rank;
     double deviation;
 } mtsz_zip_layer;
@@ -160,8 +160,8 @@ typedef struct mtsz_zip_options {
        re-training, `base` names one task at most, whose weights keep every bit, and max_change is a
        limit of the whole. docs/ZIP.md ("Adapters that were merged"). */
     double low_rank;
-    /* With low_rank: the largest rank of a difference. Default: 0, so that the two small matrices
-       have at most half of the numbers of the weight. */
+    /* With low_rank: the largest rank of a difference; never more than the default. Default: 0, so
+       that the two small matrices have at most half of the numbers of the weight. */
     uint32_t max_rank;
 } mtsz_zip_options;
 

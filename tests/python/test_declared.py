@@ -42,8 +42,8 @@ def test_classes_have_the_fields_of_their_structs(ffi, kind, python, other):
 
 @pytest.mark.parametrize("ffi,kind,function,own,left_out", [
     (_mts.ffi, "mts_runtime_options", mts.Runtime.__init__, {"self"},
-     # what only C can give: contexts and streams of drivers, allocators, a buffer of one's own
-     {"cuda_context", "cuda_stream", "error_text", "error_size", "context", "alloc", "free"}),
+     # what only C can give: contexts and streams of drivers, allocators, a buffer of one's own; counts
+     {"cuda_context", "cuda_stream", "error_text", "error_size", "context", "alloc", "free", "device_count"}),
     (_mts.ffi, "mts_session_options", mts.Session.__init__, {"self", "bundle", "zero_copy_frames"},
      {"task_count", "context"}),
     (_mtsc.ffi, "mtsc_options", mts.compile, {"tasks", "out"}, {"error_text", "error_size", "context"}),

@@ -299,7 +299,8 @@ INLINE void conv_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
     }
     /* the last vectors of a tile: their code is not written out for each row */
     NO_UNROLL for (int r = 0; r < rows; r++) {
-        mts_vec picked[1] = {sum[0][0]};
+        mts_vec picked[CONV_NV_MOST]; /* one is used */
+        picked[0] = sum[0][0];
         EACH_ROW(CONV_PICK)
         CONV_STORE_SUMS(r, picked)
     }

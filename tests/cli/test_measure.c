@@ -455,7 +455,7 @@ static void compile_bytes(void)
     onnx_model_tensor(&model, "z", ONNX_INT8, 0, NULL, &zero, 1);
     onnx_model_tensor(&model, "w", ONNX_INT8, 4, dims, codes, sizeof codes);
     for (int i = 0; i < 3; i++) {
-        char in[16], step[16];
+        char in[32], step[16];
         (void)snprintf(in, sizeof in, "%s,s,z", from[i]);
         (void)snprintf(step, sizeof step, "q%d", i);
         onnx_model_node(&model, "QuantizeLinear", in, step);

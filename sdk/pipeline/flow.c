@@ -70,7 +70,7 @@ static mts_pipeline_run *open_run(mts_pipeline *p, bool has_frame)
     run->has_frame = has_frame;
     run->begun = run->taken = 0;
     memset(run->in_part, 0, sizeof run->in_part);
-    run->chosen = run->cancelled = run->over = false;
+    run->chosen = run->cancelled = run->failed = run->over = false;
     run->finished = 0;
     run->status = MTS_STATUS_OK;
     run->error = (mts_error){0};
@@ -346,6 +346,7 @@ void mts_pipeline_stop(mts_pipeline *p)
         if (!mts_pipeline_run_finished(p, run)) {
             const mts_error cancelled = {.code = MTS_STATUS_CANCELLED, .text = "the session was stopped"};
             mts_pipeline_end(p, run, 0, MTS_STATUS_CANCELLED, &cancelled);
+            run->over = true; /* no run begins any more: what engines have of it is in no way */
         }
     }
 }

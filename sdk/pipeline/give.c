@@ -106,7 +106,7 @@ mts_status mts_pipeline_give_regions(mts_pipeline *p, uint32_t task, const mts_r
 mts_status mts_pipeline_begin_inputs(mts_pipeline *p, mts_pipeline_run *run, mts_error *error)
 {
     mts_pipeline_choose(p, run);
-    for (uint32_t i = 0; i < p->now->plan.partition.part_count && !run->over; i++) {
+    for (uint32_t i = 0; i < p->now->plan.partition.part_count && !run->failed; i++) {
         mts_error own = {0};
         if (!mts_pipeline_is_root(p, i)) {
             continue;

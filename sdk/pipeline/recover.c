@@ -70,7 +70,7 @@ static mts_status run_again(mts_pipeline *p, mts_pipeline_run *run, mts_error *e
 {
     run->begun = run->taken = 0;
     memset(run->in_part, 0, sizeof run->in_part);
-    run->over = false;
+    run->failed = run->over = false;
     run->finished = 0;
     run->status = MTS_STATUS_OK;
     if (!settle(p, !run->has_frame)) {
@@ -90,7 +90,7 @@ static void end_all(mts_pipeline *p, const mts_error *error)
     for (uint32_t i = 0; i < p->used; i++) {
         mts_pipeline_run *run = p->queue[i];
         if (!run->over || run->status == MTS_STATUS_DEVICE_LOST) {
-            run->over = true;
+            run->failed = run->over = true;
             run->status = error->code;
             run->error = *error;
         }
@@ -119,10 +119,11 @@ static mts_status begin_anew(mts_pipeline *p, mts_error *error)
     bool again[32] = {false};
     for (uint32_t i = 0; i < p->used && i < 32; i++) {
         const mts_pipeline_run *run = p->queue[i];
-        again[i] = !run->over || run->status == MTS_STATUS_DEVICE_LOST;
+        again[i] = !run->failed || run->status == MTS_STATUS_DEVICE_LOST;
     }
     for (uint32_t i = 0; i < p->used; i++) { /* none is looked for in the new engines yet */
         p->queue[i]->begun = p->queue[i]->taken = 0;
+        p->queue[i]->over = p->queue[i]->failed;
         memset(p->queue[i]->in_part, 0, sizeof p->queue[i]->in_part);
     }
     mts_status status = retire(p, error);

@@ -33,6 +33,8 @@ typedef struct mts_pipeline_run {
     /* When it was found finished; 0: it was not. */
     uint64_t finished;
     bool cancelled;
+    /* It has failed: no other part begins. It is over when no engine has it any more. */
+    bool failed;
     /* It ended before its last part. */
     bool over;
     mts_status status;
@@ -137,7 +139,8 @@ bool mts_pipeline_has_waiting(const mts_pipeline *pipeline);
 void mts_pipeline_choose(mts_pipeline *pipeline, mts_pipeline_run *run);
 /* Gives the engine of a part the active tasks of a run. */
 void mts_pipeline_activate(mts_pipeline *pipeline, const mts_pipeline_run *run, uint32_t part);
-/* Ends a run that is not finished, with the part's device in the sentence. */
+/* Ends a run that is not finished, with the part's device in the sentence. Parts that have
+   begun come to their end, and are taken with it. */
 void mts_pipeline_end(mts_pipeline *pipeline, mts_pipeline_run *run, uint32_t part, mts_status status,
                       const mts_error *error);
 /* Takes a run from all engines that have finished it. */

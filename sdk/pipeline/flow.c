@@ -154,17 +154,20 @@ bool mts_pipeline_oldest(const mts_pipeline *p, mts_engine_run *out)
     return true;
 }
 
-/* Where the oldest run is alone its device can be waited for: nothing else is to be done
-   meanwhile. */
-static mts_status wait_alone(mts_pipeline *p)
+/* Where the oldest run is alone a device that has not finished it can be waited for: nothing
+   else is to be done meanwhile. False: none has it. */
+static bool wait_alone(mts_pipeline *p)
 {
-    mts_pipeline_run *run = p->queue[0];
+    const mts_pipeline_run *run = p->queue[0];
     for (uint32_t i = 0; i < p->now->plan.partition.part_count; i++) {
-        if ((run->begun >> i & 1u) != 0 && (run->taken >> i & 1u) == 0) {
-            return mts_engine_wait_until(p->now->engines[i], UINT64_MAX, NULL);
+        mts_engine_run oldest = {0};
+        const bool has = (run->begun >> i & 1u) != 0 && (run->taken >> i & 1u) == 0;
+        if (has && mts_engine_oldest(p->now->engines[i], &oldest) && !oldest.finished) {
+            (void)mts_engine_wait_until(p->now->engines[i], UINT64_MAX, NULL);
+            return true;
         }
     }
-    return MTS_STATUS_OK;
+    return false;
 }
 
 mts_status mts_pipeline_wait_until(mts_pipeline *p, uint64_t until, mts_error *error)
@@ -178,8 +181,7 @@ mts_status mts_pipeline_wait_until(mts_pipeline *p, uint64_t until, mts_error *e
         if (p->used == 0 || mts_pipeline_run_finished(p, p->queue[0])) {
             return MTS_STATUS_OK;
         }
-        if (until == UINT64_MAX && p->used == 1 && p->queue[0]->begun != 0) {
-            (void)wait_alone(p);
+        if (until == UINT64_MAX && p->used == 1 && wait_alone(p)) {
             continue;
         }
         const uint64_t now = mts_os_clock_ns();
@@ -237,7 +239,7 @@ mts_status mts_pipeline_take(mts_pipeline *p, mts_error *error)
     if (over && error) {
         *error = run->error;
     } else if (!over) {
-        status = mts_pipeline_take_parts(p, run, error);
+        status = mts_pipeline_take_parts(p, run, true, error);
     }
     mts_placed_destroy(&p->old, p->allocator);
     take_outputs(p, run, !over && (status == MTS_STATUS_OK || status == MTS_STATUS_CANCELLED));
@@ -286,7 +288,7 @@ bool mts_pipeline_drop_oldest(mts_pipeline *p, mts_engine_drop *dropped)
     if (!run->over && run->begun == 0) {
         withdraw_parts(p, run);
     } else if (!run->over) {
-        end = mts_pipeline_take_parts(p, run, NULL);
+        end = mts_pipeline_take_parts(p, run, false, NULL);
         end = end == MTS_STATUS_OK ? MTS_STATUS_CANCELLED : end;
     }
     const bool failed = end != MTS_STATUS_OK && end != MTS_STATUS_CANCELLED;
@@ -346,7 +348,7 @@ void mts_pipeline_stop(mts_pipeline *p)
         if (!mts_pipeline_run_finished(p, run)) {
             const mts_error cancelled = {.code = MTS_STATUS_CANCELLED, .text = "the session was stopped"};
             mts_pipeline_end(p, run, 0, MTS_STATUS_CANCELLED, &cancelled);
-            run->over = true; /* no run begins any more: what engines have of it is in no way */
+            run->over = true; /* no run begins any more, and none is held up */
         }
     }
 }

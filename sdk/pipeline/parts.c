@@ -295,7 +295,7 @@ void mts_pipeline_move(mts_pipeline *p)
     }
 }
 
-mts_status mts_pipeline_take_parts(mts_pipeline *p, mts_pipeline_run *run, mts_error *error)
+mts_status mts_pipeline_take_parts(mts_pipeline *p, mts_pipeline_run *run, bool keep, mts_error *error)
 {
     const uint32_t count = p->now->plan.partition.part_count;
     mts_status first = run->status; /* it may have failed before its parts came to an end */
@@ -304,9 +304,10 @@ mts_status mts_pipeline_take_parts(mts_pipeline *p, mts_pipeline_run *run, mts_e
         if (!finished_in(p, run, i)) {
             continue;
         }
-        const mts_status status = mts_engine_take(p->now->engines[i], &own);
+        mts_engine *engine = p->now->engines[i];
+        const mts_status status = keep ? mts_engine_take(engine, &own) : mts_engine_discard(engine, &own);
         run->taken |= bit(i);
-        if (status == MTS_STATUS_OK || status == MTS_STATUS_CANCELLED) {
+        if (keep && (status == MTS_STATUS_OK || status == MTS_STATUS_CANCELLED)) {
             leave_out(p, run, i);
         }
         if (status != MTS_STATUS_OK && (first == MTS_STATUS_OK || first == MTS_STATUS_CANCELLED)) {

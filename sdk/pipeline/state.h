@@ -143,8 +143,10 @@ void mts_pipeline_activate(mts_pipeline *pipeline, const mts_pipeline_run *run, 
    begun come to their end, and are taken with it. */
 void mts_pipeline_end(mts_pipeline *pipeline, mts_pipeline_run *run, uint32_t part, mts_status status,
                       const mts_error *error);
-/* Takes a run from all engines that have finished it. */
-mts_status mts_pipeline_take_parts(mts_pipeline *pipeline, mts_pipeline_run *run, mts_error *error);
+/* Takes a run from all engines that have finished it; `keep`: its outputs become those that
+   the caller reads. */
+mts_status mts_pipeline_take_parts(mts_pipeline *pipeline, mts_pipeline_run *run, bool keep,
+                                   mts_error *error);
 
 /* ---- give.c: to the engines that take the caller's inputs, and to nothing else ---- */
 

@@ -124,7 +124,8 @@ static inline bool mts_pipeline_is_root(const mts_pipeline *pipeline, uint32_t p
 /* Places the tasks on the devices that are not lost, and builds the engines. On failure
    `now` has no parts. */
 mts_status mts_pipeline_place(mts_pipeline *pipeline, mts_error *error);
-/* Destroys the engines of a placement. */
+/* Destroys the engines of a placement, which has no parts then; and the placement, too. */
+void mts_placed_empty(mts_placed *placed, const mts_allocator *allocator);
 void mts_placed_destroy(mts_placed **placed, const mts_allocator *allocator);
 
 /* ---- parts.c ---- */

@@ -224,6 +224,15 @@ static void take_outputs(mts_pipeline *p, const mts_pipeline_run *run, bool good
     }
 }
 
+/* The placement before a loss goes, and with it all outputs that were read from there. */
+static void release_old(mts_pipeline *p)
+{
+    for (uint32_t t = 0; p->old && t < p->task_count; t++) {
+        p->schedule.items[t].output_run = 0;
+    }
+    mts_placed_destroy(&p->old, p->allocator);
+}
+
 mts_status mts_pipeline_take(mts_pipeline *p, mts_error *error)
 {
     if (p->engine) {
@@ -241,7 +250,7 @@ mts_status mts_pipeline_take(mts_pipeline *p, mts_error *error)
     } else if (!over) {
         status = mts_pipeline_take_parts(p, run, true, error);
     }
-    mts_placed_destroy(&p->old, p->allocator);
+    release_old(p);
     take_outputs(p, run, !over && (status == MTS_STATUS_OK || status == MTS_STATUS_CANCELLED));
     free_slot(p, 0);
     mts_pipeline_move(p);

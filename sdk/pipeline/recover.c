@@ -25,6 +25,15 @@ static bool is_lost(const mts_pipeline *p)
     return false;
 }
 
+static uint32_t count_lost(const mts_pipeline *p)
+{
+    uint32_t count = 0;
+    for (uint32_t d = 0; d < p->device_count; d++) {
+        count += p->devices[d]->lost ? 1 : 0;
+    }
+    return count;
+}
+
 static mts_status give_inputs(mts_pipeline *p, const mts_input_copy *inputs, mts_error *error)
 {
     mts_status status = MTS_STATUS_OK;
@@ -66,8 +75,10 @@ static bool settle(mts_pipeline *p, bool begins)
     return !is_lost(p);
 }
 
+/* A run that cannot begin again, for another reason than a loss, fails alone. */
 static mts_status run_again(mts_pipeline *p, mts_pipeline_run *run, mts_error *error)
 {
+    mts_error own = {0};
     run->begun = run->taken = 0;
     memset(run->in_part, 0, sizeof run->in_part);
     run->failed = run->over = false;
@@ -76,15 +87,24 @@ static mts_status run_again(mts_pipeline *p, mts_pipeline_run *run, mts_error *e
     if (!settle(p, !run->has_frame)) {
         return MTS_STATUS_OK; /* lost again */
     }
-    mts_status status = give_inputs(p, run->copy->inputs, error);
+    mts_status status = give_inputs(p, run->copy->inputs, &own);
     if (status == MTS_STATUS_OK) {
-        status = run->has_frame ? mts_pipeline_give_frame(p, run, &run->copy->frame.view, error)
-                                : mts_pipeline_begin_inputs(p, run, error);
+        status = run->has_frame ? mts_pipeline_give_frame(p, run, &run->copy->frame.view, &own)
+                                : mts_pipeline_begin_inputs(p, run, &own);
+    }
+    if (status == MTS_STATUS_DEVICE_LOST) {
+        *error = own;
+        return status;
+    }
+    if (status != MTS_STATUS_OK) {
+        memset(run->in_part, 0, sizeof run->in_part);
+        mts_pipeline_end(p, run, 0, status, &own);
     }
     mts_pipeline_move(p);
-    return status;
+    return MTS_STATUS_OK;
 }
 
+/* Ends the session, and the runs that had not ended. */
 static void end_all(mts_pipeline *p, const mts_error *error)
 {
     for (uint32_t i = 0; i < p->used; i++) {
@@ -95,6 +115,7 @@ static void end_all(mts_pipeline *p, const mts_error *error)
             run->error = *error;
         }
     }
+    mts_placed_empty(p->now, p->allocator);
 }
 
 /* Keeps the placement before the loss, whose outputs the caller may still read. */
@@ -143,7 +164,9 @@ static mts_status begin_anew(mts_pipeline *p, mts_error *error)
 
 void mts_pipeline_recover(mts_pipeline *p)
 {
-    while (p->copies && !p->stopped && is_lost(p)) {
+    bool again = p->copies && !p->stopped && is_lost(p);
+    while (again) {
+        const uint32_t before = count_lost(p);
         mts_error error = {0};
         mts_device *lost = NULL;
         const char *id = "";
@@ -155,7 +178,9 @@ void mts_pipeline_recover(mts_pipeline *p)
                       "device '%s' was lost; the session is placed on the others, and %u runs begin again",
                       id, p->used);
         const mts_status status = begin_anew(p, &error);
-        if (status != MTS_STATUS_OK && !is_lost(p)) {
+        /* Another device may have been lost meanwhile, and others may be left. */
+        again = status == MTS_STATUS_OK ? is_lost(p) : count_lost(p) > before;
+        if (status != MTS_STATUS_OK && !again) {
             error.code = MTS_STATUS_DEVICE_LOST;
             (void)mts_fail_prefix(&error, error.code, "device '%s' was lost, and the session cannot go on",
                                   id);

@@ -45,6 +45,7 @@ static void free_slot(mts_pipeline *p, uint32_t index)
 {
     const uint32_t last = p->slots + p->spare - 1;
     mts_pipeline_run *run = p->queue[index];
+    mts_pipeline_forget_frames(p, run);
     memmove(&p->queue[index], &p->queue[index + 1], (last - index) * sizeof(mts_pipeline_run *));
     p->queue[last] = run;
     p->used--;

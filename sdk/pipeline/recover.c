@@ -52,14 +52,20 @@ static mts_status give_inputs(mts_pipeline *p, const mts_input_copy *inputs, mts
     return status;
 }
 
-static mts_status give_regions(mts_pipeline *p, mts_error *error)
+/* In the order in which they were set: those of all tasks, then those of one. */
+static mts_status give_regions(mts_pipeline *p, const mts_region_copy *regions, mts_error *error)
 {
     mts_status status = MTS_STATUS_OK;
-    for (uint32_t t = 0; status == MTS_STATUS_OK && t <= p->task_count; t++) {
-        const mts_region_copy *regions = &p->copies->regions[t];
-        if (regions->given) {
-            status =
-                mts_pipeline_give_regions(p, regions->task, regions->regions.data, regions->count, error);
+    for (uint32_t t = 0; p->copies->has_regions && status == MTS_STATUS_OK && t < p->task_count; t++) {
+        const mts_task *task = &p->archive->tasks[p->tasks[t]];
+        if (mts_preprocess_takes_frames(&task->preprocess, task->graph)) { /* none are left of another run */
+            status = mts_pipeline_give_regions(p, p->tasks[t], NULL, 0, error);
+        }
+    }
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i <= p->task_count; i++) {
+        const mts_region_copy *own = &regions[i == 0 ? p->task_count : i - 1];
+        if (own->given) {
+            status = mts_pipeline_give_regions(p, own->task, own->regions.data, own->count, error);
         }
     }
     return status;
@@ -87,7 +93,8 @@ static mts_status run_again(mts_pipeline *p, mts_pipeline_run *run, mts_error *e
     if (!settle(p, !run->has_frame)) {
         return MTS_STATUS_OK; /* lost again */
     }
-    mts_status status = give_inputs(p, run->copy->inputs, &own);
+    mts_status status = give_regions(p, run->copy->regions, &own);
+    MTS_TRY(status, give_inputs(p, run->copy->inputs, &own));
     if (status == MTS_STATUS_OK) {
         status = run->has_frame ? mts_pipeline_give_frame(p, run, &run->copy->frame.view, &own)
                                 : mts_pipeline_begin_inputs(p, run, &own);
@@ -149,14 +156,14 @@ static mts_status begin_anew(mts_pipeline *p, mts_error *error)
     }
     mts_status status = retire(p, error);
     MTS_TRY(status, mts_pipeline_place(p, error));
-    MTS_TRY(status, give_regions(p, error));
     for (uint32_t i = 0; i < p->used && i < 32; i++) {
         if (again[i]) {
             MTS_TRY(status, run_again(p, p->queue[i], error));
         }
     }
     if (status == MTS_STATUS_OK && settle(p, false)) {
-        status = give_inputs(p, p->copies->now, error);
+        status = give_regions(p, p->copies->regions, error);
+        MTS_TRY(status, give_inputs(p, p->copies->now, error));
     }
     p->replans++;
     return status;

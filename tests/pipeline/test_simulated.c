@@ -1,7 +1,6 @@
 /*
  * Pipelines on simulated devices: throughput grows with devices as the slowest stage allows, latency stays flat below
- * saturation and is bounded above it, runs under random delays keep their order and their data, and a device that
- * fails ends its session with a clear sentence, or is replaced.
+ * saturation and is bounded above it, and runs under random delays keep their order and their data.
  *
  * MTS_TEST_FRAMES: frames under random delays (1000). MTS_TEST_PRINT=1 prints the figures of docs/results/placement.md.
  */
@@ -19,7 +18,6 @@
 #include "base/hash.h"
 #include "pipeline/pipeline.h"
 #include "platform/null/null.h"
-#include "support/fault.h"
 #include "support/net.h"
 #include "support/nets.h"
 #include "support/timed_device.h"
@@ -50,37 +48,28 @@ typedef struct world {
     mts_pipeline *pipeline;
     float *input;
     size_t input_bytes;
-    uint32_t progress; /* calls after the creation */
 } world;
 
-/* Networks of one input, each a chain of equal convolutions. */
-static void make_nets(world *w, uint32_t layers, uint32_t tasks)
+/* One network: a chain of equal convolutions. */
+static void make_net(world *w, uint32_t layers)
 {
-    mts_net_plan plan = {.tasks = tasks, .shared = 4, .seed = 3};
-    const mts_graph *graphs[2] = {NULL};
+    mts_net_plan plan = {.tasks = 1, .shared = 4, .seed = 3};
+    mts_net net;
     mts_error error = {0};
     memset(w, 0, sizeof *w);
     mts_arena_init(&w->arena, mts_allocator_default());
-    for (uint32_t t = 0; t < tasks; t++) {
-        mts_net net;
-        mts_net_begin(&net, &plan, &w->arena, t);
-        mts_net_value x = mts_net_input(&net, 4, 8);
-        for (uint32_t i = 0; i < layers; i++) {
-            x = mts_net_conv(&net, x, mts_net_channels(&net, true), 3, 1, NULL);
-        }
-        mts_net_end(&net, mts_net_mean(&net, x), 4);
-        assert_false(net.failed);
-        graphs[t] = net.graph;
+    mts_net_begin(&net, &plan, &w->arena, 0);
+    mts_net_value x = mts_net_input(&net, 4, 8);
+    for (uint32_t i = 0; i < layers; i++) {
+        x = mts_net_conv(&net, x, mts_net_channels(&net, true), 3, 1, NULL);
     }
-    must(net_make_as_is(graphs, tasks, &w->net, &error), &error, "net");
-    (void)mts_shape_bytes(&graphs[0]->inputs[0].shape, MTS_TYPE_FLOAT32, &w->input_bytes);
+    mts_net_end(&net, mts_net_mean(&net, x), 4);
+    assert_false(net.failed);
+    const mts_graph *graph = net.graph;
+    must(net_make_as_is(&graph, 1, &w->net, &error), &error, "net");
+    (void)mts_shape_bytes(&graph->inputs[0].shape, MTS_TYPE_FLOAT32, &w->input_bytes);
     w->input = mts_arena_zero(&w->arena, w->input_bytes, 1);
     timed_reset();
-}
-
-static void make_net(world *w, uint32_t layers)
-{
-    make_nets(w, layers, 1);
 }
 
 static void open_null(world *w, uint32_t count, const timed_costs *costs)
@@ -105,35 +94,17 @@ static void close_world(world *w)
     mts_arena_release(&w->arena);
 }
 
-static int count_progress(void *context, float part, const char *what)
-{
-    (void)part;
-    (void)what;
-    ++*(uint32_t *)context;
-    return 0;
-}
-
 static void make_pipeline(world *w, uint32_t devices, uint32_t slots, const mts_chain *chain, bool replan)
 {
-    static const uint32_t device_of[2] = {0, 1};
     mts_error error = {0};
-    uint32_t *priorities = calloc(2, sizeof *priorities); /* needed during the call only, as `progress` */
-    const bool groups = w->net.archive->task_count > 1;
     const mts_pipeline_options options = {.devices = w->devices,
                                           .device_count = devices,
                                           .ids = ids,
-                                          .engine = {.slots = slots,
-                                                     .depth = 2,
-                                                     .priorities = priorities,
-                                                     .context = &w->progress,
-                                                     .progress = count_progress},
+                                          .engine = {.slots = slots, .depth = 2},
                                           .stages = true,
                                           .chain = chain,
-                                          .device_of = groups ? device_of : NULL,
                                           .replan = replan};
     must(mts_pipeline_create(w->net.archive, &options, &w->pipeline, &error), &error, "pipeline");
-    free(priorities);
-    w->progress = 0;
 }
 
 static void submit(world *w)
@@ -419,199 +390,12 @@ static void nothing_is_lost_or_changes_places(void **state)
     close_world(&w);
 }
 
-/* ---- a device that fails ---- */
-
-static void open_faulty(world *w, uint32_t count, uint32_t faulty, mts_fault_plan *plan)
-{
-    mts_error error = {0};
-    for (uint32_t d = 0; d < count; d++) {
-        must(net_device_open("reference", NULL, &w->devices[d], &error), &error, "reference");
-        if (d == faulty) {
-            must(mts_wrap_fault(&w->devices[d], plan, &w->devices[d], &error), &error, "fault");
-        }
-    }
-}
-
-static const mts_chain three = {.stage_count = 3, .stages = {{0, 0, 2}, {1, 2, 4}, {2, 4, 6}}};
-
-static void a_lost_device_is_named(void **state)
-{
-    (void)state;
-    world w;
-    mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
-    mts_error error = {0};
-    make_net(&w, 4);
-    open_faulty(&w, 3, 1, &plan);
-    make_pipeline(&w, 3, 3, &three, false);
-    fill(&w, 1);
-    submit(&w);
-    must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-    must(mts_pipeline_take(w.pipeline, &error), &error, "take");
-    plan.nth = plan.calls + 1;
-    plan.onwards = true;
-    for (uint32_t f = 0; f < 3; f++) {
-        while (!mts_pipeline_can_start(w.pipeline)) {
-            mts_pipeline_advance(w.pipeline);
-        }
-        submit(&w);
-    }
-    for (uint32_t f = 0; f < 3; f++) {
-        must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-        assert_int_equal(mts_pipeline_take(w.pipeline, &error), MTS_STATUS_DEVICE_LOST);
-        assert_non_null(strstr(error.text, "part 2 of 3, on device 'b'"));
-    }
-    close_world(&w);
-}
-
-/* Each device is lost in turn, at each of its submissions, while three runs are in flight: all of them give what they
-   give without a loss. */
-static void a_lost_device_is_replaced(void **state)
-{
-    (void)state;
-    uint32_t losses = 0;
-    for (uint32_t faulty = 0; faulty < 3; faulty++) {
-        for (uint32_t nth = 1; nth <= 3; nth++) {
-            world w;
-            mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
-            mts_error error = {0};
-            float want[4];
-            make_net(&w, 4);
-            open_faulty(&w, 3, faulty, &plan);
-            make_pipeline(&w, 3, 3, &three, true);
-            for (uint32_t f = 0; f < 4; f++) {
-                fill(&w, f);
-                submit(&w);
-                must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-                must(mts_pipeline_take(w.pipeline, &error), &error, "take");
-                want[f] = answer(&w);
-            }
-            const uint32_t before = plan.calls;
-            plan.nth = before + nth;
-            uint32_t taken = 0;
-            for (uint32_t f = 0; f < 4; f++) {
-                while (!mts_pipeline_can_start(w.pipeline)) {
-                    must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-                    must(mts_pipeline_take(w.pipeline, &error), &error, "take");
-                    const float got = answer(&w);
-                    assert_memory_equal(&got, &want[taken], sizeof got);
-                    taken++;
-                }
-                fill(&w, f);
-                submit(&w);
-                /* What was consumed before the loss can still be read. */
-                assert_true(taken > 0 || answer(&w) == want[3]);
-            }
-            for (; taken < 4; taken++) {
-                must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-                must(mts_pipeline_take(w.pipeline, &error), &error, "take");
-                const float got = answer(&w);
-                assert_memory_equal(&got, &want[taken], sizeof got);
-            }
-            losses += w.devices[faulty]->lost ? 1 : 0;
-            const uint32_t parts = mts_pipeline_part_count(w.pipeline);
-            assert_in_range(parts, 1, 2);
-            assert_int_equal(w.progress, 0);
-            for (uint32_t i = 0; i < parts; i++) {
-                mts_engine_view view;
-                mts_engine_view_get(mts_pipeline_part(w.pipeline, i), &view);
-                assert_false(view.device->lost);
-            }
-            close_world(&w);
-        }
-    }
-    assert_int_equal(losses, 9);
-}
-
-static void take_well(world *w)
-{
-    mts_error error = {0};
-    must(mts_pipeline_wait_until(w->pipeline, UINT64_MAX, &error), &error, "wait");
-    must(mts_pipeline_take(w->pipeline, &error), &error, "take");
-}
-
-/* The last free slot has a run, and one device is left. */
-static void the_last_device_takes_over_with_one_slot(void **state)
-{
-    (void)state;
-    world w;
-    mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
-    const mts_chain two = {.stage_count = 2, .stages = {{0, 0, 3}, {1, 3, 6}}};
-    make_net(&w, 4);
-    open_faulty(&w, 2, 1, &plan);
-    make_pipeline(&w, 2, 1, &two, true);
-    fill(&w, 1);
-    submit(&w);
-    take_well(&w);
-    const float want = answer(&w);
-    plan.nth = plan.calls + 1;
-    submit(&w);
-    take_well(&w);
-    assert_true(w.devices[1]->lost && mts_pipeline_part_count(w.pipeline) == 1);
-    assert_true(answer(&w) == want);
-    close_world(&w);
-}
-
-/* The second is lost while the tasks are placed anew. */
-static void two_devices_are_lost_at_once(void **state)
-{
-    (void)state;
-    world w;
-    mts_fault_plan first = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
-    mts_fault_plan second = {.kind = MTS_WRAP_KIND_BUFFER_CREATE, .code = MTS_STATUS_DEVICE_LOST};
-    mts_error error = {0};
-    make_net(&w, 4);
-    open_faulty(&w, 3, 1, &first);
-    must(mts_wrap_fault(&w.devices[2], &second, &w.devices[2], &error), &error, "fault");
-    make_pipeline(&w, 3, 2, &three, true);
-    fill(&w, 1);
-    submit(&w);
-    take_well(&w);
-    const float want = answer(&w);
-    first.nth = first.calls + 1;
-    second.nth = second.calls + 1;
-    submit(&w);
-    take_well(&w);
-    assert_true(w.devices[1]->lost && w.devices[2]->lost && mts_pipeline_part_count(w.pipeline) == 1);
-    assert_true(answer(&w) == want);
-    close_world(&w);
-}
-
-/* A task that has not run since the loss has no outputs, rather than those of nothing. */
-static void what_has_not_run_since_a_loss_has_no_outputs(void **state)
-{
-    (void)state;
-    world w;
-    mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
-    mts_error error = {0};
-    const void *data = NULL;
-    size_t size = 0;
-    uint64_t run = 0;
-    make_nets(&w, 2, 2);
-    open_faulty(&w, 2, 1, &plan);
-    make_pipeline(&w, 2, 2, NULL, true);
-    submit(&w);
-    take_well(&w);
-    must(mts_pipeline_enable(w.pipeline, 0, false, &error), &error, "off");
-    plan.nth = plan.calls + 1;
-    submit(&w);
-    take_well(&w);
-    must(mts_pipeline_output(w.pipeline, 1, 0, &data, &size, &error), &error, "of the one that runs");
-    assert_int_equal(mts_pipeline_output_run(w.pipeline, 0, &run, &error), MTS_STATUS_NOT_FOUND);
-    assert_int_equal(mts_pipeline_output(w.pipeline, 0, 0, &data, &size, &error), MTS_STATUS_NOT_FOUND);
-    close_world(&w);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(throughput_grows_with_devices),
         cmocka_unit_test(latency_is_flat_below_saturation_and_bounded_above),
         cmocka_unit_test(nothing_is_lost_or_changes_places),
-        cmocka_unit_test(a_lost_device_is_named),
-        cmocka_unit_test(a_lost_device_is_replaced),
-        cmocka_unit_test(the_last_device_takes_over_with_one_slot),
-        cmocka_unit_test(two_devices_are_lost_at_once),
-        cmocka_unit_test(what_has_not_run_since_a_loss_has_no_outputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

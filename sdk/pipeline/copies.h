@@ -17,7 +17,7 @@ typedef struct mts_copied_bytes {
 /* A frame with its pixels, unless its memory stays the caller's until the run has ended. */
 typedef struct mts_frame_copy {
     bool given;
-    /* The run that it was set for, after which other memory is the caller's again; 0: none. */
+    /* The run that it was set for, after which other memory is the caller's; 0: none. */
     uint64_t used_by;
     mts_frame_view view;
     mts_copied_bytes pixels;

@@ -12,6 +12,9 @@
 void mts_engine_hold(mts_engine *engine, bool held);
 /* Whether this submission waits: it has not gone to the device. */
 bool mts_engine_waits(const mts_engine *engine, uint64_t run);
+/* Frees the slot of the oldest submission, which has finished (else BUSY): what the caller
+   reads stays. Returns how it ended. */
+mts_status mts_engine_discard(mts_engine *engine, mts_error *error);
 /* Submissions that have gone to the device and were not consumed. */
 uint32_t mts_engine_begun(const mts_engine *engine);
 /*

@@ -11,6 +11,7 @@
 
 #include "device/timeline.h"
 #include "engine/control.h"
+#include "engine/part.h"
 #include "engine/state.h"
 #include "platform/os/os.h"
 
@@ -520,6 +521,24 @@ mts_status mts_engine_take(mts_engine *engine, mts_error *error)
     free_slot(engine, 0);
     return s->status;
 }
+
+#ifndef MTS_SMALL
+
+mts_status mts_engine_discard(mts_engine *engine, mts_error *error)
+{
+    const mts_submissions *all = &engine->submissions;
+    if (all->used == 0 || all->queue[0]->state != MTS_SUBMISSION_FINISHED) {
+        return mts_fail(error, MTS_STATUS_BUSY, "no run has finished");
+    }
+    const mts_status status = all->queue[0]->status;
+    if (status != MTS_STATUS_OK && error) {
+        *error = all->queue[0]->error;
+    }
+    free_slot(engine, 0);
+    return status;
+}
+
+#endif
 
 mts_status mts_engine_wait(mts_engine *engine, mts_error *error)
 {

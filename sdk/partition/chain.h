@@ -36,7 +36,9 @@ typedef struct mts_device_costs {
 } mts_device_costs;
 
 typedef enum mts_chain_goal {
-    /* The slowest stage is as fast as possible; among equals the sum. */
+    /* The slowest stage is as fast as possible. Of equals not always that of the least sum:
+       each state of the search keeps one best beginning, by its slowest stage first, and a
+       later stage may be slower. */
     MTS_CHAIN_THROUGHPUT,
     /* The sum is as small as possible; among equals the slowest stage. */
     MTS_CHAIN_LATENCY

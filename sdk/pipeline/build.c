@@ -33,7 +33,8 @@ static mts_status make_tasks(mts_pipeline *p, mts_error *error)
     p->task_count = o->tasks ? o->task_count : p->archive->task_count;
     p->tasks = mts_arena_zero(arena, p->task_count, sizeof *p->tasks);
     p->schedule.items = mts_arena_zero(arena, p->task_count, sizeof *p->schedule.items);
-    if (!p->tasks || !p->schedule.items) {
+    uint32_t *priorities = mts_arena_zero(arena, p->task_count, sizeof *priorities);
+    if (!p->tasks || !p->schedule.items || !priorities) {
         return mts_fail_memory(error);
     }
     if (p->task_count == 0) {
@@ -44,7 +45,11 @@ static mts_status make_tasks(mts_pipeline *p, mts_error *error)
     for (uint32_t t = 0; t < p->task_count; t++) {
         p->tasks[t] = o->tasks ? o->tasks[t] : t;
         p->schedule.items[t].task = p->tasks[t];
+        priorities[t] = o->priorities ? o->priorities[t] : 0;
     }
+    /* The caller's need not live until the tasks are placed anew. */
+    p->options.engine.priorities = o->priorities ? priorities : NULL;
+    p->options.engine.tasks = o->tasks ? p->tasks : NULL;
     return MTS_STATUS_OK;
 }
 
@@ -117,6 +122,10 @@ mts_status mts_pipeline_create(const mts_archive *archive, const mts_pipeline_op
         mts_pipeline_destroy(&p);
         return status;
     }
+    p->options.engine.progress = NULL; /* of the creation alone, as what follows */
+    p->options.engine.context = NULL;
+    p->options.chain = NULL;
+    p->options.device_of = NULL;
     *out = p;
     return MTS_STATUS_OK;
 }

@@ -17,6 +17,8 @@ typedef struct mts_copied_bytes {
 /* A frame with its pixels, unless its memory stays the caller's until the run has ended. */
 typedef struct mts_frame_copy {
     bool given;
+    /* The run that it was set for, after which other memory is the caller's; 0: none. */
+    uint64_t used_by;
     mts_frame_view view;
     mts_copied_bytes pixels;
 } mts_frame_copy;
@@ -39,6 +41,7 @@ typedef struct mts_region_copy {
 struct mts_pipeline_copy {
     mts_input_copy *inputs;
     mts_frame_copy frame;
+    mts_region_copy *regions; /* as in mts_pipeline_copies */
 };
 
 struct mts_pipeline_copies {
@@ -46,7 +49,8 @@ struct mts_pipeline_copies {
     uint32_t *first; /* [task]: its first input */
     mts_input_copy *now;
     mts_pipeline_copy *runs;  /* [slots + spare] */
-    mts_region_copy *regions; /* [tasks + 1], the last of all tasks */
+    mts_region_copy *regions; /* [tasks + 1], the last of all tasks, which comes first */
+    bool has_regions;         /* some were set */
 };
 
 mts_status mts_pipeline_copies_make(mts_pipeline *pipeline, mts_error *error);
@@ -60,6 +64,8 @@ mts_status mts_pipeline_remember_frame(mts_pipeline *pipeline, uint32_t task, co
 /* `task` is the archive's, or MTS_NONE. */
 mts_status mts_pipeline_remember_regions(mts_pipeline *pipeline, uint32_t task, const mts_region *regions,
                                          uint32_t count, mts_error *error);
+/* A run leaves its slot: frames that were set for it in other memory are not read again. */
+void mts_pipeline_forget_frames(mts_pipeline *pipeline, const mts_pipeline_run *run);
 /* What a run is submitted with. */
 mts_status mts_pipeline_copy_inputs(mts_pipeline *pipeline, mts_pipeline_run *run, mts_error *error);
 mts_status mts_pipeline_copy_frame(mts_pipeline *pipeline, mts_pipeline_run *run, const mts_frame_view *frame,

@@ -45,6 +45,7 @@ static void free_slot(mts_pipeline *p, uint32_t index)
 {
     const uint32_t last = p->slots + p->spare - 1;
     mts_pipeline_run *run = p->queue[index];
+    mts_pipeline_forget_frames(p, run);
     memmove(&p->queue[index], &p->queue[index + 1], (last - index) * sizeof(mts_pipeline_run *));
     p->queue[last] = run;
     p->used--;
@@ -70,7 +71,7 @@ static mts_pipeline_run *open_run(mts_pipeline *p, bool has_frame)
     run->has_frame = has_frame;
     run->begun = run->taken = 0;
     memset(run->in_part, 0, sizeof run->in_part);
-    run->chosen = run->cancelled = run->over = false;
+    run->chosen = run->cancelled = run->failed = run->over = false;
     run->finished = 0;
     run->status = MTS_STATUS_OK;
     run->error = (mts_error){0};
@@ -154,17 +155,20 @@ bool mts_pipeline_oldest(const mts_pipeline *p, mts_engine_run *out)
     return true;
 }
 
-/* Where the oldest run is alone its device can be waited for: nothing else is to be done
-   meanwhile. */
-static mts_status wait_alone(mts_pipeline *p)
+/* Where the oldest run is alone a device that has not finished it can be waited for: nothing
+   else is to be done meanwhile. False: none has it. */
+static bool wait_alone(mts_pipeline *p)
 {
-    mts_pipeline_run *run = p->queue[0];
+    const mts_pipeline_run *run = p->queue[0];
     for (uint32_t i = 0; i < p->now->plan.partition.part_count; i++) {
-        if ((run->begun >> i & 1u) != 0 && (run->taken >> i & 1u) == 0) {
-            return mts_engine_wait_until(p->now->engines[i], UINT64_MAX, NULL);
+        mts_engine_run oldest = {0};
+        const bool has = (run->begun >> i & 1u) != 0 && (run->taken >> i & 1u) == 0;
+        if (has && mts_engine_oldest(p->now->engines[i], &oldest) && !oldest.finished) {
+            (void)mts_engine_wait_until(p->now->engines[i], UINT64_MAX, NULL);
+            return true;
         }
     }
-    return MTS_STATUS_OK;
+    return false;
 }
 
 mts_status mts_pipeline_wait_until(mts_pipeline *p, uint64_t until, mts_error *error)
@@ -178,8 +182,7 @@ mts_status mts_pipeline_wait_until(mts_pipeline *p, uint64_t until, mts_error *e
         if (p->used == 0 || mts_pipeline_run_finished(p, p->queue[0])) {
             return MTS_STATUS_OK;
         }
-        if (until == UINT64_MAX && p->used == 1 && p->queue[0]->begun != 0) {
-            (void)wait_alone(p);
+        if (until == UINT64_MAX && p->used == 1 && wait_alone(p)) {
             continue;
         }
         const uint64_t now = mts_os_clock_ns();
@@ -222,6 +225,15 @@ static void take_outputs(mts_pipeline *p, const mts_pipeline_run *run, bool good
     }
 }
 
+/* The placement before a loss goes, and with it all outputs that were read from there. */
+static void release_old(mts_pipeline *p)
+{
+    for (uint32_t t = 0; p->old && t < p->task_count; t++) {
+        p->schedule.items[t].output_run = 0;
+    }
+    mts_placed_destroy(&p->old, p->allocator);
+}
+
 mts_status mts_pipeline_take(mts_pipeline *p, mts_error *error)
 {
     if (p->engine) {
@@ -237,9 +249,9 @@ mts_status mts_pipeline_take(mts_pipeline *p, mts_error *error)
     if (over && error) {
         *error = run->error;
     } else if (!over) {
-        status = mts_pipeline_take_parts(p, run, error);
+        status = mts_pipeline_take_parts(p, run, true, error);
     }
-    mts_placed_destroy(&p->old, p->allocator);
+    release_old(p);
     take_outputs(p, run, !over && (status == MTS_STATUS_OK || status == MTS_STATUS_CANCELLED));
     free_slot(p, 0);
     mts_pipeline_move(p);
@@ -286,7 +298,7 @@ bool mts_pipeline_drop_oldest(mts_pipeline *p, mts_engine_drop *dropped)
     if (!run->over && run->begun == 0) {
         withdraw_parts(p, run);
     } else if (!run->over) {
-        end = mts_pipeline_take_parts(p, run, NULL);
+        end = mts_pipeline_take_parts(p, run, false, NULL);
         end = end == MTS_STATUS_OK ? MTS_STATUS_CANCELLED : end;
     }
     const bool failed = end != MTS_STATUS_OK && end != MTS_STATUS_CANCELLED;
@@ -346,6 +358,7 @@ void mts_pipeline_stop(mts_pipeline *p)
         if (!mts_pipeline_run_finished(p, run)) {
             const mts_error cancelled = {.code = MTS_STATUS_CANCELLED, .text = "the session was stopped"};
             mts_pipeline_end(p, run, 0, MTS_STATUS_CANCELLED, &cancelled);
+            run->over = true; /* no run begins any more, and none is held up */
         }
     }
 }

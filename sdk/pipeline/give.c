@@ -47,6 +47,7 @@ mts_status mts_pipeline_give_input(mts_pipeline *p, uint32_t task, uint32_t inpu
         return status; /* nothing reads it */
     }
     const mts_graph *graph = p->archive->tasks[task].graph;
+    uint32_t given = 1u << place.part; /* tasks of a part share the input: it is given once */
     status = mts_engine_set_input(p->now->engines[place.part], place.task, place.port, data, size, error);
     /* Parts that are no chain have inputs of their own; equal ones of all of them are set. */
     for (uint32_t o = 0; o < p->task_count && !mts_pipeline_is_chain(p) && !p->options.engine.separate_inputs;
@@ -56,7 +57,8 @@ mts_status mts_pipeline_give_input(mts_pipeline *p, uint32_t task, uint32_t inpu
                           p->now->plan.units.number_of[o][other->inputs[input].value] ==
                               p->now->plan.units.number_of[t][graph->inputs[input].value];
         const mts_part_place *at = same ? &p->now->plan.partition.inputs[o][input] : &place;
-        if (at->part != place.part && at->part != MTS_NONE) {
+        if (at->part != MTS_NONE && (given >> at->part & 1u) == 0) {
+            given |= 1u << at->part;
             MTS_TRY(status,
                     mts_engine_set_input(p->now->engines[at->part], at->task, at->port, data, size, error));
         }
@@ -106,7 +108,7 @@ mts_status mts_pipeline_give_regions(mts_pipeline *p, uint32_t task, const mts_r
 mts_status mts_pipeline_begin_inputs(mts_pipeline *p, mts_pipeline_run *run, mts_error *error)
 {
     mts_pipeline_choose(p, run);
-    for (uint32_t i = 0; i < p->now->plan.partition.part_count && !run->over; i++) {
+    for (uint32_t i = 0; i < p->now->plan.partition.part_count && !run->failed; i++) {
         mts_error own = {0};
         if (!mts_pipeline_is_root(p, i)) {
             continue;

@@ -49,7 +49,8 @@ bool mts_pipeline_run_finished(const mts_pipeline *p, const mts_pipeline_run *ru
     }
     bool all = true;
     for (uint32_t i = mts_pipeline_is_chain(p) ? count - 1 : 0; all && i < count; i++) {
-        all = finished_in(p, run, i);
+        /* A part that a failed run does not begin any more is not waited for. */
+        all = (run->failed && (run->begun & ~run->taken & bit(i)) == 0) || finished_in(p, run, i);
     }
     return all;
 }
@@ -57,7 +58,8 @@ bool mts_pipeline_run_finished(const mts_pipeline *p, const mts_pipeline_run *ru
 void mts_pipeline_end(mts_pipeline *p, mts_pipeline_run *run, uint32_t part, mts_status status,
                       const mts_error *error)
 {
-    run->over = true;
+    run->failed = true;
+    run->over = (run->begun & ~run->taken) == 0;
     run->status = status;
     run->error = *error;
     if (status != MTS_STATUS_CANCELLED) {
@@ -213,7 +215,7 @@ static mts_pipeline_run *next_waiting(const mts_pipeline *p, uint32_t part)
 {
     for (uint32_t i = 0; i < p->used; i++) {
         mts_pipeline_run *run = p->queue[i];
-        if (!run->over && run->has_frame && (run->begun & bit(part)) == 0 && run->in_part[part] != 0) {
+        if (!run->failed && run->has_frame && (run->begun & bit(part)) == 0 && run->in_part[part] != 0) {
             return run;
         }
     }
@@ -293,21 +295,22 @@ void mts_pipeline_move(mts_pipeline *p)
     }
 }
 
-mts_status mts_pipeline_take_parts(mts_pipeline *p, mts_pipeline_run *run, mts_error *error)
+mts_status mts_pipeline_take_parts(mts_pipeline *p, mts_pipeline_run *run, bool keep, mts_error *error)
 {
     const uint32_t count = p->now->plan.partition.part_count;
-    mts_status first = MTS_STATUS_OK;
+    mts_status first = run->status; /* it may have failed before its parts came to an end */
     for (uint32_t i = 0; i < count; i++) {
         mts_error own = {0};
         if (!finished_in(p, run, i)) {
             continue;
         }
-        const mts_status status = mts_engine_take(p->now->engines[i], &own);
+        mts_engine *engine = p->now->engines[i];
+        const mts_status status = keep ? mts_engine_take(engine, &own) : mts_engine_discard(engine, &own);
         run->taken |= bit(i);
-        if (status == MTS_STATUS_OK || status == MTS_STATUS_CANCELLED) {
+        if (keep && (status == MTS_STATUS_OK || status == MTS_STATUS_CANCELLED)) {
             leave_out(p, run, i);
         }
-        if (status != MTS_STATUS_OK && first == MTS_STATUS_OK) {
+        if (status != MTS_STATUS_OK && (first == MTS_STATUS_OK || first == MTS_STATUS_CANCELLED)) {
             mts_pipeline_end(p, run, i, status, &own);
             first = status;
         }

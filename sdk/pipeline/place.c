@@ -105,6 +105,8 @@ static mts_engine_options part_options(const mts_pipeline *p, uint32_t part, uin
     options.drop_oldest = false;
     const uint32_t own = p->part_slots < p->slots ? p->part_slots : p->slots;
     options.slots = root ? p->slots + p->spare : last ? p->slots : own;
+    /* After a loss inputs of the run to come are set while all runs are in flight again. */
+    options.slots += root && p->copies ? 1 : 0;
     options.depth = own;
     return options;
 }
@@ -140,7 +142,7 @@ static mts_status build(mts_pipeline *p, mts_error *error)
     return status;
 }
 
-static void empty(mts_placed *placed, const mts_allocator *allocator)
+void mts_placed_empty(mts_placed *placed, const mts_allocator *allocator)
 {
     for (uint32_t i = 0; i < MTS_PARTITION_DEVICES; i++) {
         mts_engine_destroy(&placed->engines[i]);
@@ -155,7 +157,7 @@ static void empty(mts_placed *placed, const mts_allocator *allocator)
 void mts_placed_destroy(mts_placed **placed, const mts_allocator *allocator)
 {
     if (*placed) {
-        empty(*placed, allocator);
+        mts_placed_empty(*placed, allocator);
         mts_alloc_free(allocator, *placed);
         *placed = NULL;
     }
@@ -167,7 +169,7 @@ mts_status mts_pipeline_place(mts_pipeline *p, mts_error *error)
         mts_placement_find(&p->now->plan, p->archive, p->tasks, p->task_count, &p->options, error);
     MTS_TRY(status, build(p, error));
     if (status != MTS_STATUS_OK) {
-        empty(p->now, p->allocator);
+        mts_placed_empty(p->now, p->allocator);
     }
     return status;
 }

@@ -25,6 +25,15 @@ static bool is_lost(const mts_pipeline *p)
     return false;
 }
 
+static uint32_t count_lost(const mts_pipeline *p)
+{
+    uint32_t count = 0;
+    for (uint32_t d = 0; d < p->device_count; d++) {
+        count += p->devices[d]->lost ? 1 : 0;
+    }
+    return count;
+}
+
 static mts_status give_inputs(mts_pipeline *p, const mts_input_copy *inputs, mts_error *error)
 {
     mts_status status = MTS_STATUS_OK;
@@ -43,14 +52,20 @@ static mts_status give_inputs(mts_pipeline *p, const mts_input_copy *inputs, mts
     return status;
 }
 
-static mts_status give_regions(mts_pipeline *p, mts_error *error)
+/* In the order in which they were set: those of all tasks, then those of one. */
+static mts_status give_regions(mts_pipeline *p, const mts_region_copy *regions, mts_error *error)
 {
     mts_status status = MTS_STATUS_OK;
-    for (uint32_t t = 0; status == MTS_STATUS_OK && t <= p->task_count; t++) {
-        const mts_region_copy *regions = &p->copies->regions[t];
-        if (regions->given) {
-            status =
-                mts_pipeline_give_regions(p, regions->task, regions->regions.data, regions->count, error);
+    for (uint32_t t = 0; p->copies->has_regions && status == MTS_STATUS_OK && t < p->task_count; t++) {
+        const mts_task *task = &p->archive->tasks[p->tasks[t]];
+        if (mts_preprocess_takes_frames(&task->preprocess, task->graph)) { /* none are left of another run */
+            status = mts_pipeline_give_regions(p, p->tasks[t], NULL, 0, error);
+        }
+    }
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i <= p->task_count; i++) {
+        const mts_region_copy *own = &regions[i == 0 ? p->task_count : i - 1];
+        if (own->given) {
+            status = mts_pipeline_give_regions(p, own->task, own->regions.data, own->count, error);
         }
     }
     return status;
@@ -66,35 +81,48 @@ static bool settle(mts_pipeline *p, bool begins)
     return !is_lost(p);
 }
 
+/* A run that cannot begin again, for another reason than a loss, fails alone. */
 static mts_status run_again(mts_pipeline *p, mts_pipeline_run *run, mts_error *error)
 {
+    mts_error own = {0};
     run->begun = run->taken = 0;
     memset(run->in_part, 0, sizeof run->in_part);
-    run->over = false;
+    run->failed = run->over = false;
     run->finished = 0;
     run->status = MTS_STATUS_OK;
     if (!settle(p, !run->has_frame)) {
         return MTS_STATUS_OK; /* lost again */
     }
-    mts_status status = give_inputs(p, run->copy->inputs, error);
+    mts_status status = give_regions(p, run->copy->regions, &own);
+    MTS_TRY(status, give_inputs(p, run->copy->inputs, &own));
     if (status == MTS_STATUS_OK) {
-        status = run->has_frame ? mts_pipeline_give_frame(p, run, &run->copy->frame.view, error)
-                                : mts_pipeline_begin_inputs(p, run, error);
+        status = run->has_frame ? mts_pipeline_give_frame(p, run, &run->copy->frame.view, &own)
+                                : mts_pipeline_begin_inputs(p, run, &own);
+    }
+    if (status == MTS_STATUS_DEVICE_LOST) {
+        *error = own;
+        return status;
+    }
+    if (status != MTS_STATUS_OK) {
+        memset(run->in_part, 0, sizeof run->in_part);
+        mts_pipeline_end(p, run, 0, status, &own);
     }
     mts_pipeline_move(p);
-    return status;
+    return MTS_STATUS_OK;
 }
 
+/* Ends the session, and the runs that had not ended. */
 static void end_all(mts_pipeline *p, const mts_error *error)
 {
     for (uint32_t i = 0; i < p->used; i++) {
         mts_pipeline_run *run = p->queue[i];
         if (!run->over || run->status == MTS_STATUS_DEVICE_LOST) {
-            run->over = true;
+            run->failed = run->over = true;
             run->status = error->code;
             run->error = *error;
         }
     }
+    mts_placed_empty(p->now, p->allocator);
 }
 
 /* Keeps the placement before the loss, whose outputs the caller may still read. */
@@ -119,22 +147,23 @@ static mts_status begin_anew(mts_pipeline *p, mts_error *error)
     bool again[32] = {false};
     for (uint32_t i = 0; i < p->used && i < 32; i++) {
         const mts_pipeline_run *run = p->queue[i];
-        again[i] = !run->over || run->status == MTS_STATUS_DEVICE_LOST;
+        again[i] = !run->failed || run->status == MTS_STATUS_DEVICE_LOST;
     }
     for (uint32_t i = 0; i < p->used; i++) { /* none is looked for in the new engines yet */
         p->queue[i]->begun = p->queue[i]->taken = 0;
+        p->queue[i]->over = p->queue[i]->failed;
         memset(p->queue[i]->in_part, 0, sizeof p->queue[i]->in_part);
     }
     mts_status status = retire(p, error);
     MTS_TRY(status, mts_pipeline_place(p, error));
-    MTS_TRY(status, give_regions(p, error));
     for (uint32_t i = 0; i < p->used && i < 32; i++) {
         if (again[i]) {
             MTS_TRY(status, run_again(p, p->queue[i], error));
         }
     }
     if (status == MTS_STATUS_OK && settle(p, false)) {
-        status = give_inputs(p, p->copies->now, error);
+        status = give_regions(p, p->copies->regions, error);
+        MTS_TRY(status, give_inputs(p, p->copies->now, error));
     }
     p->replans++;
     return status;
@@ -142,7 +171,9 @@ static mts_status begin_anew(mts_pipeline *p, mts_error *error)
 
 void mts_pipeline_recover(mts_pipeline *p)
 {
-    while (p->copies && !p->stopped && is_lost(p)) {
+    bool again = p->copies && !p->stopped && is_lost(p);
+    while (again) {
+        const uint32_t before = count_lost(p);
         mts_error error = {0};
         mts_device *lost = NULL;
         const char *id = "";
@@ -154,7 +185,9 @@ void mts_pipeline_recover(mts_pipeline *p)
                       "device '%s' was lost; the session is placed on the others, and %u runs begin again",
                       id, p->used);
         const mts_status status = begin_anew(p, &error);
-        if (status != MTS_STATUS_OK && !is_lost(p)) {
+        /* Another device may have been lost meanwhile, and others may be left. */
+        again = status == MTS_STATUS_OK ? is_lost(p) : count_lost(p) > before;
+        if (status != MTS_STATUS_OK && !again) {
             error.code = MTS_STATUS_DEVICE_LOST;
             (void)mts_fail_prefix(&error, error.code, "device '%s' was lost, and the session cannot go on",
                                   id);

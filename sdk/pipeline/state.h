@@ -33,6 +33,8 @@ typedef struct mts_pipeline_run {
     /* When it was found finished; 0: it was not. */
     uint64_t finished;
     bool cancelled;
+    /* It has failed: no other part begins. It is over when no engine has it any more. */
+    bool failed;
     /* It ended before its last part. */
     bool over;
     mts_status status;
@@ -122,7 +124,8 @@ static inline bool mts_pipeline_is_root(const mts_pipeline *pipeline, uint32_t p
 /* Places the tasks on the devices that are not lost, and builds the engines. On failure
    `now` has no parts. */
 mts_status mts_pipeline_place(mts_pipeline *pipeline, mts_error *error);
-/* Destroys the engines of a placement. */
+/* Destroys the engines of a placement, which has no parts then; and the placement, too. */
+void mts_placed_empty(mts_placed *placed, const mts_allocator *allocator);
 void mts_placed_destroy(mts_placed **placed, const mts_allocator *allocator);
 
 /* ---- parts.c ---- */
@@ -137,11 +140,14 @@ bool mts_pipeline_has_waiting(const mts_pipeline *pipeline);
 void mts_pipeline_choose(mts_pipeline *pipeline, mts_pipeline_run *run);
 /* Gives the engine of a part the active tasks of a run. */
 void mts_pipeline_activate(mts_pipeline *pipeline, const mts_pipeline_run *run, uint32_t part);
-/* Ends a run that is not finished, with the part's device in the sentence. */
+/* Ends a run that is not finished, with the part's device in the sentence. Parts that have
+   begun come to their end, and are taken with it. */
 void mts_pipeline_end(mts_pipeline *pipeline, mts_pipeline_run *run, uint32_t part, mts_status status,
                       const mts_error *error);
-/* Takes a run from all engines that have finished it. */
-mts_status mts_pipeline_take_parts(mts_pipeline *pipeline, mts_pipeline_run *run, mts_error *error);
+/* Takes a run from all engines that have finished it; `keep`: its outputs become those that
+   the caller reads. */
+mts_status mts_pipeline_take_parts(mts_pipeline *pipeline, mts_pipeline_run *run, bool keep,
+                                   mts_error *error);
 
 /* ---- give.c: to the engines that take the caller's inputs, and to nothing else ---- */
 

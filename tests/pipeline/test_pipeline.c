@@ -13,9 +13,12 @@
 #include <cmocka.h>
 
 #include "pipeline/pipeline.h"
+#include "platform/os/os.h"
+#include "support/fault.h"
 #include "support/net.h"
 #include "support/nets.h"
 #include "support/random_net.h"
+#include "support/timed_device.h"
 
 #define TASKS 3u
 #define DEVICES 4u
@@ -313,6 +316,154 @@ static void whole_tasks_on_devices_of_their_own(void **state)
     }
 }
 
+/* Two devices of their own, the second of which can fail; the first task on the first one. */
+typedef struct two {
+    mts_device *devices[2];
+    mts_fault_plan plan;
+    const timed_costs *costs[2]; /* or NULL */
+    mts_pipeline *p;
+} two;
+
+static void two_make(const world *w, bool chain, two *out)
+{
+    static const uint32_t device_of[TASKS] = {0, 1, 1};
+    const mts_chain halves = chain_of(count_units(w), (uint32_t[]){count_units(w) / 2}, 2);
+    mts_error error = {0};
+    mts_pipeline_options options = w->options;
+    for (int d = 0; d < 2; d++) {
+        must(net_device_open("reference", NULL, &out->devices[d], &error), &error, "device");
+    }
+    must(mts_wrap_fault(&out->devices[1], &out->plan, &out->devices[1], &error), &error, "fault");
+    for (int d = 0; d < 2 && out->costs[d]; d++) {
+        timed_install(out->devices[d], out->costs[d]);
+    }
+    options.devices = out->devices;
+    options.device_count = 2;
+    options.chain = chain ? &halves : NULL;
+    options.device_of = chain ? NULL : device_of;
+    must(mts_pipeline_create(w->net.archive, &options, &out->p, &error), &error, "pipeline");
+    assert_int_equal(mts_pipeline_part_count(out->p), 2);
+}
+
+static void two_close(two *t)
+{
+    mts_pipeline_destroy(&t->p);
+    mts_device_destroy(&t->devices[0]);
+    mts_device_destroy(&t->devices[1]);
+}
+
+/* The second part refuses a run that the first one has begun. */
+static void a_run_that_fails_at_a_later_group_holds_nothing_up(void **state)
+{
+    (void)state;
+    const random_family family = {.seed = 9, .tasks = TASKS, .steps = 4, .common = true};
+    two t = {.plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_OUT_OF_MEMORY}};
+    mts_error error = {0};
+    world w;
+    world_make(&w, &family);
+    two_make(&w, false, &t);
+    mts_pipeline *one = make_one(&w);
+    for (uint32_t failures = 0; failures < 2 * FRAMES; failures++) {
+        t.plan.nth = t.plan.calls + 1;
+        give(&w, t.p, 0);
+        assert_true(mts_pipeline_can_start(t.p));
+        must(mts_pipeline_submit(t.p, &error), &error, "submit");
+        must(mts_pipeline_wait_until(t.p, mts_os_clock_ns() + 2000000000u, &error), &error, "wait");
+        mts_engine_drop dropped = {0};
+        if (failures % 2 == 0) {
+            assert_int_equal(mts_pipeline_take(t.p, &error), MTS_STATUS_OUT_OF_MEMORY);
+            assert_non_null(strstr(error.text, "part 2 of 2, on device 'second'"));
+        } else {
+            assert_true(mts_pipeline_drop_oldest(t.p, &dropped));
+            assert_int_equal(dropped.status, MTS_STATUS_OUT_OF_MEMORY);
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            assert_int_equal(mts_engine_in_flight(mts_pipeline_part(t.p, i)), 0);
+        }
+    }
+    same(&w, one, t.p, "after failures");
+    mts_pipeline_destroy(&one);
+    two_close(&t);
+    world_release(&w);
+}
+
+static void what_is_dropped_leaves_the_outputs_that_are_read(void **state)
+{
+    (void)state;
+    const random_family family = {.seed = 9, .tasks = TASKS, .steps = 4, .common = true};
+    for (int chain = 0; chain < 2; chain++) {
+        two t = {.p = NULL};
+        mts_error error = {0};
+        mts_engine_drop dropped = {0};
+        size_t sizes[3] = {0};
+        world w;
+        world_make(&w, &family);
+        two_make(&w, chain == 1, &t);
+        give(&w, t.p, 0);
+        submit(t.p);
+        take(t.p);
+        unsigned char *before = read(&w, t.p, &sizes[0]);
+        give(&w, t.p, 1);
+        submit(t.p);
+        must(mts_pipeline_wait_until(t.p, UINT64_MAX, &error), &error, "wait");
+        assert_true(mts_pipeline_drop_oldest(t.p, &dropped));
+        assert_int_equal(dropped.status, MTS_STATUS_CANCELLED);
+        unsigned char *after = read(&w, t.p, &sizes[1]);
+        assert_true(sizes[0] == sizes[1] && memcmp(before, after, sizes[0]) == 0);
+        submit(t.p);
+        take(t.p);
+        unsigned char *other = read(&w, t.p, &sizes[2]);
+        assert_true(memcmp(before, other, sizes[0]) != 0);
+        free(before);
+        free(after);
+        free(other);
+        two_close(&t);
+        world_release(&w);
+    }
+}
+
+/* The first part has ended long before the second: the clock stands still unless the second is waited for. */
+static void the_part_that_has_not_finished_is_waited_for(void **state)
+{
+    (void)state;
+    const random_family family = {.seed = 9, .tasks = TASKS, .steps = 4, .common = true};
+    const timed_costs fast = {.launch_ns = 1000};
+    const timed_costs slow = {.launch_ns = 1000000};
+    two t = {.costs = {&fast, &slow}};
+    world w;
+    world_make(&w, &family);
+    timed_reset();
+    two_make(&w, false, &t);
+    give(&w, t.p, 0);
+    submit(t.p);
+    take(t.p);
+    assert_true(timed_now >= 1000000);
+    two_close(&t);
+    world_release(&w);
+}
+
+static void an_input_is_given_to_a_part_once(void **state)
+{
+    (void)state;
+    const random_family family = {.seed = 9, .tasks = TASKS, .steps = 4, .common = true};
+    two t = {.plan = {.kind = MTS_WRAP_KIND_BUFFER_WRITE}};
+    mts_error error = {0};
+    size_t size = 0;
+    world w;
+    world_make(&w, &family);
+    two_make(&w, false, &t);
+    const mts_port *port = &w.net.archive->tasks[0].graph->inputs[0];
+    (void)mts_shape_bytes(&port->shape, port->dtype, &size);
+    const uint32_t before = t.plan.calls;
+    must(mts_engine_set_input(mts_pipeline_part(t.p, 1), 0, 0, w.inputs[0][0], size, &error), &error, "part");
+    const uint32_t once = t.plan.calls - before;
+    assert_true(once > 0);
+    must(mts_pipeline_set_input(t.p, 0, 0, w.inputs[0][0], size, &error), &error, "input");
+    assert_int_equal(t.plan.calls - before, 2 * once);
+    two_close(&t);
+    world_release(&w);
+}
+
 /* The measured placement is one of the possible ones, says what it is, and gives the same. */
 static void a_measured_placement_gives_the_same(void **state)
 {
@@ -425,6 +576,10 @@ int main(void)
         cmocka_unit_test(four_devices_and_float16),
         cmocka_unit_test(tasks_that_are_off_still_give_what_others_read),
         cmocka_unit_test(whole_tasks_on_devices_of_their_own),
+        cmocka_unit_test(a_run_that_fails_at_a_later_group_holds_nothing_up),
+        cmocka_unit_test(what_is_dropped_leaves_the_outputs_that_are_read),
+        cmocka_unit_test(the_part_that_has_not_finished_is_waited_for),
+        cmocka_unit_test(an_input_is_given_to_a_part_once),
         cmocka_unit_test(a_measured_placement_gives_the_same),
         cmocka_unit_test(parts_of_a_device_give_what_it_gives),
         cmocka_unit_test(strange_requests_are_refused),

@@ -1,7 +1,6 @@
 /*
  * Pipelines on simulated devices: throughput grows with devices as the slowest stage allows, latency stays flat below
- * saturation and is bounded above it, runs under random delays keep their order and their data, and a device that
- * fails ends its session with a clear sentence, or is replaced.
+ * saturation and is bounded above it, and runs under random delays keep their order and their data.
  *
  * MTS_TEST_FRAMES: frames under random delays (1000). MTS_TEST_PRINT=1 prints the figures of docs/results/placement.md.
  */
@@ -19,7 +18,6 @@
 #include "base/hash.h"
 #include "pipeline/pipeline.h"
 #include "platform/null/null.h"
-#include "support/fault.h"
 #include "support/net.h"
 #include "support/nets.h"
 #include "support/timed_device.h"
@@ -392,110 +390,12 @@ static void nothing_is_lost_or_changes_places(void **state)
     close_world(&w);
 }
 
-/* ---- a device that fails ---- */
-
-static void open_faulty(world *w, uint32_t count, uint32_t faulty, mts_fault_plan *plan)
-{
-    mts_error error = {0};
-    for (uint32_t d = 0; d < count; d++) {
-        must(net_device_open("reference", NULL, &w->devices[d], &error), &error, "reference");
-        if (d == faulty) {
-            must(mts_wrap_fault(&w->devices[d], plan, &w->devices[d], &error), &error, "fault");
-        }
-    }
-}
-
-static const mts_chain three = {.stage_count = 3, .stages = {{0, 0, 2}, {1, 2, 4}, {2, 4, 6}}};
-
-static void a_lost_device_is_named(void **state)
-{
-    (void)state;
-    world w;
-    mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
-    mts_error error = {0};
-    make_net(&w, 4);
-    open_faulty(&w, 3, 1, &plan);
-    make_pipeline(&w, 3, 3, &three, false);
-    fill(&w, 1);
-    submit(&w);
-    must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-    must(mts_pipeline_take(w.pipeline, &error), &error, "take");
-    plan.nth = plan.calls + 1;
-    plan.onwards = true;
-    for (uint32_t f = 0; f < 3; f++) {
-        while (!mts_pipeline_can_start(w.pipeline)) {
-            mts_pipeline_advance(w.pipeline);
-        }
-        submit(&w);
-    }
-    for (uint32_t f = 0; f < 3; f++) {
-        must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-        assert_int_equal(mts_pipeline_take(w.pipeline, &error), MTS_STATUS_DEVICE_LOST);
-        assert_non_null(strstr(error.text, "part 2 of 3, on device 'b'"));
-    }
-    close_world(&w);
-}
-
-/* Each device is lost in turn, at each of its submissions, while three runs are in flight: all of them give what they
-   give without a loss. */
-static void a_lost_device_is_replaced(void **state)
-{
-    (void)state;
-    uint32_t losses = 0;
-    for (uint32_t faulty = 0; faulty < 3; faulty++) {
-        for (uint32_t nth = 1; nth <= 3; nth++) {
-            world w;
-            mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
-            mts_error error = {0};
-            float want[4];
-            make_net(&w, 4);
-            open_faulty(&w, 3, faulty, &plan);
-            make_pipeline(&w, 3, 3, &three, true);
-            for (uint32_t f = 0; f < 4; f++) {
-                fill(&w, f);
-                submit(&w);
-                must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-                must(mts_pipeline_take(w.pipeline, &error), &error, "take");
-                want[f] = answer(&w);
-            }
-            const uint32_t before = plan.calls;
-            plan.nth = before + nth;
-            uint32_t taken = 0;
-            for (uint32_t f = 0; f < 4; f++) {
-                while (!mts_pipeline_can_start(w.pipeline)) {
-                    must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-                    must(mts_pipeline_take(w.pipeline, &error), &error, "take");
-                    const float got = answer(&w);
-                    assert_memory_equal(&got, &want[taken], sizeof got);
-                    taken++;
-                }
-                fill(&w, f);
-                submit(&w);
-                /* What was consumed before the loss can still be read. */
-                assert_true(taken > 0 || answer(&w) == want[3]);
-            }
-            for (; taken < 4; taken++) {
-                must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-                must(mts_pipeline_take(w.pipeline, &error), &error, "take");
-                const float got = answer(&w);
-                assert_memory_equal(&got, &want[taken], sizeof got);
-            }
-            losses += w.devices[faulty]->lost ? 1 : 0;
-            assert_true(mts_pipeline_part_count(w.pipeline) <= 3);
-            close_world(&w);
-        }
-    }
-    assert_int_equal(losses, 9);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(throughput_grows_with_devices),
         cmocka_unit_test(latency_is_flat_below_saturation_and_bounded_above),
         cmocka_unit_test(nothing_is_lost_or_changes_places),
-        cmocka_unit_test(a_lost_device_is_named),
-        cmocka_unit_test(a_lost_device_is_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

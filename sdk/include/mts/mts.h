@@ -527,7 +527,8 @@ MTS_API mts_status mts_session_submit(mts_session *session, const mts_frame *fra
  * same status.
  * @param session a session
  * @param ticket of a submission
- * @param timeout_ms 0: does not wait. MTS_TIMEOUT_INFINITE: no limit
+ * @param timeout_ms 0: does not wait. MTS_TIMEOUT_INFINITE: no limit. A call that finds a device
+ * lost, with on_device_lost REPLAN, measures and builds, for as long as creating a session takes
  * @return TIMEOUT: the run goes on. CANCELLED: the frame was dropped, or the run was cancelled by
  * mts_session_cancel. INVALID_ARGUMENT: no such ticket, or a run before the one that was consumed
  * last. BUSY: `done` is running. Any other status says why the run failed. Drops
@@ -536,7 +537,9 @@ MTS_API mts_status mts_session_submit(mts_session *session, const mts_frame *fra
 MTS_API mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms);
 /*
  * Consumes the oldest run if it has finished, and gives waiting frames to the device. If the
- * session has `done`, the call consumes every run that has finished. It does not wait.
+ * session has `done`, the call consumes every run that has finished. It does not wait, but where it
+ * finds a device lost and on_device_lost is REPLAN it measures and builds, for as long as creating
+ * a session takes.
  * @param session a session
  * @param ticket receives the number of the run that was consumed last
  * @return the status of that run. BUSY: no run has finished yet, or `done` is running. NOT_FOUND:

@@ -109,11 +109,10 @@ mts_status mts_pipeline_create(const mts_archive *archive, const mts_pipeline_op
     p->allocator = allocator;
     p->archive = archive;
     mts_arena_init(&p->arena, allocator);
-    p->now = mts_alloc_zero(allocator, 1, sizeof *p->now);
-    mts_status status = p->now ? options_take(p, options, why) : mts_fail_memory(why);
-    if (status == MTS_STATUS_OK) {
-        mts_arena_init(&p->now->arena, allocator);
-    }
+    p->now = &p->both[0];
+    mts_arena_init(&p->both[0].arena, allocator);
+    mts_arena_init(&p->both[1].arena, allocator);
+    mts_status status = options_take(p, options, why);
     MTS_TRY(status, make_tasks(p, why));
     MTS_TRY(status, make_runs(p, why));
     MTS_TRY(status, mts_pipeline_copies_make(p, why));
@@ -141,8 +140,8 @@ void mts_pipeline_destroy(mts_pipeline **pipeline)
     if (p->engine) {
         mts_engine_destroy(&p->engine);
     } else {
-        mts_placed_destroy(&p->now, allocator);
-        mts_placed_destroy(&p->old, allocator);
+        mts_placed_empty(&p->both[0], allocator);
+        mts_placed_empty(&p->both[1], allocator);
         mts_pipeline_copies_release(p);
         mts_arena_release(&p->arena);
     }

@@ -175,13 +175,10 @@ void mts_pipeline_forget_frames(mts_pipeline *p, const mts_pipeline_run *run)
 mts_status mts_pipeline_remember_regions(mts_pipeline *p, uint32_t task, const mts_region *regions,
                                          uint32_t count, mts_error *error)
 {
-    uint32_t t = 0;
     if (!p->copies) {
         return MTS_STATUS_OK;
     }
-    while (t < p->task_count && p->tasks[t] != task) {
-        t++;
-    }
+    const uint32_t t = mts_pipeline_position(p, task);
     mts_region_copy *to = &p->copies->regions[t];
     for (uint32_t own = 0; t == p->task_count && own < t; own++) {
         p->copies->regions[own].given = false; /* those of all tasks take their place */

@@ -231,7 +231,10 @@ static void release_old(mts_pipeline *p)
     for (uint32_t t = 0; p->old && t < p->task_count; t++) {
         p->schedule.items[t].output_run = 0;
     }
-    mts_placed_destroy(&p->old, p->allocator);
+    if (p->old) {
+        mts_placed_empty(p->old, p->allocator);
+        p->old = NULL;
+    }
 }
 
 mts_status mts_pipeline_take(mts_pipeline *p, mts_error *error)

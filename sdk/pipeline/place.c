@@ -154,15 +154,6 @@ void mts_placed_empty(mts_placed *placed, const mts_allocator *allocator)
     mts_arena_init(&placed->arena, allocator);
 }
 
-void mts_placed_destroy(mts_placed **placed, const mts_allocator *allocator)
-{
-    if (*placed) {
-        mts_placed_empty(*placed, allocator);
-        mts_alloc_free(allocator, *placed);
-        *placed = NULL;
-    }
-}
-
 mts_status mts_pipeline_place(mts_pipeline *p, mts_error *error)
 {
     mts_status status =

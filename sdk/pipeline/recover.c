@@ -125,41 +125,30 @@ static void end_all(mts_pipeline *p, const mts_error *error)
     mts_placed_empty(p->now, p->allocator);
 }
 
-/* Keeps the placement before the loss, whose outputs the caller may still read. */
-static mts_status retire(mts_pipeline *p, mts_error *error)
+/* Keeps the placement before the first loss, whose outputs the caller may still read. */
+static void retire(mts_pipeline *p)
 {
-    mts_placed *next = mts_alloc_zero(p->allocator, 1, sizeof *next);
-    if (!next) {
-        return mts_fail_memory(error);
-    }
-    mts_arena_init(&next->arena, p->allocator);
     if (p->old) {
-        mts_placed_destroy(&p->now, p->allocator);
+        mts_placed_empty(p->now, p->allocator);
     } else {
         p->old = p->now;
+        p->now = p->old == &p->both[0] ? &p->both[1] : &p->both[0];
     }
-    p->now = next;
-    return MTS_STATUS_OK;
 }
 
 static mts_status begin_anew(mts_pipeline *p, mts_error *error)
 {
-    bool again[32] = {false};
-    for (uint32_t i = 0; i < p->used && i < 32; i++) {
-        const mts_pipeline_run *run = p->queue[i];
-        again[i] = !run->failed || run->status == MTS_STATUS_DEVICE_LOST;
+    for (uint32_t i = 0; i < p->used; i++) {
+        mts_pipeline_run *run = p->queue[i];
+        run->again = !run->failed || run->status == MTS_STATUS_DEVICE_LOST;
+        run->begun = run->taken = 0; /* it is not looked for in the new engines yet */
+        run->over = run->failed;
+        memset(run->in_part, 0, sizeof run->in_part);
     }
-    for (uint32_t i = 0; i < p->used; i++) { /* none is looked for in the new engines yet */
-        p->queue[i]->begun = p->queue[i]->taken = 0;
-        p->queue[i]->over = p->queue[i]->failed;
-        memset(p->queue[i]->in_part, 0, sizeof p->queue[i]->in_part);
-    }
-    mts_status status = retire(p, error);
-    MTS_TRY(status, mts_pipeline_place(p, error));
-    for (uint32_t i = 0; i < p->used && i < 32; i++) {
-        if (again[i]) {
-            MTS_TRY(status, run_again(p, p->queue[i], error));
-        }
+    retire(p);
+    mts_status status = mts_pipeline_place(p, error);
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->used; i++) {
+        status = p->queue[i]->again ? run_again(p, p->queue[i], error) : status;
     }
     if (status == MTS_STATUS_OK && settle(p, false)) {
         status = give_regions(p, p->copies->regions, error);

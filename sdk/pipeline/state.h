@@ -33,6 +33,8 @@ typedef struct mts_pipeline_run {
     /* When it was found finished; 0: it was not. */
     uint64_t finished;
     bool cancelled;
+    /* It begins again after a loss. */
+    bool again;
     /* It has failed: no other part begins. It is over when no engine has it any more. */
     bool failed;
     /* It ended before its last part. */
@@ -93,9 +95,10 @@ struct mts_pipeline {
     mts_engine_tasks schedule;
     uint32_t part_slots;
 
+    mts_placed both[2];
     /* Without parts after a loss that no plan was found for. */
     mts_placed *now;
-    /* The one before a loss, whose outputs can be read until another run is consumed. */
+    /* The one before a loss, whose outputs can be read until another run is consumed; or NULL. */
     mts_placed *old;
     uint32_t replans;
 
@@ -124,9 +127,8 @@ static inline bool mts_pipeline_is_root(const mts_pipeline *pipeline, uint32_t p
 /* Places the tasks on the devices that are not lost, and builds the engines. On failure
    `now` has no parts. */
 mts_status mts_pipeline_place(mts_pipeline *pipeline, mts_error *error);
-/* Destroys the engines of a placement, which has no parts then; and the placement, too. */
+/* Destroys the engines of a placement, which has no parts then. */
 void mts_placed_empty(mts_placed *placed, const mts_allocator *allocator);
-void mts_placed_destroy(mts_placed **placed, const mts_allocator *allocator);
 
 /* ---- parts.c ---- */
 

@@ -18,23 +18,14 @@ void mts_engine_hold(mts_engine *engine, bool held)
 
 bool mts_engine_waits(const mts_engine *engine, uint64_t run)
 {
-    const mts_submissions *all = &engine->submissions;
-    for (uint32_t i = 0; i < all->used; i++) {
-        if (all->queue[i]->number == run) {
-            return all->queue[i]->state == MTS_SUBMISSION_WAITING;
-        }
-    }
-    return false;
+    const mts_submission *s = mts_submissions_find(&engine->submissions, run);
+    return s && s->state == MTS_SUBMISSION_WAITING;
 }
 
 uint32_t mts_engine_begun(const mts_engine *engine)
 {
     const mts_submissions *all = &engine->submissions;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < all->used; i++) {
-        count += all->queue[i]->state != MTS_SUBMISSION_WAITING ? 1 : 0;
-    }
-    return count;
+    return all->used - mts_submissions_count(all, MTS_SUBMISSION_WAITING);
 }
 
 mts_status mts_engine_link_input(mts_engine *engine, uint32_t task, uint32_t input, const float *floats,

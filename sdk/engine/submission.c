@@ -15,69 +15,8 @@
 #include "engine/state.h"
 #include "platform/os/os.h"
 
-#define PAUSE_LEAST_NS 20000u
+/* Between looks at what a caller waits for with a limit. */
 #define PAUSE_MOST_NS 500000u
-
-/* ---- the queue ---- */
-
-static uint32_t count_state(const mts_submissions *all, mts_submission_state state)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < all->used; i++) {
-        count += all->queue[i]->state == state ? 1 : 0;
-    }
-    return count;
-}
-
-static mts_submission *find_number(const mts_submissions *all, uint64_t number)
-{
-    for (uint32_t i = 0; i < all->used; i++) {
-        if (all->queue[i]->number == number) {
-            return all->queue[i];
-        }
-    }
-    return NULL;
-}
-
-static mts_status no_slot(const mts_submissions *all, mts_error *error)
-{
-    return all->slots == 1
-               ? mts_fail(error, MTS_STATUS_BUSY, "the previous run has not been waited for")
-               : mts_fail(error, MTS_STATUS_BUSY,
-                          "%" PRIu32 " runs are in flight, which is the most: wait for one", all->slots);
-}
-
-mts_submission *mts_submissions_next(const mts_submissions *all, mts_error *error)
-{
-    if (all->used == all->slots) {
-        (void)no_slot(all, error);
-        return NULL;
-    }
-    if (count_state(all, MTS_SUBMISSION_WAITING) > 0) {
-        (void)mts_fail(error, MTS_STATUS_BUSY, "a frame waits for its turn, and would see this input");
-        return NULL;
-    }
-    return all->queue[all->used];
-}
-
-/* A slot becomes the last free one: the next one keeps what was staged for the next
-   submission already. */
-static void free_slot(mts_engine *engine, uint32_t index)
-{
-    mts_submissions *all = &engine->submissions;
-    const uint32_t last = all->slots + all->spare - 1;
-    mts_submission *s = all->queue[index];
-    if (s->state == MTS_SUBMISSION_WAITING && s->pinned_early) {
-        (void)mts_device_wait(engine->device, NULL); /* the device may be reading what was pinned */
-    }
-    (void)mts_outputs_hand_back(&engine->outputs, NULL); /* a failure fails the next run */
-    memmove(&all->queue[index], &all->queue[index + 1], (last - index) * sizeof *all->queue);
-    all->queue[last] = s;
-    all->used--;
-    s->state = MTS_SUBMISSION_FREE;
-    s->pinned_early = false;
-    mts_frame_unpin(&s->staged, &engine->frames);
-}
 
 /* ---- task groups one by one ---- */
 
@@ -136,7 +75,7 @@ static mts_status submit_rest(const mts_engine *engine, mts_submission *s, mts_e
 
 static mts_status submit_filtered(mts_engine *engine, mts_submission *s, bool split, mts_error *error)
 {
-    const uint32_t running = count_state(&engine->submissions, MTS_SUBMISSION_RUNNING);
+    const uint32_t running = mts_submissions_count(&engine->submissions, MTS_SUBMISSION_RUNNING);
     mts_status status = mts_zero_copy_check(&engine->inputs.slots, error);
     MTS_TRY(status, mts_filters_get(engine, s->active, split, running, &s->split, error));
     MTS_TRY(status, mts_zero_copy_upload(&engine->inputs.slots, error));
@@ -349,7 +288,7 @@ static bool device_has_room(const mts_engine *engine)
     }
     /* A run that may have to be repeated needs its inputs until it has ended. */
     const uint32_t depth = MTS_HAS_PERSISTENT && engine->persistent.on ? 1 : all->depth;
-    return !partial && count_state(all, MTS_SUBMISSION_RUNNING) < depth;
+    return !partial && mts_submissions_count(all, MTS_SUBMISSION_RUNNING) < depth;
 }
 
 void mts_engine_advance(mts_engine *engine)
@@ -373,7 +312,7 @@ void mts_engine_advance(mts_engine *engine)
 static bool is_idle(const mts_engine *engine)
 {
     bool reached = false;
-    return count_state(&engine->submissions, MTS_SUBMISSION_RUNNING) == 0 &&
+    return mts_submissions_count(&engine->submissions, MTS_SUBMISSION_RUNNING) == 0 &&
            mts_timeline_reached(engine->device, engine->device->timeline_last, &reached, NULL) ==
                MTS_STATUS_OK &&
            reached;
@@ -382,7 +321,7 @@ static bool is_idle(const mts_engine *engine)
 bool mts_engine_can_start(const mts_engine *engine)
 {
     return mts_engine_has_slot(engine) && device_has_room(engine) &&
-           count_state(&engine->submissions, MTS_SUBMISSION_WAITING) == 0;
+           mts_submissions_count(&engine->submissions, MTS_SUBMISSION_WAITING) == 0;
 }
 
 /* The next submission is prepared: it starts, or waits for its turn. */
@@ -414,7 +353,7 @@ mts_status mts_engine_submit(mts_engine *engine, mts_error *error)
     const mts_submissions *all = &engine->submissions;
     mts_engine_advance(engine);
     if (!mts_engine_has_slot(engine)) {
-        return no_slot(all, error);
+        return mts_submissions_no_slot(all->slots, error);
     }
     if (!mts_engine_can_start(engine)) {
         return mts_fail(error, MTS_STATUS_BUSY,
@@ -445,10 +384,10 @@ mts_status mts_engine_submit_frame(mts_engine *engine, const mts_frame_view *fra
     mts_engine_advance(engine);
     *dropped = (mts_engine_drop){.run = 0};
     if (!mts_engine_has_slot(engine) && all->spare == 0) {
-        return no_slot(all, error);
+        return mts_submissions_no_slot(all->slots, error);
     }
     mts_submission *s = all->queue[all->used];
-    const bool now = device_has_room(engine) && count_state(all, MTS_SUBMISSION_WAITING) == 0;
+    const bool now = device_has_room(engine) && mts_submissions_count(all, MTS_SUBMISSION_WAITING) == 0;
     const mts_frame_way way = {.input = MTS_NONE, .alone = true, .now = now && is_idle(engine)};
     mts_status status = mts_engine_check_frames(engine, error);
     MTS_TRY(status, mts_frame_stage(&engine->frames, &s->staged, &way, frame, error));
@@ -466,7 +405,7 @@ mts_status mts_engine_submit_frame(mts_engine *engine, const mts_frame_view *fra
 mts_status mts_engine_wait_until(mts_engine *engine, uint64_t until, mts_error *error)
 {
     const mts_submissions *all = &engine->submissions;
-    uint64_t pause = PAUSE_LEAST_NS;
+    uint64_t pause = 0;
     for (;;) {
         mts_engine_advance(engine);
         if (all->used == 0 || all->queue[0]->state == MTS_SUBMISSION_FINISHED) {
@@ -480,12 +419,10 @@ mts_status mts_engine_wait_until(mts_engine *engine, uint64_t until, mts_error *
             }
             continue;
         }
-        const uint64_t now = mts_os_clock_ns();
-        if (now >= until) {
-            return mts_fail(error, MTS_STATUS_TIMEOUT, "the run has not finished in time; it goes on");
+        const mts_status status = mts_submissions_pause(until, &pause, PAUSE_MOST_NS, error);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
-        mts_os_sleep_ns(until - now < pause ? until - now : pause);
-        pause = pause < PAUSE_MOST_NS ? 2 * pause : PAUSE_MOST_NS;
     }
 }
 
@@ -518,7 +455,7 @@ mts_status mts_engine_take(mts_engine *engine, mts_error *error)
         *error = s->error;
     }
     take_outputs(engine, s);
-    free_slot(engine, 0);
+    mts_submissions_free(engine, 0);
     return s->status;
 }
 
@@ -534,7 +471,7 @@ mts_status mts_engine_discard(mts_engine *engine, mts_error *error)
     if (status != MTS_STATUS_OK && error) {
         *error = all->queue[0]->error;
     }
-    free_slot(engine, 0);
+    mts_submissions_free(engine, 0);
     return status;
 }
 
@@ -565,7 +502,7 @@ bool mts_engine_can_start_by_drop(const mts_engine *engine)
     const uint32_t oldest = oldest_to_drop(all);
     const bool waits = oldest < all->used && all->queue[oldest]->state == MTS_SUBMISSION_WAITING;
     return oldest < all->used && device_has_room(engine) &&
-           count_state(all, MTS_SUBMISSION_WAITING) == (waits ? 1u : 0u);
+           mts_submissions_count(all, MTS_SUBMISSION_WAITING) == (waits ? 1u : 0u);
 }
 
 bool mts_engine_drop_oldest(mts_engine *engine, mts_engine_drop *dropped)
@@ -578,13 +515,13 @@ bool mts_engine_drop_oldest(mts_engine *engine, mts_engine_drop *dropped)
     const bool failed = s->state == MTS_SUBMISSION_FINISHED && s->status != MTS_STATUS_OK &&
                         s->status != MTS_STATUS_CANCELLED;
     *dropped = (mts_engine_drop){.run = s->number, .status = failed ? s->status : MTS_STATUS_CANCELLED};
-    free_slot(engine, oldest);
+    mts_submissions_free(engine, oldest);
     return true;
 }
 
 bool mts_engine_cancel(mts_engine *engine, uint64_t run)
 {
-    mts_submission *s = find_number(&engine->submissions, run);
+    mts_submission *s = mts_submissions_find(&engine->submissions, run);
     if (s) {
         s->cancelled = true;
     }
@@ -596,7 +533,7 @@ bool mts_engine_withdraw(mts_engine *engine, uint64_t run)
     const mts_submissions *all = &engine->submissions;
     for (uint32_t i = 0; i < all->used; i++) {
         if (all->queue[i]->number == run && all->queue[i]->state == MTS_SUBMISSION_WAITING) {
-            free_slot(engine, i);
+            mts_submissions_free(engine, i);
             return true;
         }
     }
@@ -615,7 +552,7 @@ void mts_engine_stop(mts_engine *engine)
 
 bool mts_engine_holds(const mts_engine *engine, uint64_t run)
 {
-    return find_number(&engine->submissions, run);
+    return mts_submissions_find(&engine->submissions, run);
 }
 
 bool mts_engine_has_slot(const mts_engine *engine)

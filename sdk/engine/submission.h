@@ -88,9 +88,20 @@ typedef struct mts_submissions {
 mts_status mts_submissions_create(mts_engine *engine, mts_error *error);
 /* Nothing is on the device any more. */
 void mts_submissions_release(mts_engine *engine);
+uint32_t mts_submissions_count(const mts_submissions *submissions, mts_submission_state state);
+/* The submission of that number, or NULL. */
+mts_submission *mts_submissions_find(const mts_submissions *submissions, uint64_t number);
 /* The slot of the next submission, or NULL with BUSY: none is free, or a frame waits for
    its turn. */
 mts_submission *mts_submissions_next(const mts_submissions *submissions, mts_error *error);
+/* BUSY, with a sentence about so many slots. */
+mts_status mts_submissions_no_slot(uint32_t slots, mts_error *error);
+/* A slot becomes the last free one: the next one keeps what was staged for the next
+   submission already. */
+void mts_submissions_free(mts_engine *engine, uint32_t index);
+/* Sleeps between two looks, longer each time up to `most` nanoseconds. *pause is 0 at first.
+   TIMEOUT: the clock has reached `until`. */
+mts_status mts_submissions_pause(uint64_t until, uint64_t *pause, uint64_t most, mts_error *error);
 /* Before inputs change: waits for runs that may have to be repeated with them, as those of
    persistent launches do. */
 void mts_submissions_settle(mts_engine *engine);

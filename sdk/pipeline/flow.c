@@ -9,21 +9,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "engine/submission.h"
 #include "pipeline/copies.h"
 #include "pipeline/recover.h"
 #include "platform/os/os.h"
 
-#define PAUSE_LEAST_NS 20000u
 /* A part whose run has ended idles for so long at most before its next one begins. */
 #define PAUSE_MOST_NS 100000u
-
-static mts_status no_slot(const mts_pipeline *p, mts_error *error)
-{
-    return p->slots == 1
-               ? mts_fail(error, MTS_STATUS_BUSY, "the previous run has not been waited for")
-               : mts_fail(error, MTS_STATUS_BUSY,
-                          "%" PRIu32 " runs are in flight, which is the most: wait for one", p->slots);
-}
 
 static mts_status lost(mts_error *error)
 {
@@ -94,7 +86,7 @@ mts_status mts_pipeline_submit(mts_pipeline *p, mts_error *error)
         return lost(error);
     }
     if (p->used >= p->slots) {
-        return no_slot(p, error);
+        return mts_submissions_no_slot(p->slots, error);
     }
     if (!mts_pipeline_may_begin(p)) {
         return mts_fail(error, MTS_STATUS_BUSY,
@@ -121,7 +113,7 @@ mts_status mts_pipeline_submit_frame(mts_pipeline *p, const mts_frame_view *fram
         return lost(error);
     }
     if (p->used >= p->slots && p->spare == 0) {
-        return no_slot(p, error);
+        return mts_submissions_no_slot(p->slots, error);
     }
     mts_pipeline_run *run = open_run(p, true);
     mts_status status = mts_pipeline_copy_frame(p, run, frame, error);
@@ -173,7 +165,7 @@ static bool wait_alone(mts_pipeline *p)
 
 mts_status mts_pipeline_wait_until(mts_pipeline *p, uint64_t until, mts_error *error)
 {
-    uint64_t pause = PAUSE_LEAST_NS;
+    uint64_t pause = 0;
     if (p->engine) {
         return mts_engine_wait_until(p->engine, until, error);
     }
@@ -185,12 +177,10 @@ mts_status mts_pipeline_wait_until(mts_pipeline *p, uint64_t until, mts_error *e
         if (until == UINT64_MAX && p->used == 1 && wait_alone(p)) {
             continue;
         }
-        const uint64_t now = mts_os_clock_ns();
-        if (now >= until) {
-            return mts_fail(error, MTS_STATUS_TIMEOUT, "the run has not finished in time; it goes on");
+        const mts_status status = mts_submissions_pause(until, &pause, PAUSE_MOST_NS, error);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
-        mts_os_sleep_ns(until - now < pause ? until - now : pause);
-        pause = pause < PAUSE_MOST_NS ? 2 * pause : PAUSE_MOST_NS;
     }
 }
 

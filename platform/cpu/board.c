@@ -21,8 +21,7 @@
 /* At or below this a launch has no chunk to take. Each thread lowers it further by 1 at
    most between two openings. */
 #define CLOSED ((uint32_t)1 << 16)
-#define WORD 64u      /* launches of a word of `open` */
-#define HOMES_MOST 8u /* more threads share them */
+#define WORD 64u /* launches of a word of `open` */
 
 typedef struct slot {
     _Atomic(uint32_t) ended; /* chunks */
@@ -61,7 +60,7 @@ static uint32_t homes_of(const mts_cpu_board *board)
 
 static void close_all(mts_cpu_board *board)
 {
-    for (size_t i = 0; i < (size_t)HOMES_MOST * board->capacity; i++) {
+    for (size_t i = 0; i < (size_t)MTS_CPU_HOMES_MOST * board->capacity; i++) {
         atomic_store(&board->left[i], CLOSED);
     }
 }
@@ -76,7 +75,8 @@ mts_cpu_board *mts_cpu_board_make(const mts_allocator *allocator, uint32_t capac
     board->capacity = board->words * WORD;
     board->slots = mts_alloc_zero(allocator, board->capacity, sizeof *board->slots);
     board->open = mts_alloc_zero(allocator, board->words, sizeof *board->open);
-    board->left = mts_alloc_zero(allocator, (size_t)HOMES_MOST * board->capacity, sizeof *board->left);
+    board->left =
+        mts_alloc_zero(allocator, (size_t)MTS_CPU_HOMES_MOST * board->capacity, sizeof *board->left);
     if (!board->slots || !board->open || !board->left) {
         mts_cpu_board_destroy(board, allocator);
         return NULL;
@@ -101,19 +101,15 @@ void mts_cpu_board_destroy(mts_cpu_board *board, const mts_allocator *allocator)
     }
 }
 
-/* The first of `chunks` that belongs to a home or to a later one. */
-static uint32_t home_begin(const mts_cpu_board *board, uint32_t home, uint32_t chunks)
-{
-    return (uint32_t)((uint64_t)home * chunks / homes_of(board));
-}
-
 /* Returns the launch's chunks. */
 static uint32_t open_launch(mts_cpu_board *board, uint32_t launch)
 {
     slot *s = &board->slots[launch];
     s->chunks = board->chunks_of(board->work, launch, board->threads);
-    for (uint32_t home = 0; home < homes_of(board); home++) {
-        const uint32_t count = home_begin(board, home + 1, s->chunks) - home_begin(board, home, s->chunks);
+    const uint32_t homes = homes_of(board);
+    for (uint32_t home = 0; home < homes; home++) {
+        const uint32_t count =
+            mts_cpu_home_begin(home + 1, homes, s->chunks) - mts_cpu_home_begin(home, homes, s->chunks);
         atomic_store_explicit(left_of(board, home, launch), CLOSED + count, memory_order_release);
     }
     atomic_fetch_or_explicit(&board->open[launch / WORD], (uint64_t)1 << launch % WORD, memory_order_release);
@@ -136,7 +132,8 @@ void mts_cpu_board_begin(mts_cpu_board *board, const mts_cpu_order *order, const
     board->work = work;
     board->chunks_of = chunks_of;
     board->threads = threads;
-    atomic_store_explicit(&board->homes, threads < HOMES_MOST ? threads : HOMES_MOST, memory_order_relaxed);
+    atomic_store_explicit(&board->homes, threads < MTS_CPU_HOMES_MOST ? threads : MTS_CPU_HOMES_MOST,
+                          memory_order_relaxed);
     atomic_store_explicit(&board->unfinished, order->count, memory_order_relaxed);
     for (uint32_t i = 0; i < order->count; i++) {
         atomic_store_explicit(&board->slots[i].ended, 0, memory_order_relaxed);
@@ -176,11 +173,12 @@ static bool take_of(mts_cpu_board *board, uint32_t launch, uint32_t home, mts_cp
         atomic_fetch_and_explicit(&board->open[launch / WORD], ~((uint64_t)1 << launch % WORD),
                                   memory_order_relaxed);
     }
-    const uint32_t chunks = board->slots[launch].chunks, end = home_begin(board, home + 1, chunks);
+    const uint32_t chunks = board->slots[launch].chunks, homes = homes_of(board),
+                   end = mts_cpu_home_begin(home + 1, homes, chunks);
     *out = (mts_cpu_chunk){.launch = launch,
                            .chunk = end - (left - CLOSED),
                            .chunks = chunks,
-                           .home_first = home_begin(board, home, chunks),
+                           .home_first = mts_cpu_home_begin(home, homes, chunks),
                            .home_end = end};
     return true;
 }

@@ -41,6 +41,15 @@ typedef struct mts_cpu_chunk {
     uint32_t launch, chunk, chunks, home_first, home_end;
 } mts_cpu_chunk;
 
+/* More threads share the homes. */
+#define MTS_CPU_HOMES_MOST 8u
+
+/* The first of `chunks` that belongs to a home of so many or to a later one. */
+static inline uint32_t mts_cpu_home_begin(uint32_t home, uint32_t homes, uint32_t chunks)
+{
+    return (uint32_t)((uint64_t)home * chunks / homes);
+}
+
 /* How many chunks a launch has, at least 1. */
 typedef uint32_t mts_cpu_chunks_function(const void *work, uint32_t launch, uint32_t threads);
 

@@ -10,7 +10,6 @@
 
 #include <stdatomic.h>
 
-#define HOMES_MOST 8u /* more threads share them */
 #define LINE_WORDS 8u /* words of a line that processors share */
 
 struct mts_cpu_levels {
@@ -52,7 +51,8 @@ mts_cpu_levels *mts_cpu_levels_make(const mts_allocator *allocator, uint32_t cap
         return NULL;
     }
     levels->capacity = (capacity / LINE_WORDS + 1) * LINE_WORDS;
-    levels->left = mts_alloc_zero(allocator, (size_t)HOMES_MOST * levels->capacity, sizeof *levels->left);
+    levels->left =
+        mts_alloc_zero(allocator, (size_t)MTS_CPU_HOMES_MOST * levels->capacity, sizeof *levels->left);
     levels->unfinished = mts_alloc_zero(allocator, levels->capacity, sizeof *levels->unfinished);
     levels->chunks = mts_alloc_zero(allocator, levels->capacity, sizeof *levels->chunks);
     if (!levels->left || !levels->unfinished || !levels->chunks) {
@@ -73,20 +73,15 @@ void mts_cpu_levels_destroy(mts_cpu_levels *levels, const mts_allocator *allocat
     }
 }
 
-/* The first of `chunks` that belongs to a home or to a later one. */
-static uint32_t home_begin(uint32_t home, uint32_t homes, uint32_t chunks)
-{
-    return (uint32_t)((uint64_t)home * chunks / homes);
-}
-
 static void begin_level(mts_cpu_levels *levels, uint64_t number, uint32_t level, uint32_t homes)
 {
     const mts_cpu_order *order = levels->order;
-    uint32_t of_home[HOMES_MOST] = {0}, all = 0;
+    uint32_t of_home[MTS_CPU_HOMES_MOST] = {0}, all = 0;
     for (uint32_t i = order->level_first[level]; i < order->level_first[level + 1]; i++) {
         const uint32_t chunks = levels->chunks[i];
         for (uint32_t home = 0; home < homes; home++) {
-            of_home[home] += home_begin(home + 1, homes, chunks) - home_begin(home, homes, chunks);
+            of_home[home] +=
+                mts_cpu_home_begin(home + 1, homes, chunks) - mts_cpu_home_begin(home, homes, chunks);
         }
         all += chunks;
     }
@@ -105,7 +100,7 @@ void mts_cpu_levels_clear(mts_cpu_levels *levels, mts_cpu_level_run behind)
 void mts_cpu_levels_begin(mts_cpu_levels *levels, const mts_cpu_order *order, const void *work,
                           mts_cpu_chunks_function *chunks_of, uint32_t threads)
 {
-    const uint32_t homes = threads < HOMES_MOST ? threads : HOMES_MOST;
+    const uint32_t homes = threads < MTS_CPU_HOMES_MOST ? threads : MTS_CPU_HOMES_MOST;
     const uint64_t number = number_of(atomic_load_explicit(&levels->run, memory_order_relaxed)) + 1;
     levels->order = order;
     levels->work = work;
@@ -146,7 +141,8 @@ static mts_cpu_chunk chunk_of(const mts_cpu_levels *levels, uint32_t level, uint
     uint32_t launch = order->level_first[level + 1] - 1;
     for (;; launch--) {
         const uint32_t chunks = levels->chunks[launch];
-        const uint32_t first = home_begin(home, homes, chunks), end = home_begin(home + 1, homes, chunks);
+        const uint32_t first = mts_cpu_home_begin(home, homes, chunks),
+                       end = mts_cpu_home_begin(home + 1, homes, chunks);
         if (left <= end - first) {
             return (mts_cpu_chunk){.launch = launch,
                                    .chunk = end - left,

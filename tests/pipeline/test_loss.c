@@ -13,76 +13,10 @@
 #include <cmocka.h>
 
 #include "pipeline/pipeline.h"
+#include "support/chain_world.h"
 #include "support/fault.h"
 #include "support/frame_bundle.h"
-#include "support/net.h"
 #include "support/nets.h"
-
-#define DEVICES 3u
-
-static const char *const ids[DEVICES] = {"a", "b", "c"};
-
-static void must(mts_status status, const mts_error *error, const char *what)
-{
-    if (status != MTS_STATUS_OK) {
-        print_error("%s: %s\n", what, error->text);
-        fail();
-    }
-}
-
-typedef struct world {
-    mts_arena arena;
-    test_net net;
-    mts_archive *archive;
-    mts_device *devices[DEVICES];
-    mts_pipeline *pipeline;
-    float *input;
-    size_t input_bytes;
-    uint32_t progress; /* calls after the creation */
-} world;
-
-/* Networks of one input, each a chain of equal convolutions. */
-static void make_nets(world *w, uint32_t layers, uint32_t tasks)
-{
-    mts_net_plan plan = {.tasks = tasks, .shared = 4, .seed = 3};
-    const mts_graph *graphs[2] = {NULL};
-    mts_error error = {0};
-    memset(w, 0, sizeof *w);
-    mts_arena_init(&w->arena, mts_allocator_default());
-    for (uint32_t t = 0; t < tasks; t++) {
-        mts_net net;
-        mts_net_begin(&net, &plan, &w->arena, t);
-        mts_net_value x = mts_net_input(&net, 4, 8);
-        for (uint32_t i = 0; i < layers; i++) {
-            x = mts_net_conv(&net, x, mts_net_channels(&net, true), 3, 1, NULL);
-        }
-        mts_net_end(&net, mts_net_mean(&net, x), 4);
-        assert_false(net.failed);
-        graphs[t] = net.graph;
-    }
-    must(net_make_as_is(graphs, tasks, &w->net, &error), &error, "net");
-    (void)mts_shape_bytes(&graphs[0]->inputs[0].shape, MTS_TYPE_FLOAT32, &w->input_bytes);
-    w->archive = w->net.archive;
-    w->input = mts_arena_zero(&w->arena, w->input_bytes, 1);
-}
-
-static void make_net(world *w, uint32_t layers)
-{
-    make_nets(w, layers, 1);
-}
-
-static void close_world(world *w)
-{
-    mts_pipeline_destroy(&w->pipeline);
-    for (uint32_t d = 0; d < DEVICES; d++) {
-        mts_device_destroy(&w->devices[d]);
-    }
-    if (w->archive != w->net.archive) {
-        mts_archive_destroy(&w->archive);
-    }
-    net_release(&w->net);
-    mts_arena_release(&w->arena);
-}
 
 static int count_progress(void *context, float part, const char *what)
 {
@@ -92,7 +26,8 @@ static int count_progress(void *context, float part, const char *what)
     return 0;
 }
 
-static void make_pipeline(world *w, uint32_t devices, uint32_t slots, const mts_chain *chain, bool replan)
+static void make_pipeline(chain_world *w, uint32_t devices, uint32_t slots, const mts_chain *chain,
+                          bool replan)
 {
     static const uint32_t device_of[2] = {0, 1};
     mts_error error = {0};
@@ -100,7 +35,7 @@ static void make_pipeline(world *w, uint32_t devices, uint32_t slots, const mts_
     const bool groups = w->archive->task_count > 1;
     const mts_pipeline_options options = {.devices = w->devices,
                                           .device_count = devices,
-                                          .ids = ids,
+                                          .ids = chain_ids,
                                           .engine = {.slots = slots,
                                                      .depth = 2,
                                                      .priorities = priorities,
@@ -110,41 +45,18 @@ static void make_pipeline(world *w, uint32_t devices, uint32_t slots, const mts_
                                           .chain = chain,
                                           .device_of = groups ? device_of : NULL,
                                           .replan = replan};
-    must(mts_pipeline_create(w->archive, &options, &w->pipeline, &error), &error, "pipeline");
+    test_must(mts_pipeline_create(w->archive, &options, &w->pipeline, &error), &error, "pipeline");
     free(priorities);
     w->progress = 0;
 }
 
-static void submit(world *w)
-{
-    mts_error error = {0};
-    must(mts_pipeline_set_input(w->pipeline, 0, 0, w->input, w->input_bytes, &error), &error, "input");
-    must(mts_pipeline_submit(w->pipeline, &error), &error, "submit");
-}
-
-static void fill(world *w, uint32_t frame)
-{
-    for (size_t i = 0; i < w->input_bytes / sizeof(float); i++) {
-        w->input[i] = (float)((frame * 31 + i * 7) % 97) / 97.0f;
-    }
-}
-
-static float answer(const world *w)
-{
-    const void *data = NULL;
-    size_t size = 0;
-    mts_error error = {0};
-    must(mts_pipeline_output(w->pipeline, 0, 0, &data, &size, &error), &error, "output");
-    return ((const float *)data)[0];
-}
-
-static void open_faulty(world *w, uint32_t count, uint32_t faulty, mts_fault_plan *plan)
+static void open_faulty(chain_world *w, uint32_t count, uint32_t faulty, mts_fault_plan *plan)
 {
     mts_error error = {0};
     for (uint32_t d = 0; d < count; d++) {
-        must(net_device_open("reference", NULL, &w->devices[d], &error), &error, "reference");
+        test_must(net_device_open("reference", NULL, &w->devices[d], &error), &error, "reference");
         if (d == faulty) {
-            must(mts_wrap_fault(&w->devices[d], plan, &w->devices[d], &error), &error, "fault");
+            test_must(mts_wrap_fault(&w->devices[d], plan, &w->devices[d], &error), &error, "fault");
         }
     }
 }
@@ -154,30 +66,30 @@ static const mts_chain three = {.stage_count = 3, .stages = {{0, 0, 2}, {1, 2, 4
 static void a_lost_device_is_named(void **state)
 {
     (void)state;
-    world w;
+    chain_world w;
     mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
     mts_error error = {0};
-    make_net(&w, 4);
+    chain_world_make(&w, 4, 1);
     open_faulty(&w, 3, 1, &plan);
     make_pipeline(&w, 3, 3, &three, false);
-    fill(&w, 1);
-    submit(&w);
-    must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-    must(mts_pipeline_take(w.pipeline, &error), &error, "take");
+    chain_world_fill(&w, 1);
+    chain_world_submit(&w);
+    test_must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
+    test_must(mts_pipeline_take(w.pipeline, &error), &error, "take");
     plan.nth = plan.calls + 1;
     plan.onwards = true;
     for (uint32_t f = 0; f < 3; f++) {
         while (!mts_pipeline_can_start(w.pipeline)) {
             mts_pipeline_advance(w.pipeline);
         }
-        submit(&w);
+        chain_world_submit(&w);
     }
     for (uint32_t f = 0; f < 3; f++) {
-        must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
+        test_must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
         assert_int_equal(mts_pipeline_take(w.pipeline, &error), MTS_STATUS_DEVICE_LOST);
         assert_non_null(strstr(error.text, "part 2 of 3, on device 'b'"));
     }
-    close_world(&w);
+    chain_world_close(&w);
 }
 
 /* Each device is lost in turn, at each of its submissions, while three runs are in flight: all of them give what they
@@ -188,40 +100,40 @@ static void a_lost_device_is_replaced(void **state)
     uint32_t losses = 0;
     for (uint32_t faulty = 0; faulty < 3; faulty++) {
         for (uint32_t nth = 1; nth <= 3; nth++) {
-            world w;
+            chain_world w;
             mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
             mts_error error = {0};
             float want[4];
-            make_net(&w, 4);
+            chain_world_make(&w, 4, 1);
             open_faulty(&w, 3, faulty, &plan);
             make_pipeline(&w, 3, 3, &three, true);
             for (uint32_t f = 0; f < 4; f++) {
-                fill(&w, f);
-                submit(&w);
-                must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-                must(mts_pipeline_take(w.pipeline, &error), &error, "take");
-                want[f] = answer(&w);
+                chain_world_fill(&w, f);
+                chain_world_submit(&w);
+                test_must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
+                test_must(mts_pipeline_take(w.pipeline, &error), &error, "take");
+                want[f] = chain_world_answer(&w);
             }
             const uint32_t before = plan.calls;
             plan.nth = before + nth;
             uint32_t taken = 0;
             for (uint32_t f = 0; f < 4; f++) {
                 while (!mts_pipeline_can_start(w.pipeline)) {
-                    must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-                    must(mts_pipeline_take(w.pipeline, &error), &error, "take");
-                    const float got = answer(&w);
+                    test_must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
+                    test_must(mts_pipeline_take(w.pipeline, &error), &error, "take");
+                    const float got = chain_world_answer(&w);
                     assert_memory_equal(&got, &want[taken], sizeof got);
                     taken++;
                 }
-                fill(&w, f);
-                submit(&w);
+                chain_world_fill(&w, f);
+                chain_world_submit(&w);
                 /* What was consumed before the loss can still be read. */
-                assert_true(taken > 0 || answer(&w) == want[3]);
+                assert_true(taken > 0 || chain_world_answer(&w) == want[3]);
             }
             for (; taken < 4; taken++) {
-                must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-                must(mts_pipeline_take(w.pipeline, &error), &error, "take");
-                const float got = answer(&w);
+                test_must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
+                test_must(mts_pipeline_take(w.pipeline, &error), &error, "take");
+                const float got = chain_world_answer(&w);
                 assert_memory_equal(&got, &want[taken], sizeof got);
             }
             losses += w.devices[faulty]->lost ? 1 : 0;
@@ -233,89 +145,89 @@ static void a_lost_device_is_replaced(void **state)
                 mts_engine_view_get(mts_pipeline_part(w.pipeline, i), &view);
                 assert_false(view.device->lost);
             }
-            close_world(&w);
+            chain_world_close(&w);
         }
     }
     assert_int_equal(losses, 9);
 }
 
-static void take_well(world *w)
+static void take_well(chain_world *w)
 {
     mts_error error = {0};
-    must(mts_pipeline_wait_until(w->pipeline, UINT64_MAX, &error), &error, "wait");
-    must(mts_pipeline_take(w->pipeline, &error), &error, "take");
+    test_must(mts_pipeline_wait_until(w->pipeline, UINT64_MAX, &error), &error, "wait");
+    test_must(mts_pipeline_take(w->pipeline, &error), &error, "take");
 }
 
 /* The last free slot has a run, and one device is left. */
 static void the_last_device_takes_over_with_one_slot(void **state)
 {
     (void)state;
-    world w;
+    chain_world w;
     mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
     const mts_chain two = {.stage_count = 2, .stages = {{0, 0, 3}, {1, 3, 6}}};
-    make_net(&w, 4);
+    chain_world_make(&w, 4, 1);
     open_faulty(&w, 2, 1, &plan);
     make_pipeline(&w, 2, 1, &two, true);
-    fill(&w, 1);
-    submit(&w);
+    chain_world_fill(&w, 1);
+    chain_world_submit(&w);
     take_well(&w);
-    const float want = answer(&w);
+    const float want = chain_world_answer(&w);
     plan.nth = plan.calls + 1;
-    submit(&w);
+    chain_world_submit(&w);
     take_well(&w);
     assert_true(w.devices[1]->lost && mts_pipeline_part_count(w.pipeline) == 1);
-    assert_true(answer(&w) == want);
-    close_world(&w);
+    assert_true(chain_world_answer(&w) == want);
+    chain_world_close(&w);
 }
 
 /* The second is lost while the tasks are placed anew. */
 static void two_devices_are_lost_at_once(void **state)
 {
     (void)state;
-    world w;
+    chain_world w;
     mts_fault_plan first = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
     mts_fault_plan second = {.kind = MTS_WRAP_KIND_BUFFER_CREATE, .code = MTS_STATUS_DEVICE_LOST};
     mts_error error = {0};
-    make_net(&w, 4);
+    chain_world_make(&w, 4, 1);
     open_faulty(&w, 3, 1, &first);
-    must(mts_wrap_fault(&w.devices[2], &second, &w.devices[2], &error), &error, "fault");
+    test_must(mts_wrap_fault(&w.devices[2], &second, &w.devices[2], &error), &error, "fault");
     make_pipeline(&w, 3, 2, &three, true);
-    fill(&w, 1);
-    submit(&w);
+    chain_world_fill(&w, 1);
+    chain_world_submit(&w);
     take_well(&w);
-    const float want = answer(&w);
+    const float want = chain_world_answer(&w);
     first.nth = first.calls + 1;
     second.nth = second.calls + 1;
-    submit(&w);
+    chain_world_submit(&w);
     take_well(&w);
     assert_true(w.devices[1]->lost && w.devices[2]->lost && mts_pipeline_part_count(w.pipeline) == 1);
-    assert_true(answer(&w) == want);
-    close_world(&w);
+    assert_true(chain_world_answer(&w) == want);
+    chain_world_close(&w);
 }
 
 /* A task that has not run since the loss has no outputs, rather than those of nothing. */
 static void what_has_not_run_since_a_loss_has_no_outputs(void **state)
 {
     (void)state;
-    world w;
+    chain_world w;
     mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
     mts_error error = {0};
     const void *data = NULL;
     size_t size = 0;
     uint64_t run = 0;
-    make_nets(&w, 2, 2);
+    chain_world_make(&w, 2, 2);
     open_faulty(&w, 2, 1, &plan);
     make_pipeline(&w, 2, 2, NULL, true);
-    submit(&w);
+    chain_world_submit(&w);
     take_well(&w);
-    must(mts_pipeline_enable(w.pipeline, 0, false, &error), &error, "off");
+    test_must(mts_pipeline_enable(w.pipeline, 0, false, &error), &error, "off");
     plan.nth = plan.calls + 1;
-    submit(&w);
+    chain_world_submit(&w);
     take_well(&w);
-    must(mts_pipeline_output(w.pipeline, 1, 0, &data, &size, &error), &error, "of the one that runs");
+    test_must(mts_pipeline_output(w.pipeline, 1, 0, &data, &size, &error), &error, "of the one that runs");
     assert_int_equal(mts_pipeline_output_run(w.pipeline, 0, &run, &error), MTS_STATUS_NOT_FOUND);
     assert_int_equal(mts_pipeline_output(w.pipeline, 0, 0, &data, &size, &error), MTS_STATUS_NOT_FOUND);
-    close_world(&w);
+    chain_world_close(&w);
 }
 
 /* ---- frames ---- */
@@ -326,7 +238,7 @@ static void what_has_not_run_since_a_loss_has_no_outputs(void **state)
 static const mts_chain on_second = {.stage_count = 1, .stages = {{1, 0, 1}}};
 
 /* Tasks that give back what they see, on the second device, which is lost at its next list once `plan` says so. */
-static void open_frames(world *w, uint32_t slots, mts_fault_plan *plan)
+static void open_frames(chain_world *w, uint32_t slots, mts_fault_plan *plan)
 {
     const frame_task task = {
         .color = MTS_COLOR_RGB, .batch = 1, .height = SIDE, .width = SIDE, .mean = 0, .deviation = 1};
@@ -347,23 +259,23 @@ static mts_frame_view view_of(uint8_t *pixels, bool zero_copy)
                              .zero_copy = zero_copy ? 1 : 0};
     mts_frame_view view;
     mts_error error = {0};
-    must(mts_frame_view_make(&frame, &view, &error), &error, "view");
+    test_must(mts_frame_view_make(&frame, &view, &error), &error, "view");
     return view;
 }
 
-static void submit_frame(world *w, uint8_t *pixels)
+static void submit_frame(chain_world *w, uint8_t *pixels)
 {
     mts_error error = {0};
     mts_engine_drop none = {0};
     const mts_frame_view view = view_of(pixels, false);
-    must(mts_pipeline_submit_frame(w->pipeline, &view, &none, &error), &error, "frame");
+    test_must(mts_pipeline_submit_frame(w->pipeline, &view, &none, &error), &error, "frame");
 }
 
 /* Two runs with regions of their own: each sees its own again, and the one to come the last ones. */
 static void regions_are_those_of_each_run(void **state)
 {
     (void)state;
-    world w;
+    chain_world w;
     uint8_t pixels[PIXELS];
     mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
     mts_error error = {0};
@@ -379,20 +291,20 @@ static void regions_are_those_of_each_run(void **state)
         submit_frame(&w, pixels);
         for (uint32_t i = 0; i < 2; i++) {
             plan.nth = lost && i == 1 ? plan.calls + 1 : 0; /* none of the three was consumed */
-            must(mts_pipeline_set_regions(w.pipeline, i == 0 ? 0 : MTS_NONE, &regions[i], 1, &error), &error,
-                 "regions");
+            test_must(mts_pipeline_set_regions(w.pipeline, i == 0 ? 0 : MTS_NONE, &regions[i], 1, &error),
+                      &error, "regions");
             submit_frame(&w, pixels);
         }
         for (uint32_t i = 0; i < 3; i++) {
             take_well(&w);
-            want[i] = lost ? want[i] : answer(&w);
-            assert_true(answer(&w) == want[i]);
+            want[i] = lost ? want[i] : chain_world_answer(&w);
+            assert_true(chain_world_answer(&w) == want[i]);
         }
         submit_frame(&w, pixels);
         take_well(&w);
-        assert_true(answer(&w) == want[2]);
+        assert_true(chain_world_answer(&w) == want[2]);
         assert_true(w.devices[1]->lost == (lost == 1));
-        close_world(&w);
+        chain_world_close(&w);
     }
     assert_true(want[0] < want[1] && want[1] < want[2]);
 }
@@ -401,7 +313,7 @@ static void regions_are_those_of_each_run(void **state)
 static void a_frame_that_was_set_is_not_read_again(void **state)
 {
     (void)state;
-    world w;
+    chain_world w;
     uint8_t *pixels = malloc(PIXELS);
     mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
     mts_error error = {0};
@@ -409,40 +321,40 @@ static void a_frame_that_was_set_is_not_read_again(void **state)
     memset(pixels, 7, PIXELS);
     open_frames(&w, 1, &plan);
     const mts_frame_view view = view_of(pixels, true);
-    must(mts_pipeline_set_frame(w.pipeline, 0, &view, &error), &error, "frame");
-    must(mts_pipeline_submit(w.pipeline, &error), &error, "submit");
+    test_must(mts_pipeline_set_frame(w.pipeline, 0, &view, &error), &error, "frame");
+    test_must(mts_pipeline_submit(w.pipeline, &error), &error, "submit");
     take_well(&w);
-    assert_true(answer(&w) == 7.0f);
+    assert_true(chain_world_answer(&w) == 7.0f);
     memset(pixels, 0, PIXELS);
     free(pixels);
     plan.nth = plan.calls + 1;
-    must(mts_pipeline_submit(w.pipeline, &error), &error, "submit");
+    test_must(mts_pipeline_submit(w.pipeline, &error), &error, "submit");
     take_well(&w);
-    assert_true(w.devices[1]->lost && answer(&w) == 7.0f);
-    close_world(&w);
+    assert_true(w.devices[1]->lost && chain_world_answer(&w) == 7.0f);
+    chain_world_close(&w);
 }
 
 /* No host memory for another placement: the session ends, and says why. */
 static void a_session_without_memory_ends(void **state)
 {
     (void)state;
-    world w;
+    chain_world w;
     mts_wrap_allocator memory;
     mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE_LOST};
     mts_error error = {0};
     mts_wrap_allocator_init(&memory, mts_allocator_default(), 0);
-    make_net(&w, 4);
+    chain_world_make(&w, 4, 1);
     open_faulty(&w, 3, 1, &plan);
     const mts_allocator *const own = w.devices[0]->allocator;
     w.devices[0]->allocator = &memory.base; /* the pipeline's */
     make_pipeline(&w, 3, 2, &three, true);
-    submit(&w);
+    chain_world_submit(&w);
     take_well(&w);
     plan.nth = plan.calls + 1;
-    submit(&w);
+    chain_world_submit(&w);
     memory.nth = memory.calls + 1;
     memory.onwards = true;
-    must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
+    test_must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
     assert_int_equal(mts_pipeline_take(w.pipeline, &error), MTS_STATUS_DEVICE_LOST);
     assert_non_null(strstr(error.text, "device 'b' was lost, and the session cannot go on"));
     assert_int_equal(mts_pipeline_part_count(w.pipeline), 0);
@@ -450,7 +362,7 @@ static void a_session_without_memory_ends(void **state)
     mts_pipeline_destroy(&w.pipeline);
     assert_int_equal(memory.alive, 0);
     w.devices[0]->allocator = own;
-    close_world(&w);
+    chain_world_close(&w);
 }
 
 int main(void)

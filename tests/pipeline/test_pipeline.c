@@ -15,6 +15,7 @@
 #include "pipeline/pipeline.h"
 #include "platform/os/os.h"
 #include "support/fault.h"
+#include "support/must.h"
 #include "support/net.h"
 #include "support/nets.h"
 #include "support/random_net.h"
@@ -26,14 +27,6 @@
 
 static mts_device *devices[DEVICES];
 static const char *const ids[DEVICES] = {"first", "second", "third", "fourth"};
-
-static void must(mts_status status, const mts_error *error, const char *what)
-{
-    if (status != MTS_STATUS_OK) {
-        print_error("%s: %s\n", what, error->text);
-        fail();
-    }
-}
 
 typedef struct world {
     mts_arena arena;
@@ -58,7 +51,7 @@ static void world_make(world *w, const random_family *family)
             assert_non_null(w->inputs[f][t]);
         }
     }
-    must(net_make(graphs, family->tasks, 0.0f, &w->net, &error), &error, "net");
+    test_must(net_make(graphs, family->tasks, 0.0f, &w->net, &error), &error, "net");
     w->options =
         (mts_pipeline_options){.devices = devices,
                                .ids = ids,
@@ -79,10 +72,10 @@ static mts_pipeline *make_one(const world *w)
     mts_error error = {0};
     mts_engine *engine = NULL;
     mts_pipeline *p = NULL;
-    must(mts_planned_engine_create(devices[0], w->net.archive, &w->options.engine, &w->options.how, &engine,
-                                   NULL, &error),
-         &error, "engine");
-    must(mts_pipeline_of_engine(&engine, mts_allocator_default(), &p, &error), &error, "pipeline");
+    test_must(mts_planned_engine_create(devices[0], w->net.archive, &w->options.engine, &w->options.how,
+                                        &engine, NULL, &error),
+              &error, "engine");
+    test_must(mts_pipeline_of_engine(&engine, mts_allocator_default(), &p, &error), &error, "pipeline");
     return p;
 }
 
@@ -107,7 +100,7 @@ static mts_pipeline *make_chain(const world *w, const mts_chain *chain)
     mts_pipeline_options options = w->options;
     options.device_count = DEVICES;
     options.chain = chain;
-    must(mts_pipeline_create(w->net.archive, &options, &p, &error), &error, "chain");
+    test_must(mts_pipeline_create(w->net.archive, &options, &p, &error), &error, "chain");
     return p;
 }
 
@@ -136,7 +129,7 @@ static void give(const world *w, mts_pipeline *p, uint32_t frame)
         for (uint32_t i = 0; i < graph->input_count; i++) {
             size_t size = 0;
             (void)mts_shape_bytes(&graph->inputs[i].shape, graph->inputs[i].dtype, &size);
-            must(mts_pipeline_set_input(p, t, i, w->inputs[frame][t], size, &error), &error, "input");
+            test_must(mts_pipeline_set_input(p, t, i, w->inputs[frame][t], size, &error), &error, "input");
         }
     }
 }
@@ -147,14 +140,14 @@ static void submit(mts_pipeline *p)
     while (!mts_pipeline_can_start(p)) { /* the first part has its two runs */
         mts_pipeline_advance(p);
     }
-    must(mts_pipeline_submit(p, &error), &error, "submit");
+    test_must(mts_pipeline_submit(p, &error), &error, "submit");
 }
 
 static void take(mts_pipeline *p)
 {
     mts_error error = {0};
-    must(mts_pipeline_wait_until(p, UINT64_MAX, &error), &error, "wait");
-    must(mts_pipeline_take(p, &error), &error, "take");
+    test_must(mts_pipeline_wait_until(p, UINT64_MAX, &error), &error, "wait");
+    test_must(mts_pipeline_take(p, &error), &error, "take");
 }
 
 /* All outputs of the run that was taken last, one after another; the caller frees them. */
@@ -171,7 +164,7 @@ static unsigned char *read(const world *w, const mts_pipeline *p, size_t *size)
             if (status == MTS_STATUS_NOT_FOUND) { /* it has not run yet */
                 continue;
             }
-            must(status, &error, "output");
+            test_must(status, &error, "output");
             all = realloc(all, *size + own + 1);
             assert_non_null(all);
             memcpy(all + *size, data, own);
@@ -277,8 +270,8 @@ static void tasks_that_are_off_still_give_what_others_read(void **state)
     mts_error error = {0};
     for (uint32_t off = 0; off < TASKS; off++) {
         for (uint32_t t = 0; t < TASKS; t++) {
-            must(mts_pipeline_enable(one, t, t != off, &error), &error, "enable");
-            must(mts_pipeline_enable(other, t, t != off, &error), &error, "enable");
+            test_must(mts_pipeline_enable(one, t, t != off, &error), &error, "enable");
+            test_must(mts_pipeline_enable(other, t, t != off, &error), &error, "enable");
         }
         same(&w, one, other, "a task is off");
         for (uint32_t t = 0; t < TASKS; t++) {
@@ -307,7 +300,7 @@ static void whole_tasks_on_devices_of_their_own(void **state)
         mts_pipeline_options options = w.options;
         options.device_count = 2;
         options.device_of = device_of;
-        must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "groups");
+        test_must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "groups");
         assert_int_equal(mts_pipeline_part_count(other), 2);
         same(&w, one, other, "groups");
         mts_pipeline_destroy(&one);
@@ -331,9 +324,9 @@ static void two_make(const world *w, bool chain, two *out)
     mts_error error = {0};
     mts_pipeline_options options = w->options;
     for (int d = 0; d < 2; d++) {
-        must(net_device_open("reference", NULL, &out->devices[d], &error), &error, "device");
+        test_must(net_device_open("reference", NULL, &out->devices[d], &error), &error, "device");
     }
-    must(mts_wrap_fault(&out->devices[1], &out->plan, &out->devices[1], &error), &error, "fault");
+    test_must(mts_wrap_fault(&out->devices[1], &out->plan, &out->devices[1], &error), &error, "fault");
     for (int d = 0; d < 2 && out->costs[d]; d++) {
         timed_install(out->devices[d], out->costs[d]);
     }
@@ -341,7 +334,7 @@ static void two_make(const world *w, bool chain, two *out)
     options.device_count = 2;
     options.chain = chain ? &halves : NULL;
     options.device_of = chain ? NULL : device_of;
-    must(mts_pipeline_create(w->net.archive, &options, &out->p, &error), &error, "pipeline");
+    test_must(mts_pipeline_create(w->net.archive, &options, &out->p, &error), &error, "pipeline");
     assert_int_equal(mts_pipeline_part_count(out->p), 2);
 }
 
@@ -367,8 +360,8 @@ static void a_run_that_fails_at_a_later_group_holds_nothing_up(void **state)
         t.plan.nth = t.plan.calls + 1;
         give(&w, t.p, 0);
         assert_true(mts_pipeline_can_start(t.p));
-        must(mts_pipeline_submit(t.p, &error), &error, "submit");
-        must(mts_pipeline_wait_until(t.p, mts_os_clock_ns() + 2000000000u, &error), &error, "wait");
+        test_must(mts_pipeline_submit(t.p, &error), &error, "submit");
+        test_must(mts_pipeline_wait_until(t.p, mts_os_clock_ns() + 2000000000u, &error), &error, "wait");
         mts_engine_drop dropped = {0};
         if (failures % 2 == 0) {
             assert_int_equal(mts_pipeline_take(t.p, &error), MTS_STATUS_OUT_OF_MEMORY);
@@ -405,7 +398,7 @@ static void what_is_dropped_leaves_the_outputs_that_are_read(void **state)
         unsigned char *before = read(&w, t.p, &sizes[0]);
         give(&w, t.p, 1);
         submit(t.p);
-        must(mts_pipeline_wait_until(t.p, UINT64_MAX, &error), &error, "wait");
+        test_must(mts_pipeline_wait_until(t.p, UINT64_MAX, &error), &error, "wait");
         assert_true(mts_pipeline_drop_oldest(t.p, &dropped));
         assert_int_equal(dropped.status, MTS_STATUS_CANCELLED);
         unsigned char *after = read(&w, t.p, &sizes[1]);
@@ -455,10 +448,11 @@ static void an_input_is_given_to_a_part_once(void **state)
     const mts_port *port = &w.net.archive->tasks[0].graph->inputs[0];
     (void)mts_shape_bytes(&port->shape, port->dtype, &size);
     const uint32_t before = t.plan.calls;
-    must(mts_engine_set_input(mts_pipeline_part(t.p, 1), 0, 0, w.inputs[0][0], size, &error), &error, "part");
+    test_must(mts_engine_set_input(mts_pipeline_part(t.p, 1), 0, 0, w.inputs[0][0], size, &error), &error,
+              "part");
     const uint32_t once = t.plan.calls - before;
     assert_true(once > 0);
-    must(mts_pipeline_set_input(t.p, 0, 0, w.inputs[0][0], size, &error), &error, "input");
+    test_must(mts_pipeline_set_input(t.p, 0, 0, w.inputs[0][0], size, &error), &error, "input");
     assert_int_equal(t.plan.calls - before, 2 * once);
     two_close(&t);
     world_release(&w);
@@ -480,7 +474,7 @@ static void a_measured_placement_gives_the_same(void **state)
         options.device_count = 2;
         options.stages = kind == 0;
         options.groups = kind == 1;
-        must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "measured");
+        test_must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "measured");
         same(&w, one, other, "measured");
         mts_text_init(&text, mts_allocator_default());
         mts_pipeline_explain(other, false, &text);
@@ -533,7 +527,7 @@ static void parts_of_a_device_give_what_it_gives(void **state)
             options.devices = parts;
             options.device_count = number;
             options.chain = &chain;
-            must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "parts");
+            test_must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "parts");
             same(&w, one, other, "parts of a device");
             mts_pipeline_destroy(&one);
             mts_pipeline_destroy(&other);

@@ -18,110 +18,58 @@
 #include "base/hash.h"
 #include "pipeline/pipeline.h"
 #include "platform/null/null.h"
-#include "support/net.h"
+#include "support/chain_world.h"
 #include "support/nets.h"
 #include "support/timed_device.h"
 
 #define LAYERS 192u
 #define MS 1000000u
-#define DEVICES 6u
-
-static const char *const ids[DEVICES] = {"a", "b", "c", "d", "e", "f"};
-
-static void must(mts_status status, const mts_error *error, const char *what)
-{
-    if (status != MTS_STATUS_OK) {
-        print_error("%s: %s\n", what, error->text);
-        fail();
-    }
-}
 
 static bool prints(void)
 {
     return getenv("MTS_TEST_PRINT") != NULL;
 }
 
-typedef struct world {
-    mts_arena arena;
-    test_net net;
-    mts_device *devices[DEVICES];
-    mts_pipeline *pipeline;
-    float *input;
-    size_t input_bytes;
-} world;
-
-/* One network: a chain of equal convolutions. */
-static void make_net(world *w, uint32_t layers)
+static void make_net(chain_world *w, uint32_t layers)
 {
-    mts_net_plan plan = {.tasks = 1, .shared = 4, .seed = 3};
-    mts_net net;
-    mts_error error = {0};
-    memset(w, 0, sizeof *w);
-    mts_arena_init(&w->arena, mts_allocator_default());
-    mts_net_begin(&net, &plan, &w->arena, 0);
-    mts_net_value x = mts_net_input(&net, 4, 8);
-    for (uint32_t i = 0; i < layers; i++) {
-        x = mts_net_conv(&net, x, mts_net_channels(&net, true), 3, 1, NULL);
-    }
-    mts_net_end(&net, mts_net_mean(&net, x), 4);
-    assert_false(net.failed);
-    const mts_graph *graph = net.graph;
-    must(net_make_as_is(&graph, 1, &w->net, &error), &error, "net");
-    (void)mts_shape_bytes(&graph->inputs[0].shape, MTS_TYPE_FLOAT32, &w->input_bytes);
-    w->input = mts_arena_zero(&w->arena, w->input_bytes, 1);
+    chain_world_make(w, layers, 1);
     timed_reset();
 }
 
-static void open_null(world *w, uint32_t count, const timed_costs *costs)
+static void open_null(chain_world *w, uint32_t count, const timed_costs *costs)
 {
     const mts_device_options options = {.allocator = mts_allocator_default()};
     mts_error error = {0};
     for (uint32_t d = 0; d < count; d++) {
         mts_null_limits limits;
         mts_null_limits_default(&limits);
-        must(mts_null_open(&limits, &options, &w->devices[d], &error), &error, "null");
+        test_must(mts_null_open(&limits, &options, &w->devices[d], &error), &error, "null");
         timed_install(w->devices[d], costs);
     }
 }
 
-static void close_world(world *w)
-{
-    mts_pipeline_destroy(&w->pipeline);
-    for (uint32_t d = 0; d < DEVICES; d++) {
-        mts_device_destroy(&w->devices[d]);
-    }
-    net_release(&w->net);
-    mts_arena_release(&w->arena);
-}
-
-static void make_pipeline(world *w, uint32_t devices, uint32_t slots, const mts_chain *chain, bool replan)
+static void make_pipeline(chain_world *w, uint32_t devices, uint32_t slots, const mts_chain *chain,
+                          bool replan)
 {
     mts_error error = {0};
     const mts_pipeline_options options = {.devices = w->devices,
                                           .device_count = devices,
-                                          .ids = ids,
+                                          .ids = chain_ids,
                                           .engine = {.slots = slots, .depth = 2},
                                           .stages = true,
                                           .chain = chain,
                                           .replan = replan};
-    must(mts_pipeline_create(w->net.archive, &options, &w->pipeline, &error), &error, "pipeline");
+    test_must(mts_pipeline_create(w->net.archive, &options, &w->pipeline, &error), &error, "pipeline");
 }
 
-static void submit(world *w)
-{
-    mts_error error = {0};
-    must(mts_pipeline_set_input(w->pipeline, 0, 0, w->input, w->input_bytes, &error), &error, "input");
-    must(mts_pipeline_submit(w->pipeline, &error), &error, "submit");
-}
-
-static bool is_finished(const world *w)
+static bool is_finished(const chain_world *w)
 {
     mts_engine_run run = {0};
     return mts_pipeline_oldest(w->pipeline, &run) && run.finished;
 }
 
 /* Frames a second of the clock, submitted whenever there is room. */
-static double throughput(world *w, uint32_t frames)
+static double throughput(chain_world *w, uint32_t frames)
 {
     mts_error error = {0};
     uint32_t submitted = 0;
@@ -130,11 +78,11 @@ static double throughput(world *w, uint32_t frames)
     while (taken < frames) {
         mts_pipeline_advance(w->pipeline);
         if (is_finished(w)) {
-            must(mts_pipeline_take(w->pipeline, &error), &error, "take");
+            test_must(mts_pipeline_take(w->pipeline, &error), &error, "take");
             first = taken == 0 ? timed_now : first; /* from here on the pipeline is full */
             taken++;
         } else if (submitted < frames && mts_pipeline_can_start(w->pipeline)) {
-            submit(w);
+            chain_world_submit(w);
             submitted++;
         } else {
             assert_true(timed_next());
@@ -149,8 +97,8 @@ static void throughput_grows_with_devices(void **state)
     (void)state;
     const timed_costs costs = {.launch_ns = MS / 4, .copy_ns = 20000, .copy_ns_per_byte = 1.0};
     double one = 0.0;
-    for (uint32_t count = 1; count <= DEVICES; count++) {
-        world w;
+    for (uint32_t count = 1; count <= CHAIN_DEVICES; count++) {
+        chain_world w;
         mts_chain chain = {.stage_count = 0};
         make_net(&w, LAYERS);
         open_null(&w, count, &costs);
@@ -174,7 +122,7 @@ static void throughput_grows_with_devices(void **state)
         assert_int_equal(parts, count);
         assert_true(rate <= bound * 1.001 && rate >= bound * 0.9);
         assert_true(rate / one >= 0.9 * count);
-        close_world(&w);
+        chain_world_close(&w);
     }
 }
 
@@ -217,7 +165,7 @@ static latencies summarise(double *ms, uint32_t count)
 /* Frames that arrive evenly at `load` of a frame each 10 ms; one that finds no room is dropped, as a camera's. */
 static latencies arrivals(double load, uint32_t frames)
 {
-    world w;
+    chain_world w;
     const timed_costs costs = {.list_ns = about_ten_ms, .launch_ns = MS};
     const mts_chain chain = {.stage_count = 3, .stages = {{0, 0, 4}, {1, 4, 8}, {2, 8, 14}}};
     double *ms = calloc(frames, sizeof *ms);
@@ -235,13 +183,13 @@ static latencies arrivals(double load, uint32_t frames)
         mts_pipeline_advance(w.pipeline);
         const double next = start + (double)arrived * gap;
         if (is_finished(&w)) {
-            must(mts_pipeline_take(w.pipeline, &error), &error, "take");
+            test_must(mts_pipeline_take(w.pipeline, &error), &error, "take");
             ms[taken] = ((double)timed_now - begun[taken]) / MS;
             taken++;
         } else if (arrived < frames && next <= (double)timed_now) {
             if (mts_pipeline_can_start(w.pipeline)) {
                 begun[submitted++] = next;
-                submit(&w);
+                chain_world_submit(&w);
             }
             arrived++;
         } else {
@@ -255,7 +203,7 @@ static latencies arrivals(double load, uint32_t frames)
     const latencies found = summarise(ms, taken);
     free(ms);
     free(begun);
-    close_world(&w);
+    chain_world_close(&w);
     return found;
 }
 
@@ -318,36 +266,20 @@ static uint64_t any_delay(void *context, uint32_t launches)
     return draw() < 0.1 ? 20 * MS : (uint64_t)(draw() * MS);
 }
 
-static void open_reference(world *w, uint32_t count, const timed_costs *costs)
+static void open_reference(chain_world *w, uint32_t count, const timed_costs *costs)
 {
     mts_error error = {0};
     for (uint32_t d = 0; d < count; d++) {
-        must(net_device_open("reference", NULL, &w->devices[d], &error), &error, "reference");
+        test_must(net_device_open("reference", NULL, &w->devices[d], &error), &error, "reference");
         timed_install(w->devices[d], costs);
     }
-}
-
-static void fill(world *w, uint32_t frame)
-{
-    for (size_t i = 0; i < w->input_bytes / sizeof(float); i++) {
-        w->input[i] = (float)((frame * 31 + i * 7) % 97) / 97.0f;
-    }
-}
-
-static float answer(const world *w)
-{
-    const void *data = NULL;
-    size_t size = 0;
-    mts_error error = {0};
-    must(mts_pipeline_output(w->pipeline, 0, 0, &data, &size, &error), &error, "output");
-    return ((const float *)data)[0];
 }
 
 static void nothing_is_lost_or_changes_places(void **state)
 {
     (void)state;
     enum { KINDS = 97 };
-    world w;
+    chain_world w;
     float want[KINDS];
     const char *given = getenv("MTS_TEST_FRAMES");
     const uint32_t frames = given ? (uint32_t)strtoul(given, NULL, 10) : 1000;
@@ -358,11 +290,11 @@ static void nothing_is_lost_or_changes_places(void **state)
     open_reference(&w, 4, &costs);
     make_pipeline(&w, 4, 7, &chain, false);
     for (uint32_t f = 0; f < KINDS; f++) { /* one by one */
-        fill(&w, f);
-        submit(&w);
-        must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
-        must(mts_pipeline_take(w.pipeline, &error), &error, "take");
-        want[f] = answer(&w);
+        chain_world_fill(&w, f);
+        chain_world_submit(&w);
+        test_must(mts_pipeline_wait_until(w.pipeline, UINT64_MAX, &error), &error, "wait");
+        test_must(mts_pipeline_take(w.pipeline, &error), &error, "take");
+        want[f] = chain_world_answer(&w);
         assert_true(f == 0 || want[f] < want[0] || want[f] > want[0]);
     }
     uint32_t submitted = 0;
@@ -373,13 +305,13 @@ static void nothing_is_lost_or_changes_places(void **state)
         if (is_finished(&w)) {
             (void)mts_pipeline_oldest(w.pipeline, &run);
             assert_int_equal(run.number, KINDS + taken + 1);
-            must(mts_pipeline_take(w.pipeline, &error), &error, "take");
-            const float got = answer(&w);
+            test_must(mts_pipeline_take(w.pipeline, &error), &error, "take");
+            const float got = chain_world_answer(&w);
             assert_memory_equal(&got, &want[taken % KINDS], sizeof got);
             taken++;
         } else if (submitted < frames && mts_pipeline_can_start(w.pipeline)) {
-            fill(&w, submitted % KINDS);
-            submit(&w);
+            chain_world_fill(&w, submitted % KINDS);
+            chain_world_submit(&w);
             submitted++;
         } else {
             assert_true(timed_next());
@@ -387,7 +319,7 @@ static void nothing_is_lost_or_changes_places(void **state)
     }
     assert_int_equal(mts_pipeline_in_flight(w.pipeline), 0);
     assert_int_equal(submitted, frames);
-    close_world(&w);
+    chain_world_close(&w);
 }
 
 int main(void)

@@ -16,14 +16,6 @@
 
 #include "base/hash.h"
 
-void test_must(mts_status code, const mts_error *error, const char *what)
-{
-    if (code != MTS_STATUS_OK) {
-        print_error("%s: %s: %s\n", what, mts_status_text(code), error->text);
-        fail();
-    }
-}
-
 mtsc_synth_options test_synth_options(mtsc_arch arch, uint32_t tasks, const double *prune, uint32_t count,
                                       double share)
 {

@@ -8,6 +8,7 @@
 #include "tune/tune.h"
 #include "mts/mtsc.h"
 #include "platform/os/os.h"
+#include "support/must.h"
 
 typedef struct test_synth {
     char path[96]; /* exists until it is closed */
@@ -21,8 +22,6 @@ mtsc_synth_options test_synth_options(mtsc_arch arch, uint32_t tasks, const doub
 void test_synth_open(test_synth *s, const mtsc_synth_options *options);
 void test_synth_close(test_synth *s);
 
-/* Fails the test with the sentence unless the code is OK. */
-void test_must(mts_status code, const mts_error *error, const char *what);
 /* Runs the engine on inputs that depend on task and place; returns all outputs one after another, on the
  * heap. */
 float *test_synth_run(mts_engine *engine, const mts_archive *archive, size_t *count);

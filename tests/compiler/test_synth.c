@@ -16,15 +16,9 @@
 #include "bundle/archive.h"
 #include "mts/mtsc.h"
 #include "platform/os/os.h"
+#include "support/synth.h"
 
 #define LOGITS 10
-
-typedef struct bundle {
-    char path[64];
-    mts_os_map map;
-    mts_archive *archive;
-    mtsc_summary summary;
-} bundle;
 
 static mtsc_synth_options options(mtsc_arch arch, uint32_t tasks, const double *prune, double share)
 {
@@ -39,29 +33,7 @@ static mtsc_synth_options options(mtsc_arch arch, uint32_t tasks, const double *
     return o;
 }
 
-static void open_bundle(bundle *b, const mtsc_synth_options *o)
-{
-    mts_error error = {0};
-    static int number;
-    memset(b, 0, sizeof *b);
-    b->summary.size = sizeof b->summary;
-    (void)snprintf(b->path, sizeof b->path, "synth-test-%d-%d.mtsb", (int)getpid(), number++);
-    assert_int_equal(mtsc_synth(o, b->path, NULL, &b->summary), MTS_STATUS_OK);
-    assert_int_equal(mts_os_map_file(b->path, &b->map, &error), MTS_STATUS_OK);
-    const mts_status status = mts_archive_read(b->map.data, b->map.size, b->path, NULL,
-                                               mts_allocator_default(), &b->archive, &error);
-    assert_string_equal(error.text, "");
-    assert_int_equal(status, MTS_STATUS_OK);
-}
-
-static void close_bundle(bundle *b)
-{
-    mts_archive_destroy(&b->archive);
-    mts_os_unmap(&b->map);
-    (void)unlink(b->path);
-}
-
-static const mts_value *weight(const bundle *b, uint32_t task, const char *node)
+static const mts_value *weight(const test_synth *b, uint32_t task, const char *node)
 {
     const mts_graph *graph = b->archive->tasks[task].graph;
     for (uint32_t i = 0; i < graph->node_count; i++) {
@@ -86,8 +58,8 @@ static void a_pruned_resnet18_has_the_published_widths_weights_and_operations(vo
     const double prune = 0.9;
     mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 1, &prune, 0.9);
     o.input = 224;
-    bundle b;
-    open_bundle(&b, &o);
+    test_synth b;
+    test_synth_open(&b, &o);
     check_shape(weight(&b, 0, "conv1"), 6, 3, 7);
     check_shape(weight(&b, 0, "layer1.1.conv2"), 6, 6, 3);
     check_shape(weight(&b, 0, "layer2.0.downsample"), 13, 6, 1);
@@ -104,10 +76,10 @@ static void a_pruned_resnet18_has_the_published_widths_weights_and_operations(vo
     }
     assert_in_range(weights, 110000, 115000);
     assert_in_range(2 * mul_adds, 54000000, 60000000);
-    close_bundle(&b);
+    test_synth_close(&b);
 }
 
-static uint32_t count_of(const bundle *b, mts_op op)
+static uint32_t count_of(const test_synth *b, mts_op op)
 {
     const mts_graph *graph = b->archive->tasks[0].graph;
     uint32_t count = 0;
@@ -120,9 +92,9 @@ static uint32_t count_of(const bundle *b, mts_op op)
 static void transformers_have_their_layers_and_share_blocks_of_them(void **state)
 {
     (void)state;
-    bundle b;
+    test_synth b;
     mtsc_synth_options o = options(MTSC_ARCH_BERT_SMALL, 2, NULL, 0.5);
-    open_bundle(&b, &o);
+    test_synth_open(&b, &o);
     assert_int_equal(count_of(&b, MTS_OP_CONV), 4 * 6 + 1);
     assert_int_equal(count_of(&b, MTS_OP_ATTENTION), 4);
     assert_int_equal(count_of(&b, MTS_OP_NORM), 9);
@@ -131,11 +103,11 @@ static void transformers_have_their_layers_and_share_blocks_of_them(void **state
                      weight(&b, 1, "layer3.inner")->blocks[0].block);
     assert_int_equal(weight(&b, 1, "layer3.inner")->block_count, 3);
     assert_int_equal(b.archive->tasks[0].graph->inputs[0].dtype, MTS_TYPE_INT64);
-    close_bundle(&b);
+    test_synth_close(&b);
     const double prune = 0.5;
     o = options(MTSC_ARCH_VIT_TINY, 1, &prune, 1.0);
     o.input = 64;
-    open_bundle(&b, &o);
+    test_synth_open(&b, &o);
     assert_int_equal(count_of(&b, MTS_OP_ATTENTION), 12);
     check_shape(weight(&b, 0, "layer11.q"), 96, 96, 1);
     check_shape(weight(&b, 0, "patches"), 96, 3, 16);
@@ -146,14 +118,14 @@ static void transformers_have_their_layers_and_share_blocks_of_them(void **state
             assert_true(mts_shape_equal(&graph->values[graph->nodes[i].output].shape, &tokens));
         }
     }
-    close_bundle(&b);
+    test_synth_close(&b);
     o = options(MTSC_ARCH_BERT_BASE, 1, &prune, 1.0);
-    open_bundle(&b, &o);
+    test_synth_open(&b, &o);
     check_shape(weight(&b, 0, "layer11.outer"), 384, 1536, 1);
-    close_bundle(&b);
+    test_synth_close(&b);
 }
 
-static uint64_t weights_of(const bundle *b)
+static uint64_t weights_of(const test_synth *b)
 {
     const mts_graph *graph = b->archive->tasks[0].graph;
     uint64_t count = 0;
@@ -168,43 +140,43 @@ static uint64_t weights_of(const bundle *b)
 static void resnext50_has_its_published_weights_and_shares_whole_groups(void **state)
 {
     (void)state;
-    bundle b;
+    test_synth b;
     mtsc_synth_options o = options(MTSC_ARCH_RESNEXT50, 1, NULL, 1.0);
     o.classes = 1000;
-    open_bundle(&b, &o);
+    test_synth_open(&b, &o);
     assert_in_range(weights_of(&b), 24900000, 25000000); /* 25.0 million with biases */
     check_shape(weight(&b, 0, "layer4.2.conv2"), 1024, 32, 3);
-    close_bundle(&b);
+    test_synth_close(&b);
     const double prune = 0.75;
     o = options(MTSC_ARCH_RESNEXT50, 2, &prune, 0.55);
-    open_bundle(&b, &o);
+    test_synth_open(&b, &o);
     check_shape(weight(&b, 0, "layer2.0.conv2"), 64, 2, 3);
     const mts_value *first = weight(&b, 0, "layer2.0.conv2"), *second = weight(&b, 1, "layer2.0.conv2");
     assert_int_equal(first->block_count, 2);
     assert_int_equal(first->blocks[0].out_count, 34); /* 35 are not whole groups of 2 */
     assert_int_equal(first->blocks[0].block, second->blocks[0].block);
     assert_int_not_equal(first->blocks[1].block, second->blocks[1].block);
-    close_bundle(&b);
+    test_synth_close(&b);
 }
 
 static void xlnet_and_mobilevit_have_their_layers_and_share_blocks_of_them(void **state)
 {
     (void)state;
     const double prune = 0.5;
-    bundle b;
+    test_synth b;
     mtsc_synth_options o = options(MTSC_ARCH_XLNET_BASE, 2, &prune, 0.75);
-    open_bundle(&b, &o);
+    test_synth_open(&b, &o);
     assert_int_equal(count_of(&b, MTS_OP_ATTENTION), 12);
     /* 12 heads of 32 channels, 2 x 32 distances */
     check_shape(weight(&b, 0, "layer3.distances"), 768, 32, 1);
     assert_int_equal(weight(&b, 0, "layer3.distances")->blocks[0].out_count, 9 * 64);
     assert_int_equal(weight(&b, 0, "layer3.distances")->blocks[0].block,
                      weight(&b, 1, "layer3.distances")->blocks[0].block);
-    close_bundle(&b);
+    test_synth_close(&b);
     o = options(MTSC_ARCH_MOBILEVIT, 2, NULL, 0.5);
     o.input = 64;
     o.classes = 1000;
-    open_bundle(&b, &o);
+    test_synth_open(&b, &o);
     assert_int_equal(count_of(&b, MTS_OP_ATTENTION), 9);
     assert_in_range(weights_of(&b), 5400000, 5600000); /* 5.6 million with vectors */
     const mts_value *join = weight(&b, 0, "layer3.join");
@@ -212,7 +184,7 @@ static void xlnet_and_mobilevit_have_their_layers_and_share_blocks_of_them(void 
     assert_int_equal(join->block_count, 5); /* U and Y of two runs, [X; Z] */
     assert_int_equal(join->blocks[2].in_first, 96);
     assert_int_equal(join->blocks[2].block, weight(&b, 1, "layer3.join")->blocks[2].block);
-    close_bundle(&b);
+    test_synth_close(&b);
     o.input = 96;
     assert_int_equal(mtsc_synth(&o, "none.mtsb", NULL, NULL), MTS_STATUS_INVALID_ARGUMENT);
 }
@@ -222,12 +194,12 @@ static void xlnet_and_mobilevit_have_their_layers_and_share_blocks_of_them(void 
 static void sharing_is_found_again(mtsc_arch arch, uint32_t input, double prune, double least)
 {
     const char *again = "synth-test-again.mtsb";
-    bundle b;
+    test_synth b;
     mtsc_synth_options o = options(arch, 3, &prune, 0.75);
     mtsc_summary summary = {.size = sizeof summary};
     mtsc_compiler *compiler = NULL;
     o.input = input;
-    open_bundle(&b, &o);
+    test_synth_open(&b, &o);
     assert_int_equal(mtsc_compiler_create(NULL, &compiler), MTS_STATUS_OK);
     for (uint32_t t = 0; t < 3; t++) {
         char path[64];
@@ -248,7 +220,7 @@ static void sharing_is_found_again(mtsc_arch arch, uint32_t input, double prune,
     if (!(found >= least * saved)) {
         fail_msg("%.0f of %.0f bytes saved were found by architecture %d", found, saved, (int)arch);
     }
-    close_bundle(&b);
+    test_synth_close(&b);
 }
 
 static void sharing_through_transformers_and_convolution_groups_is_found_again(void **state)
@@ -264,22 +236,22 @@ static void sharing_through_transformers_and_convolution_groups_is_found_again(v
 static void resnet50_and_vgg16_have_their_published_weights_when_not_pruned(void **state)
 {
     (void)state;
-    bundle b;
+    test_synth b;
     mtsc_synth_options o = options(MTSC_ARCH_RESNET50, 1, NULL, 1.0);
     o.classes = 1000;
-    open_bundle(&b, &o);
+    test_synth_open(&b, &o);
     /* 25,557,032 with two vectors per normalisation; the classifier has its bias */
     assert_int_equal(b.summary.weights_bytes, 4u * 25557032u);
-    close_bundle(&b);
+    test_synth_close(&b);
     const double prune = 0.5;
     o = options(MTSC_ARCH_VGG16, 1, &prune, 1.0);
     o.input = 224;
-    open_bundle(&b, &o);
+    test_synth_open(&b, &o);
     check_shape(weight(&b, 0, "conv1_1"), 32, 3, 3);
     check_shape(weight(&b, 0, "conv5_3"), 256, 256, 3);
     check_shape(weight(&b, 0, "fc6"), 2048, 256 * 49, 1);
     check_shape(weight(&b, 0, "fc8"), LOGITS, 2048, 1);
-    close_bundle(&b);
+    test_synth_close(&b);
 }
 
 static void check_ref(const mts_block_ref *ref, uint32_t out_first, uint32_t out, uint32_t in_first,
@@ -296,8 +268,8 @@ static void shared_channels_come_first_and_their_weights_are_stored_once(void **
     (void)state;
     const double prune = 0.9;
     const mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 3, &prune, 0.9);
-    bundle b;
-    open_bundle(&b, &o);
+    test_synth b;
+    test_synth_open(&b, &o);
     assert_int_equal(b.summary.families, 1);
     const mts_value *a = weight(&b, 0, "layer3.0.conv1");
     const mts_value *c = weight(&b, 2, "layer3.0.conv1");
@@ -316,7 +288,7 @@ static void shared_channels_come_first_and_their_weights_are_stored_once(void **
     /* the classifier is private */
     assert_int_equal(weight(&b, 1, "fc")->block_count, 1);
     assert_int_not_equal(weight(&b, 1, "fc")->blocks[0].block, weight(&b, 0, "fc")->blocks[0].block);
-    close_bundle(&b);
+    test_synth_close(&b);
 }
 
 static void tasks_of_different_widths_share_what_the_narrowest_has(void **state)
@@ -325,8 +297,8 @@ static void tasks_of_different_widths_share_what_the_narrowest_has(void **state)
     const double prune[] = {0.9, 0.85};
     mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 4, prune, 0.9);
     o.prune_count = 2;
-    bundle b;
-    open_bundle(&b, &o);
+    test_synth b;
+    test_synth_open(&b, &o);
     check_shape(weight(&b, 0, "layer4.1.conv1"), 51, 51, 3);
     check_shape(weight(&b, 3, "layer4.1.conv1"), 77, 77, 3);
     const mts_value *a = weight(&b, 0, "layer4.1.conv1");
@@ -335,25 +307,25 @@ static void tasks_of_different_widths_share_what_the_narrowest_has(void **state)
     check_ref(&c->blocks[0], 0, 46, 0, 46);
     check_ref(&c->blocks[2], 46, 31, 0, 77);
     assert_int_equal(a->blocks[0].block, c->blocks[0].block);
-    close_bundle(&b);
+    test_synth_close(&b);
 }
 
 static void everything_or_nothing_is_shared_at_the_ends_of_the_ratio(void **state)
 {
     (void)state;
     const double prune = 0.9;
-    bundle b;
+    test_synth b;
     mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 2, &prune, 1.0);
-    open_bundle(&b, &o);
+    test_synth_open(&b, &o);
     assert_int_equal(weight(&b, 0, "layer2.1.conv1")->block_count, 1);
     assert_int_equal(weight(&b, 0, "layer2.1.conv1")->blocks[0].block,
                      weight(&b, 1, "layer2.1.conv1")->blocks[0].block);
-    close_bundle(&b);
+    test_synth_close(&b);
     o.share = 0.0;
-    open_bundle(&b, &o);
+    test_synth_open(&b, &o);
     assert_int_equal(weight(&b, 0, "layer2.1.conv1")->block_count, 1);
     assert_int_equal(b.summary.weights_bytes, b.summary.weights_bytes_unshared);
-    close_bundle(&b);
+    test_synth_close(&b);
 }
 
 static void batches_are_taken_in_turn_and_only_single_images_take_frames(void **state)
@@ -364,15 +336,15 @@ static void batches_are_taken_in_turn_and_only_single_images_take_frames(void **
     mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 3, &prune, 0.9);
     o.batch = batch;
     o.batch_count = 2;
-    bundle b;
-    open_bundle(&b, &o);
+    test_synth b;
+    test_synth_open(&b, &o);
     for (uint32_t t = 0; t < 3; t++) {
         const mts_task *task = &b.archive->tasks[t];
         assert_int_equal(task->graph->inputs[0].shape.dims[0], batch[t % 2]);
         assert_int_equal(task->graph->outputs[0].shape.dims[0], batch[t % 2]);
         assert_int_equal(task->preprocess.color != MTS_COLOR_NONE, batch[t % 2] == 1);
     }
-    close_bundle(&b);
+    test_synth_close(&b);
 }
 
 static void equal_options_give_equal_bytes_and_other_seeds_other_weights(void **state)
@@ -380,19 +352,19 @@ static void equal_options_give_equal_bytes_and_other_seeds_other_weights(void **
     (void)state;
     const double prune = 0.9;
     mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 2, &prune, 0.9);
-    bundle a, b, c;
-    open_bundle(&a, &o);
-    open_bundle(&b, &o);
+    test_synth a, b, c;
+    test_synth_open(&a, &o);
+    test_synth_open(&b, &o);
     o.seed = 2;
-    open_bundle(&c, &o);
+    test_synth_open(&c, &o);
     assert_int_equal(a.map.size, b.map.size);
     assert_memory_equal(a.map.data, b.map.data, a.map.size);
     assert_int_equal(a.map.size, c.map.size);
     assert_memory_not_equal(weight(&a, 0, "conv1")->blocks[0].data, weight(&c, 0, "conv1")->blocks[0].data,
                             64);
-    close_bundle(&a);
-    close_bundle(&b);
-    close_bundle(&c);
+    test_synth_close(&a);
+    test_synth_close(&b);
+    test_synth_close(&c);
 }
 
 /* A program that was built with older headers: its structs end earlier. */
@@ -401,14 +373,14 @@ static void structs_of_a_smaller_size_are_accepted_and_of_an_unknown_one_refused
     (void)state;
     const double prune = 0.95;
     mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 1, &prune, 0.9);
-    bundle whole, older;
-    open_bundle(&whole, &o);
+    test_synth whole, older;
+    test_synth_open(&whole, &o);
     o.size = offsetof(mtsc_synth_options, seed);
     o.seed = 99; /* behind the end: not read */
-    open_bundle(&older, &o);
+    test_synth_open(&older, &o);
     assert_int_equal(older.map.size, whole.map.size);
     assert_memory_equal(older.map.data, whole.map.data, whole.map.size);
-    close_bundle(&older);
+    test_synth_close(&older);
 
     mtsc_options compiler;
     mtsc_options_default(&compiler);
@@ -422,18 +394,18 @@ static void structs_of_a_smaller_size_are_accepted_and_of_an_unknown_one_refused
     compiler.size = sizeof compiler + sizeof(size_t);
     assert_int_equal(mtsc_export(whole.path, "t0", "synth-test.onnx", &compiler),
                      MTS_STATUS_INVALID_ARGUMENT);
-    close_bundle(&whole);
+    test_synth_close(&whole);
 }
 
 static void a_task_does_not_depend_on_how_many_follow(void **state)
 {
     (void)state;
     const double prune = 0.9;
-    bundle few, many;
+    test_synth few, many;
     mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 2, &prune, 0.9);
-    open_bundle(&few, &o);
+    test_synth_open(&few, &o);
     o.tasks = 5;
-    open_bundle(&many, &o);
+    test_synth_open(&many, &o);
     const mts_graph *a = few.archive->tasks[1].graph;
     const mts_graph *b = many.archive->tasks[1].graph;
     assert_int_equal(a->value_count, b->value_count);
@@ -443,8 +415,8 @@ static void a_task_does_not_depend_on_how_many_follow(void **state)
             assert_memory_equal(x->data, b->values[v].blocks[i].data, x->size);
         }
     }
-    close_bundle(&few);
-    close_bundle(&many);
+    test_synth_close(&few);
+    test_synth_close(&many);
 }
 
 static mts_runtime *open_runtime(const char *device)
@@ -527,15 +499,15 @@ static void strategies_agree(const char *device, size_t most)
         float alone[TASKS * LOGITS], together[TASKS * LOGITS];
         mtsc_synth_options o = options(cases[i].arch, TASKS, cases[i].prune, cases[i].share);
         o.prune_count = 2;
-        bundle b;
-        open_bundle(&b, &o);
+        test_synth b;
+        test_synth_open(&b, &o);
         run(runtime, b.path, MTS_STRATEGY_SEQUENTIAL, TASKS, alone);
         run(runtime, b.path, MTS_STRATEGY_COMPACT, TASKS, together);
         check_sane(alone, TASKS);
         for (size_t k = 0; k < TASKS * LOGITS; k++) {
             assert_true(fabsf(alone[k] - together[k]) <= 1e-4f * fmaxf(1.0f, fabsf(alone[k])));
         }
-        close_bundle(&b);
+        test_synth_close(&b);
     }
     mts_runtime_destroy(&runtime);
 }

@@ -6,6 +6,8 @@
  */
 #include "bench_device.h"
 
+#include "bench_backend.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,23 +49,18 @@ static int compare(const void *a, const void *b)
 
 bench_device *bench_device_open(const char *backend, uint32_t vector)
 {
-    const mts_device_options options = {.allocator = mts_allocator_default()};
-    size_t backends = 0;
-    const mts_backend *const *table = mts_backend_table(&backends);
     mts_error error = {0};
     /* PoCL's workers often wake up on one core, which doubles times at random; they stay apart when pinned */
     setenv("POCL_AFFINITY", "1", 0);
-    for (size_t i = 0; i < backends; i++) {
-        if (strcmp(table[i]->name, backend) != 0 || table[i]->count() == 0) {
-            continue;
-        }
-        bench_device *d = calloc(1, sizeof *d);
-        if (d && table[i]->open(0, &options, &d->device, &error) == MTS_STATUS_OK) {
-            d->vector = vector != 0 ? vector : d->device->info.is_gpu ? 1 : d->device->info.vector_floats;
-            return d;
-        }
-        free(d);
+    bench_device *d = calloc(1, sizeof *d);
+    if (d) {
+        d->device = bench_backend_open(backend, &error);
     }
+    if (d && d->device) {
+        d->vector = vector != 0 ? vector : d->device->info.is_gpu ? 1 : d->device->info.vector_floats;
+        return d;
+    }
+    free(d);
     fprintf(stderr, "no device of backend %s: %s\n", backend, error.text);
     return NULL;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "bench_backend.h"
 #include "bundle/archive.h"
 #include "engine/state.h"
 #include "tune/tune.h"
@@ -376,21 +377,6 @@ static double report(const family *f, uint32_t rounds, FILE *json, bool first)
     return ratio;
 }
 
-static mts_device *open_device(const char *name)
-{
-    size_t count = 0;
-    const mts_backend *const *table = mts_backend_table(&count);
-    mts_device *device = NULL;
-    mts_error error = {0};
-    const mts_device_options options = {.allocator = mts_allocator_default()};
-    for (size_t i = 0; i < count && !device; i++) {
-        if (strcmp(table[i]->name, name) == 0 && table[i]->count() > 0) {
-            (void)table[i]->open(0, &options, &device, &error);
-        }
-    }
-    return device;
-}
-
 static bool arguments_take(arguments *args, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -443,7 +429,8 @@ int main(int argc, char **argv)
             TASKS_MOST, ALL_MOST, PROMISING);
         return 2;
     }
-    mts_device *device = open_device(args.device);
+    mts_error error = {0};
+    mts_device *device = bench_backend_open(args.device, &error);
     if (!device) {
         (void)fprintf(stderr, "bench_partitions: no device '%s'\n", args.device);
         return 77;

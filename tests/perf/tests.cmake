@@ -12,14 +12,14 @@ add_test(NAME perf/kernels_match_plain_c_cpu COMMAND bench_kernels --check --dev
 set_tests_properties(perf/kernels_match_plain_c_cpu PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 set_tests_properties(perf/kernels_match_plain_c PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 # bench_partitions: the grouping planner's plan against every partition, on random families
-add_executable(bench_partitions ${CMAKE_CURRENT_SOURCE_DIR}/perf/partitions.c)
+add_executable(bench_partitions ${CMAKE_CURRENT_SOURCE_DIR}/perf/partitions.c ${CMAKE_CURRENT_SOURCE_DIR}/perf/bench_backend.c)
 target_link_libraries(bench_partitions PRIVATE mts_test_support)
 # bench_waves: frames with waves or lanes, without, and one network after another, in turns
-add_executable(bench_waves ${CMAKE_CURRENT_SOURCE_DIR}/perf/waves.c)
+add_executable(bench_waves ${CMAKE_CURRENT_SOURCE_DIR}/perf/waves.c ${CMAKE_CURRENT_SOURCE_DIR}/perf/bench_backend.c)
 target_include_directories(bench_waves PRIVATE ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR})
 target_link_libraries(bench_waves PRIVATE mts_options mts_static m)
 # bench_wave_bound: the least launches that networks of one family can take within their memory
-add_executable(bench_wave_bound ${CMAKE_CURRENT_SOURCE_DIR}/perf/wave_bound.c)
+add_executable(bench_wave_bound ${CMAKE_CURRENT_SOURCE_DIR}/perf/wave_bound.c ${CMAKE_CURRENT_SOURCE_DIR}/perf/bench_backend.c)
 target_include_directories(bench_wave_bound PRIVATE ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR})
 target_link_libraries(bench_wave_bound PRIVATE mts_options mts_static m)
 # bench_control: a frame with all tasks but one disabled against a session of that task alone

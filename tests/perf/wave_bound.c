@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_backend.h"
 #include "bundle/archive.h"
 #include "engine/builder.h"
 #include "lower/implementations.h"
@@ -282,20 +283,12 @@ int main(int argc, char **argv)
     mts_error error = {0};
     mts_os_map map = {0};
     mts_archive *archive = NULL;
-    mts_device *device = NULL;
-    size_t count = 0;
     const mts_archive_limits limits = mts_archive_limits_default();
-    const mts_device_options options = {.allocator = mts_allocator_default()};
-    const mts_backend *const *table = mts_backend_table(&count);
     if (argc < 2) {
         (void)fprintf(stderr, "usage: bench_wave_bound BUNDLE [BACKEND]\n");
         return 2;
     }
-    for (size_t i = 0; i < count && !device; i++) {
-        if (strcmp(table[i]->name, argc > 2 ? argv[2] : "opencl") == 0 && table[i]->count() > 0) {
-            (void)table[i]->open(0, &options, &device, &error);
-        }
-    }
+    mts_device *device = bench_backend_open(argc > 2 ? argv[2] : "opencl", &error);
     if (!device) {
         give_up("there is no such device", &error);
     }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_backend.h"
 #include "bundle/archive.h"
 #include "engine/engine.h"
 #include "platform/os/os.h"
@@ -29,21 +30,6 @@ static void give_up(const char *what, const mts_error *error)
 {
     (void)fprintf(stderr, "bench_waves: %s: %s\n", what, error->text);
     exit(1);
-}
-
-static mts_device *open_device(const char *name)
-{
-    size_t count = 0;
-    const mts_backend *const *table = mts_backend_table(&count);
-    mts_device *device = NULL;
-    mts_error error = {0};
-    const mts_device_options options = {.allocator = mts_allocator_default()};
-    for (size_t i = 0; i < count && !device; i++) {
-        if (strcmp(table[i]->name, name) == 0 && table[i]->count() > 0) {
-            (void)table[i]->open(0, &options, &device, &error);
-        }
-    }
-    return device;
 }
 
 /* Numbers that the engines read where they lie; they stay until the process ends. */
@@ -158,7 +144,7 @@ int main(int argc, char **argv)
     }
     const unsigned long asked = argc > 3 ? strtoul(argv[3], NULL, 10) : TURNS;
     const uint32_t turns = asked >= 5 && asked <= TURNS_MOST ? (uint32_t)asked : TURNS;
-    mts_device *device = open_device(argc > 2 ? argv[2] : "cpu");
+    mts_device *device = bench_backend_open(argc > 2 ? argv[2] : "cpu", &error);
     if (!device) {
         (void)fprintf(stderr, "bench_waves: there is no such device\n");
         return 1;

@@ -327,12 +327,32 @@ static uint64_t search(const dag *d, const mts_wave_device *device, const room *
     return best[all];
 }
 
+/* Times of schedules, as parts of the best ones'. */
+typedef struct ratios {
+    uint32_t equal;
+    double sum, worst;
+} ratios;
+
+static void count_ratio(ratios *all, uint64_t time, uint64_t best)
+{
+    const double ratio = best > 0 ? (double)time / (double)best : 1.0;
+    all->equal += time == best ? 1 : 0;
+    all->sum += ratio;
+    all->worst = ratio > all->worst ? ratio : all->worst;
+}
+
+static void check_ratios(const ratios *all, uint32_t graphs, const char *what)
+{
+    print_message("%u of %u %s the best, mean %.4f times it, at worst %.3f\n", all->equal, graphs, what,
+                  all->sum / graphs, all->worst);
+    assert_true(all->equal >= graphs * 9 / 10 && all->sum / graphs < 1.005);
+}
+
 static void schedules_of_small_graphs_are_near_the_best(void **state)
 {
     enum { GRAPHS = 400 };
     static dag d;
-    uint32_t equal = 0;
-    double sum = 0.0, worst = 1.0;
+    ratios all = {.worst = 1.0};
     (void)state;
     for (uint32_t seed = 0; seed < GRAPHS; seed++) {
         mts_arena arena;
@@ -347,15 +367,10 @@ static void schedules_of_small_graphs_are_near_the_best(void **state)
         check_schedule(&d, &s);
         const uint64_t best = search(&d, &request.device, NULL);
         assert_true(s.time >= best); /* both compute one model */
-        const double ratio = best > 0 ? (double)s.time / (double)best : 1.0;
-        equal += s.time == best ? 1 : 0;
-        sum += ratio;
-        worst = ratio > worst ? ratio : worst;
+        count_ratio(&all, s.time, best);
         mts_arena_release(&arena);
     }
-    print_message("%u of %u schedules are the best, mean %.4f times it, at worst %.3f\n", equal,
-                  (uint32_t)GRAPHS, sum / GRAPHS, worst);
-    assert_true(equal >= GRAPHS * 9 / 10 && sum / GRAPHS < 1.005);
+    check_ratios(&all, GRAPHS, "schedules are");
 }
 
 /* ---- schedules that memory bounds ---- */
@@ -438,8 +453,7 @@ static void bounded_schedules_of_small_graphs_are_near_the_best(void **state)
     enum { GRAPHS = 100 };
     static dag d;
     static room r;
-    uint32_t equal = 0;
-    double sum = 0.0, worst = 1.0;
+    ratios all = {.worst = 1.0};
     (void)state;
     for (uint32_t seed = 0; seed < GRAPHS; seed++) {
         mts_arena arena;
@@ -459,15 +473,10 @@ static void bounded_schedules_of_small_graphs_are_near_the_best(void **state)
                          MTS_STATUS_OK);
         const uint64_t best = search(&d, &request.device, &r);
         assert_true(s.waves > 0 && s.time >= best);
-        const double ratio = best > 0 ? (double)s.time / (double)best : 1.0;
-        equal += s.time == best ? 1 : 0;
-        sum += ratio;
-        worst = ratio > worst ? ratio : worst;
+        count_ratio(&all, s.time, best);
         mts_arena_release(&arena);
     }
-    print_message("%u of %u schedules within memory are the best, mean %.4f times it, at worst %.3f\n", equal,
-                  (uint32_t)GRAPHS, sum / GRAPHS, worst);
-    assert_true(equal >= GRAPHS * 9 / 10 && sum / GRAPHS < 1.005);
+    check_ratios(&all, GRAPHS, "schedules within memory are");
 }
 
 /* Nothing fits: there is no schedule, and that is no error. What is not taken is not returned. */

@@ -36,7 +36,8 @@ void test_synth_open(test_synth *s, const mtsc_synth_options *options)
     mts_error error = {0};
     memset(s, 0, sizeof *s);
     (void)snprintf(s->path, sizeof s->path, "/tmp/mts-synth-%d-%d.mtsb", (int)getpid(), number++);
-    assert_int_equal(mtsc_synth(options, s->path, NULL, NULL), MTS_STATUS_OK);
+    s->summary.size = sizeof s->summary;
+    assert_int_equal(mtsc_synth(options, s->path, NULL, &s->summary), MTS_STATUS_OK);
     test_must(mts_os_map_file(s->path, &s->map, &error), &error, "map");
     test_must(mts_archive_read(s->map.data, s->map.size, s->path, NULL, mts_allocator_default(), &s->archive,
                                &error),

@@ -14,6 +14,7 @@ typedef struct test_synth {
     char path[96]; /* exists until it is closed */
     mts_os_map map;
     mts_archive *archive;
+    mtsc_summary summary;
 } test_synth;
 
 /* Small pruned networks: `count` ratios of pruning in turn, images of 32 x 32. */

@@ -326,7 +326,8 @@ static int arguments_take(arguments *args, const char *bundle, cli_bench *bench)
     bench->tuning_ms = args->open.tuning_ms;
     bench->priorities = args->open.priorities;
     mts_placement placement;
-    if (!cli_placement_find(args->open.placement, &placement) || (args->open.placement && !args->open.devices)) {
+    if (!cli_placement_find(args->open.placement, &placement) ||
+        (args->open.placement && !args->open.devices)) {
         return cli_usage_error("bench", "--placement is auto, stages or groups, with --devices");
     }
     bench->placement = args->open.placement;

@@ -150,8 +150,9 @@ static int inspect_plan(const arguments *args, mts_strategy strategy, const char
 static int arguments_check(arguments *args, mts_strategy *strategy)
 {
     const bool planning = args->grouping || args->frames || args->svg || args->budget > 0.0 ||
-                          args->open.device || args->open.devices || args->open.strategy || args->open.precision ||
-                          args->open.tasks || args->open.tuning_ms > 0 || args->open.priorities;
+                          args->open.device || args->open.devices || args->open.strategy ||
+                          args->open.precision || args->open.tasks || args->open.tuning_ms > 0 ||
+                          args->open.priorities;
     if (args->dot + args->open.json + args->plan > 1 && !(args->plan && args->open.json && !args->dot)) {
         return cli_usage_error("inspect", args->plan
                                               ? "a plan has no Graphviz graph: give --plan or --dot, not both"

@@ -105,8 +105,7 @@ static const char *title_of(const char *label)
 }
 
 /* The unit that a launch works for; `before` where the label does not say. */
-static uint32_t unit_of(const measuring *m, const sample *s, const mts_encoded_launch *launch,
-                        uint32_t before)
+static uint32_t unit_of(const sample *s, const mts_encoded_launch *launch, uint32_t before)
 {
     const char *text = title_of(launch->label);
     for (uint32_t t = 0; text && t < s->part->archive->task_count; t++) {
@@ -120,7 +119,6 @@ static uint32_t unit_of(const measuring *m, const sample *s, const mts_encoded_l
             return s->titles[found].unit;
         }
     }
-    (void)m;
     return before;
 }
 
@@ -223,7 +221,7 @@ static mts_status time_units(const measuring *m, sample *s)
     uint32_t unit = s->first;
     double sum = 0.0;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < view.launch_count; i++) {
-        unit = unit_of(m, s, &view.launches[i], unit);
+        unit = unit_of(s, &view.launches[i], unit);
         m->unit_ms[unit] += times[i].duration_ms;
         sum += times[i].duration_ms;
     }

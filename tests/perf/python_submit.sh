@@ -7,5 +7,5 @@ place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 export PYTHONPATH=$build/python
 "$python" -m mts compile --config "$source/apps/mts/demo/small.json" -o "$place/small.mtsb"
-"$python" "$source/tests/perf/python_submit.py" "$place/small.mtsb" --rounds 10 --most 50 \
+"$python" "$source/tests/perf/python_submit.py" "$place/small.mtsb" --rounds 10 --most 20 \
     --library "$build/libbench_python_submit.so"

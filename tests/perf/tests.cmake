@@ -57,8 +57,8 @@ target_link_libraries(bench_frames PRIVATE mts_options mts_static)
 # bench_first_frame: from the start of a process to its first outputs, beside reading the bundle
 add_executable(bench_first_frame ${CMAKE_CURRENT_SOURCE_DIR}/perf/first_frame.c)
 target_link_libraries(bench_first_frame PRIVATE mts_options mts_static)
-# python_submit.py: what calls cost from Python, beside the same calls from C. As a test it fails above 50 us, which a
-# loaded machine keeps to; the target is 20 (docs/PYTHON.md).
+# python_submit.py: what calls cost from Python, beside the same calls from C. As a test it fails above 20 us
+# (docs/PYTHON.md), or what eight plain calls of numpy take at that moment: a loaded machine is no fault.
 if(TARGET mts_python AND TARGET mts_program)
   add_library(bench_python_submit MODULE ${CMAKE_CURRENT_SOURCE_DIR}/perf/python_submit.c)
   target_link_libraries(bench_python_submit PRIVATE mts_options mts)

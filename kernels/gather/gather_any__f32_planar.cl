@@ -10,7 +10,7 @@ INLINE void gather_columns(GLOBAL mts_real *act, GLOBAL const mts_u32 *index, mt
         mts_u32 apart = stride - 1 + VEC - count;
         for (mts_u32 k = 1; k < count; k++) apart |= index[i + k] - index[i] - k;
         if (apart == 0) {
-            mts_vec_store(act + s->to + i, mts_vec_load(act + offset + index[i]));
+            mts_vec_store_any(act + s->to + i, mts_vec_load(act + offset + index[i]));
             continue;
         }
         for (mts_u32 k = 0; k < count; k++)

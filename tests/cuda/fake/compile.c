@@ -87,7 +87,7 @@ static size_t add_processor(const char **arguments, size_t count)
  * compile. */
 static size_t make_arguments(const fake_compile *what, const char **arguments, char *arch, size_t arch_size)
 {
-    static const char *const always[] = {"c++",
+    static const char *const always[] = {MTS_FAKE_CXX,
                                          "-x",
                                          "c++",
                                          "-std=c++17",

@@ -109,9 +109,9 @@ static inline T __ldg(const T *p)
     return *p;
 }
 
-/* ---- float16, from and to its bits ---- */
+/* ---- float16, from and to its bits: calls, because programs have hundreds and compile for seconds with copies ---- */
 
-static inline float mts_half_value(unsigned short h)
+static __attribute__((noinline)) float mts_half_value(unsigned short h)
 {
     const unsigned int sign = (h & 0x8000u) << 16, rest = h & 0x7fffu;
     if (rest >= 0x7c00u)
@@ -130,7 +130,7 @@ static inline double emulated_power(int exponent)
 }
 
 /* One rounding, to the nearest even. */
-static inline unsigned short emulated_half(double x)
+static __attribute__((noinline)) unsigned short emulated_half(double x)
 {
     unsigned long long bits;
     memcpy(&bits, &x, sizeof bits);

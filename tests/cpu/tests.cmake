@@ -19,6 +19,10 @@ if(MTS_BACKEND_CPU)
       set_property(TEST cpu/golden_vectors APPEND PROPERTY ENVIRONMENT "MTS_TEST_FILTER=*_match_when_stitched")
     endif()
   endif()
+  # Sanitizers see nothing of an OpenCL driver's kernels, and most of the time goes into building them.
+  if(MTS_SANITIZE AND TEST engine/random_nets)
+    set_property(TEST engine/random_nets APPEND PROPERTY ENVIRONMENT MTS_TEST_FAMILIES=12)
+  endif()
   # Launches touch what they say, which is what their order rests on. Sanitizers watch the same programs as
   # cpu/engine_*, and would see nothing new.
   foreach(name random_nets strategies edges bytes)

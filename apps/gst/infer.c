@@ -325,22 +325,28 @@ static gboolean query(GstBaseTransform *trans, GstPadDirection direction, GstQue
     return known;
 }
 
-/* What comes after says which memory it wants; the element asks for as many buffers more as
-   it holds. */
+/* What comes after says which memory it wants, if it does; the element asks for as many
+   buffers more as it holds. */
 static gboolean propose_allocation(GstBaseTransform *trans, GstQuery *decided, GstQuery *asked)
 {
     MtsInfer *self = (MtsInfer *)trans;
-    const gboolean answered =
-        GST_BASE_TRANSFORM_CLASS(mts_infer_parent_class)->propose_allocation(trans, decided, asked);
-    for (guint i = 0; answered && self->engine && i < gst_query_get_n_allocation_pools(asked); i++) {
+    const guint held = self->engine ? engine_held(self->engine) : 0;
+    GstCaps *caps = NULL;
+    GstVideoInfo info;
+    (void)GST_BASE_TRANSFORM_CLASS(mts_infer_parent_class)->propose_allocation(trans, decided, asked);
+    const guint pools = gst_query_get_n_allocation_pools(asked);
+    for (guint i = 0; i < pools; i++) {
         GstBufferPool *pool = NULL;
         guint size = 0, least = 0, most = 0;
-        const guint held = engine_held(self->engine);
         gst_query_parse_nth_allocation_pool(asked, i, &pool, &size, &least, &most);
         gst_query_set_nth_allocation_pool(asked, i, pool, size, least + held, most ? most + held : 0);
         gst_clear_object(&pool);
     }
-    return answered;
+    gst_query_parse_allocation(asked, &caps, NULL);
+    if (pools == 0 && caps && gst_video_info_from_caps(&info, caps)) {
+        gst_query_add_allocation_pool(asked, NULL, (guint)GST_VIDEO_INFO_SIZE(&info), held, 0);
+    }
+    return TRUE;
 }
 
 /* ---- class ---- */

@@ -27,7 +27,7 @@ GstStructure *results_structure_make(const feed_frame *frame, GstClockTime pts, 
 /* Onto a writable buffer, whose frame has that size. */
 void results_attach(GstBuffer *buffer, const GstStructure *found, guint width, guint height);
 
-/* ---- for those who draw ---- */
+/* ---- read.c: for those who draw ---- */
 
 /* Goes through the metas of a buffer; `state` is NULL at first. NULL: no more. */
 const GstStructure *results_next(GstBuffer *buffer, gpointer *state);

@@ -463,11 +463,17 @@ static long resident_kb(void)
     return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+#define MANY_DEFAULT 100u
+#else
+#define MANY_DEFAULT 600u
+#endif
+
 /* MTS_TEST_GST_BUFFERS: how many, 10,000 say. */
 static void many_buffers_take_no_more_memory_than_few(void **state)
 {
     const char *given = getenv("MTS_TEST_GST_BUFFERS");
-    const guint many = given ? (guint)strtoul(given, NULL, 10) : 600;
+    const guint many = given ? (guint)strtoul(given, NULL, 10) : MANY_DEFAULT;
     static const char *const settings[] = {"in-flight=1", "in-flight=4", "in-flight=3 drop-policy=drop",
                                            "drop-policy=pass"};
     (void)state;

@@ -23,7 +23,7 @@ file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/copyright CONTENT
 Upstream-Name: MTS SDK
 
 Files: *
-Copyright: the authors of the MTS SDK
+Copyright: 2026 the authors of the MTS SDK
 License: Apache-2.0
  On Debian systems the text of the Apache License, version 2.0, is in
  /usr/share/common-licenses/Apache-2.0.
@@ -83,7 +83,8 @@ set(CPACK_COMPONENT_COMPRESS_DESCRIPTION "compression library
 set(CPACK_DEBIAN_COMPRESS_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "headers and static libraries
  What is needed to build programs with the run-time, the compiler or the
- compression library: headers, static libraries, a CMake package and pkg-config files.")
+ compression library: headers, static libraries, a CMake package and files of
+ pkg-config.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libmts${PROJECT_VERSION_MAJOR} (${same})")

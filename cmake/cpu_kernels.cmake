@@ -40,8 +40,8 @@ endforeach()
 set(MTS_CPU_HOT conv_tile depthwise_rows)
 
 # One file for each kernel; the set and the precision come from the target.
-file(STRINGS ${CMAKE_SOURCE_DIR}/kernels/manifest.def rows REGEX "^KERNEL\\(")
-set(cpu_sources ${CMAKE_SOURCE_DIR}/platform/cpu/alone.c ${CMAKE_SOURCE_DIR}/platform/cpu/table.c)
+file(STRINGS ${PROJECT_SOURCE_DIR}/kernels/manifest.def rows REGEX "^KERNEL\\(")
+set(cpu_sources ${PROJECT_SOURCE_DIR}/platform/cpu/alone.c ${PROJECT_SOURCE_DIR}/platform/cpu/table.c)
 set(cpu_hot_sources "")
 set(cpu_bytes_sources "")
 foreach(row ${rows})
@@ -122,7 +122,7 @@ function(mts_cpu_objects target set half vec regs)
     target_compile_definitions(${target} PRIVATE MTS_CPU_FN_SHARED=1)
     target_compile_options(${target} PRIVATE -fno-unwind-tables -fno-asynchronous-unwind-tables)
   endif()
-  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   if(cpu_sanitize) # instrumented code takes four times as long to optimise, and is slow all the same
     target_compile_options(${target} PRIVATE -O1 -fsanitize=${cpu_sanitize} -fno-omit-frame-pointer)
   endif()
@@ -137,7 +137,7 @@ if(MTS_SMALL)
   set(cpu_hot_size -O2)
 endif()
 
-file(STRINGS ${CMAKE_SOURCE_DIR}/kernels/variants.def byte_sets REGEX "^CPU_BYTES\\(")
+file(STRINGS ${PROJECT_SOURCE_DIR}/kernels/variants.def byte_sets REGEX "^CPU_BYTES\\(")
 # Those beside a set, which have its vectors.
 macro(mts_cpu_byte_sets beside vec regs)
   foreach(row ${byte_sets})
@@ -148,12 +148,12 @@ macro(mts_cpu_byte_sets beside vec regs)
     if(CMAKE_MATCH_2 STREQUAL "${beside}")
       string(APPEND cpu_rows "${row}\n")
       mts_cpu_objects(mts_cpu_${CMAKE_MATCH_1}_0 ${CMAKE_MATCH_1} 0 ${vec} ${regs} FLAGS ${CMAKE_MATCH_3} ${cpu_size}
-        DEFINES MTS_CPU_BYTES=1 SOURCES ${CMAKE_SOURCE_DIR}/platform/cpu/table.c ${cpu_bytes_sources})
+        DEFINES MTS_CPU_BYTES=1 SOURCES ${PROJECT_SOURCE_DIR}/platform/cpu/table.c ${cpu_bytes_sources})
     endif()
   endforeach()
 endmacro()
 
-file(STRINGS ${CMAKE_SOURCE_DIR}/kernels/variants.def sets REGEX "^CPU_SET\\(")
+file(STRINGS ${PROJECT_SOURCE_DIR}/kernels/variants.def sets REGEX "^CPU_SET\\(")
 foreach(set ${sets})
   string(REGEX MATCH
     "^CPU_SET\\(([a-z0-9]+), *([a-z0-9_]+), *([0-9]+), *([0-9]+), *([^,]+), *([0-9]+), *([0-9]+), *([0-9]+)\\)" unused "${set}")

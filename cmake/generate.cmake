@@ -2,12 +2,12 @@
 set(MTS_GENERATED ${CMAKE_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${MTS_GENERATED})
 
-file(GLOB_RECURSE MTS_KERNEL_FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*.cl ${CMAKE_SOURCE_DIR}/kernels/*.h)
+file(GLOB_RECURSE MTS_KERNEL_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.cl ${PROJECT_SOURCE_DIR}/kernels/*.h)
 add_custom_command(
   OUTPUT ${MTS_GENERATED}/kernel_table.c
-  COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DOUT=${MTS_GENERATED}/kernel_table.c -DSMALL=${MTS_SMALL} -DCUDA=${MTS_BACKEND_CUDA}
-          -P ${CMAKE_SOURCE_DIR}/cmake/embed_kernels.cmake
-  DEPENDS ${MTS_KERNEL_FILES} ${CMAKE_SOURCE_DIR}/kernels/manifest.def ${CMAKE_SOURCE_DIR}/cmake/embed_kernels.cmake
+  COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DOUT=${MTS_GENERATED}/kernel_table.c -DSMALL=${MTS_SMALL} -DCUDA=${MTS_BACKEND_CUDA}
+          -P ${PROJECT_SOURCE_DIR}/cmake/embed_kernels.cmake
+  DEPENDS ${MTS_KERNEL_FILES} ${PROJECT_SOURCE_DIR}/kernels/manifest.def ${PROJECT_SOURCE_DIR}/cmake/embed_kernels.cmake
   VERBATIM)
 
 # In order of preference. A GPU comes before all others (sdk/api/devices.c), so that OpenCL's place is that of its CPU devices.

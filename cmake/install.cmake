@@ -1,6 +1,6 @@
 # Installed: the public headers, libmts, libmtskit, libmtsc, libmtsz, the mts program, a CMake package (find_package(mts
 # CONFIG), targets mts::mts, mts::mtskit, mts::mtsc and mts::mtsz) and pkg-config files. Components, which are also packages (package.cmake):
-# runtime, compiler, compress, development, tools.
+# runtime, compiler, compress, development, tools, gstreamer, python3 (packages only).
 #
 # On Debian and its relatives libraries lie in lib/<architecture> under every prefix, so that what is installed and what is
 # packaged are the same files; loader, pkg-config and CMake look there under /usr and /usr/local.
@@ -39,6 +39,9 @@ foreach(target ${MTS_INSTALLED} mts_options)
 endforeach()
 if(TARGET mts_program)
   install(TARGETS mts_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+endif()
+if(TARGET mts_gst)
+  install(TARGETS mts_gst LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gstreamer-1.0 COMPONENT gstreamer)
 endif()
 install(EXPORT mts-targets NAMESPACE mts:: DESTINATION ${MTS_CMAKE_DIR} COMPONENT development)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/mts-config.cmake CONTENT

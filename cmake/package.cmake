@@ -10,13 +10,20 @@ endif()
 if(TARGET mts_program)
   list(APPEND MTS_PACKAGES tools:mts-tools)
 endif()
+if(TARGET mts_gst)
+  list(APPEND MTS_PACKAGES gstreamer:gstreamer1.0-mts)
+endif()
+# Python's has libraries and program from the other packages.
+if(TARGET mts_python AND TARGET mts_program AND MTS_COMPRESS)
+  list(APPEND MTS_PACKAGES python3:python3-mts)
+endif()
 
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/copyright CONTENT
 "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: MTS SDK
 
 Files: *
-Copyright: the authors of the MTS SDK
+Copyright: 2026 the authors of the MTS SDK
 License: Apache-2.0
  On Debian systems the text of the Apache License, version 2.0, is in
  /usr/share/common-licenses/Apache-2.0.
@@ -76,7 +83,8 @@ set(CPACK_COMPONENT_COMPRESS_DESCRIPTION "compression library
 set(CPACK_DEBIAN_COMPRESS_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "headers and static libraries
  What is needed to build programs with the run-time, the compiler or the
- compression library: headers, static libraries, a CMake package and pkg-config files.")
+ compression library: headers, static libraries, a CMake package and files of
+ pkg-config.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libmts${PROJECT_VERSION_MAJOR} (${same})")
@@ -92,4 +100,18 @@ endif()
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "command line program
  Compiles, inspects, runs and measures bundles of neural networks.")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION graphics)
+set(CPACK_COMPONENT_GSTREAMER_DESCRIPTION "elements of GStreamer
+ mtsinfer runs many neural networks on each frame that passes and attaches
+ what they say; mtsoverlay draws it.")
+set(CPACK_DEBIAN_GSTREAMER_PACKAGE_SECTION video)
+set(CPACK_DEBIAN_GSTREAMER_PACKAGE_ENHANCES "gstreamer1.0-tools")
+set(CPACK_COMPONENT_PYTHON3_DESCRIPTION "Python package
+ Compiles neural networks into one bundle, runs them on every camera frame as
+ one graph, and makes them share weights.")
+set(CPACK_DEBIAN_PYTHON3_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON3_PACKAGE_SHLIBDEPS OFF) # its libraries are those of the build, which are not installed yet
+set(CPACK_DEBIAN_PYTHON3_PACKAGE_DEPENDS "libc6, python3 (>= 3.9), python3-numpy, python3-cffi-backend, mts-tools (${same})")
+foreach(library mts mtsc mtsz)
+  string(APPEND CPACK_DEBIAN_PYTHON3_PACKAGE_DEPENDS ", lib${library}${PROJECT_VERSION_MAJOR} (${same})")
+endforeach()
 include(CPack)

@@ -26,6 +26,23 @@ mts_yuv gst_yuv_of(const GstVideoColorimetry *colorimetry);
    its meta data says strides, offsets or planes that do not lie in what is mapped. */
 bool gst_frame_view(const GstVideoFrame *video, mts_frame *out);
 
+/* A buffer whose pixels are in use. */
+typedef struct gst_held {
+    GstBuffer *buffer; /* a reference; NULL: none */
+    GstVideoFrame video;
+    bool mapped; /* for the processor; else a dma-buf that is named by its descriptor */
+} gst_held;
+
+/*
+ * Holds a buffer and says where its pixels lie; nothing is copied. `imports`: a dma-buf is
+ * named by its descriptor, for devices that read it (mts_device_desc.reads). OK, or FAILURE
+ * or FORMAT with a sentence, and nothing is held.
+ */
+camera_status gst_held_take(gst_held *held, GstBuffer *buffer, const GstVideoInfo *info, bool imports,
+                            mts_frame *out, char *error);
+/* Ends the use of the pixels; the reference is the caller's. */
+GstBuffer *gst_held_give(gst_held *held);
+
 /* ---- gst_describe.c ---- */
 
 /* A pipeline for gst_parse_launch, with a source named "src" and a sink named "sink". */

@@ -3,6 +3,7 @@
  */
 #include "gst.h"
 
+#include <gst/allocators/gstdmabuf.h>
 #include <string.h>
 
 #include "kit/frames.h"
@@ -60,24 +61,26 @@ mts_yuv gst_yuv_of(const GstVideoColorimetry *colorimetry)
     return hd ? (full ? MTS_YUV_BT709_FULL : MTS_YUV_BT709) : (full ? MTS_YUV_BT601_FULL : MTS_YUV_BT601);
 }
 
+/* Whether all rows of a plane lie in `size` bytes, from `before` on. */
+static bool rows_fit(mts_pixel_format format, guint plane, guint width, guint height, gsize before,
+                     gint stride, gsize size)
+{
+    const size_t lines = plane ? ((size_t)height + 1) / 2 : height;
+    const size_t row = plane ? cli_format_chroma_bytes(format, width) : cli_format_row_bytes(format, width);
+    return stride > 0 && (size_t)stride >= row && before <= size && row <= size - before &&
+           lines - 1 <= (size - before - row) / (size_t)stride;
+}
+
 /* Whether all rows of a plane lie in what is mapped of it: meta data is written by any
    element. */
 static bool plane_fits(const GstVideoFrame *video, guint plane, mts_pixel_format format)
 {
     const GstMapInfo *map = &video->map[video->meta ? plane : 0];
     const guint8 *data = GST_VIDEO_FRAME_PLANE_DATA(video, plane);
-    const gint stride = GST_VIDEO_FRAME_PLANE_STRIDE(video, plane);
-    const uint32_t width = (uint32_t)GST_VIDEO_FRAME_WIDTH(video);
-    const uint32_t height = (uint32_t)GST_VIDEO_FRAME_HEIGHT(video);
-    const size_t lines = plane ? ((size_t)height + 1) / 2 : height;
-    const size_t row = plane ? cli_format_chroma_bytes(format, width) : cli_format_row_bytes(format, width);
-    if (!data || !map->data || stride <= 0 || (size_t)stride < row ||
-        (uintptr_t)data < (uintptr_t)map->data) {
-        return false;
-    }
-    const size_t before = (uintptr_t)data - (uintptr_t)map->data;
-    return before <= map->size && row <= map->size - before &&
-           lines - 1 <= (map->size - before - row) / (size_t)stride;
+    return data && map->data && (uintptr_t)data >= (uintptr_t)map->data &&
+           rows_fit(format, plane, (guint)GST_VIDEO_FRAME_WIDTH(video), (guint)GST_VIDEO_FRAME_HEIGHT(video),
+                    (uintptr_t)data - (uintptr_t)map->data, GST_VIDEO_FRAME_PLANE_STRIDE(video, plane),
+                    map->size);
 }
 
 bool gst_frame_view(const GstVideoFrame *video, mts_frame *out)
@@ -106,4 +109,67 @@ bool gst_frame_view(const GstVideoFrame *video, mts_frame *out)
         out->chroma_stride[plane - 1] = (uint32_t)GST_VIDEO_FRAME_PLANE_STRIDE(video, plane);
     }
     return true;
+}
+
+/* A buffer that is one dma-buf, by its descriptor; false: it is none, or its planes do not lie in it. */
+static bool dmabuf_view(GstBuffer *buffer, const GstVideoInfo *info, mts_frame *out)
+{
+    const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
+    const int format = gst_format_of(meta ? meta->format : GST_VIDEO_INFO_FORMAT(info));
+    GstMemory *memory = gst_buffer_n_memory(buffer) == 1 ? gst_buffer_peek_memory(buffer, 0) : NULL;
+    gsize begin = 0;
+    if (!memory || !gst_is_dmabuf_memory(memory) || format < 0 ||
+        (meta &&
+         (meta->n_planes != GST_VIDEO_INFO_N_PLANES(info) || meta->format != GST_VIDEO_INFO_FORMAT(info)))) {
+        return false;
+    }
+    const gsize size = gst_memory_get_sizes(memory, &begin, NULL);
+    mts_frame_default(out);
+    out->memory = MTS_MEMORY_DMABUF;
+    out->fd = gst_dmabuf_memory_get_fd(memory);
+    out->format = (mts_pixel_format)format;
+    out->width = meta ? meta->width : (uint32_t)GST_VIDEO_INFO_WIDTH(info);
+    out->height = meta ? meta->height : (uint32_t)GST_VIDEO_INFO_HEIGHT(info);
+    out->yuv = gst_yuv_of(&info->colorimetry);
+    for (guint plane = 0; plane < GST_VIDEO_INFO_N_PLANES(info) && plane < 3; plane++) {
+        const gsize offset = meta ? meta->offset[plane] : GST_VIDEO_INFO_PLANE_OFFSET(info, plane);
+        const gint stride = meta ? meta->stride[plane] : GST_VIDEO_INFO_PLANE_STRIDE(info, plane);
+        if (out->width == 0 || out->height == 0 || begin > INT32_MAX || offset > INT32_MAX ||
+            !rows_fit(out->format, plane, out->width, out->height, offset, stride, size)) {
+            return false;
+        }
+        out->offsets[plane] = (uint32_t)(begin + offset);
+        *(plane == 0 ? &out->stride : &out->chroma_stride[plane - 1]) = (uint32_t)stride;
+    }
+    return true;
+}
+
+camera_status gst_held_take(gst_held *held, GstBuffer *buffer, const GstVideoInfo *info, bool imports,
+                            mts_frame *out, char *error)
+{
+    const GstMapFlags flags = (GstMapFlags)(GST_MAP_READ | (GstMapFlags)GST_VIDEO_FRAME_MAP_FLAG_NO_REF);
+    *held = (gst_held){.buffer = NULL};
+    if (!imports || !dmabuf_view(buffer, info, out)) {
+        if (!gst_video_frame_map(&held->video, info, buffer, flags)) {
+            return source_fail(error, CAMERA_FAILURE, "a frame cannot be read by the processor");
+        }
+        if (!gst_frame_view(&held->video, out)) {
+            gst_video_frame_unmap(&held->video);
+            return source_fail(error, CAMERA_FORMAT,
+                               "a frame has strides or offsets that do not fit its buffer");
+        }
+        held->mapped = true;
+    }
+    held->buffer = gst_buffer_ref(buffer);
+    return CAMERA_OK;
+}
+
+GstBuffer *gst_held_give(gst_held *held)
+{
+    GstBuffer *buffer = held->buffer;
+    if (held->mapped) {
+        gst_video_frame_unmap(&held->video);
+    }
+    *held = (gst_held){.buffer = NULL};
+    return buffer;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kit/frames.h"
+#include "networks.h"
 #include "pipeline.h"
 
 const char *const cli_program = "mts_camera";
@@ -18,12 +19,11 @@ const char *const cli_program = "mts_camera";
 #define IN_FLIGHT_DEFAULT 3u
 
 typedef struct arguments {
-    cli_open_options open;
+    networks_options networks;
     pipeline_options show;
     source_request source;
-    const char *bundle, *detector, *faces, *json, *format, *yuv, *size;
-    cli_list every;
-    uint32_t rotate, frames, in_flight;
+    const char *json, *format, *yuv, *size;
+    uint32_t rotate, frames;
     double timeout;
     bool drop, block, pace;
     char name[256]; /* of the source */
@@ -99,14 +99,10 @@ static int arguments_check(arguments *args, const char *uri)
     if (args->drop && args->block) {
         return cli_usage_error(NULL, "give --drop-oldest or --block, not both");
     }
-    if (!args->bundle && (args->every.count > 0 || args->open.tasks)) {
-        return cli_usage_error(NULL, "--tasks and --every need a --bundle");
-    }
-    if (!args->detector != !args->faces) {
-        return cli_usage_error(NULL, "--detector and --faces belong together");
-    }
-    if (args->drop && args->in_flight < 2) {
-        return cli_usage_error(NULL, "--drop-oldest takes two frames --in-flight at least");
+    args->networks.when_full = args->drop ? MTS_WHEN_FULL_DROP_OLDEST : MTS_WHEN_FULL_BLOCK;
+    status = networks_check(&args->networks);
+    if (status >= 0) {
+        return status;
     }
     if (args->show.headless && args->show.window) {
         return cli_usage_error(NULL, "give --headless or --window, not both");
@@ -116,78 +112,11 @@ static int arguments_check(arguments *args, const char *uri)
     args->show.timeout_ms = (uint32_t)(args->timeout * 1e3);
     args->show.stop = &stop;
     args->source.uri = uri;
-    args->source.held = args->in_flight + 1;
+    args->source.held = args->networks.in_flight + 1;
     args->source.paced = args->pace || !args->show.headless;
     args->source.timeout_ms = args->show.timeout_ms;
     args->source.stop = &stop;
     return -1;
-}
-
-static int rates_set(cli_open *app, const arguments *args)
-{
-    for (size_t i = 0; i < args->every.count; i++) {
-        char task[256];
-        double every = 0;
-        const char *value = cli_split_pair(args->every.items[i], task, sizeof task);
-        if (!value || cli_numbers(value, ',', &every, 1) != 1 || every < 1 || every > 1e6) {
-            return cli_usage_error(NULL, "--every takes TASK=N, not '%s'", args->every.items[i]);
-        }
-        if (mts_session_rate(app->session, task, (uint32_t)every) != MTS_STATUS_OK) {
-            return cli_failure(NULL, "--every %s: %s", args->every.items[i], app->error);
-        }
-    }
-    return -1;
-}
-
-/* Each task has to take frames. */
-static int tasks_check(const cli_open *app)
-{
-    for (uint32_t i = 0; i < cli_task_count(app); i++) {
-        const mts_task_desc task = cli_task(app, i);
-        if (!task.takes_frames || task.input_count != 1) {
-            return cli_failure(
-                NULL, "task '%s' cannot be fed by a camera: %s (leave it out with --tasks)", task.name,
-                task.takes_frames ? "it has other inputs besides the picture"
-                                  : "its input is no picture, or its preprocessing is unknown");
-        }
-    }
-    return -1;
-}
-
-static int cascade_open(cli_open *app, const arguments *args, mts_strategy strategy, faces *people)
-{
-    char error[CLI_ERROR] = "";
-    mts_session_options session;
-    mts_session_options_default(&session);
-    session.strategy = strategy;
-    session.precision = app->precision;
-    session.tuning_ms = args->open.tuning_ms;
-    const cli_cascade_options options = {.detector = args->detector,
-                                         .faces = args->faces,
-                                         .rule = cli_face_rule_default(),
-                                         .session = &session};
-    people->cascade = cli_cascade_create(app->runtime, &options, app->error, error);
-    return people->cascade ? -1 : cli_failure(NULL, "%s", error);
-}
-
-/* A device and sessions, if there are bundles. */
-static int networks_open(cli_open *app, arguments *args, pipeline *p)
-{
-    mts_strategy strategy;
-    const mts_when_full when_full =
-        feed_when_full(p->source->info.live, args->in_flight, args->drop, args->block);
-    int status = cli_open_check(NULL, &args->open, &strategy);
-    if (args->bundle) {
-        feed_options_set(&p->feed, args->in_flight, when_full, &args->open);
-        status = status < 0 ? cli_open_bundle(app, NULL, &args->open, args->bundle) : status;
-        status = status < 0 ? tasks_check(app) : status;
-        status = status < 0 ? cli_open_session(app, NULL, &args->open, strategy) : status;
-        status = status < 0 ? rates_set(app, args) : status;
-        p->feed.session = app->session;
-    } else if (args->detector) {
-        status = status < 0 ? cli_open_runtime(app, NULL, &args->open) : status;
-    }
-    return status < 0 && args->detector ? cascade_open(app, args, strategy, &p->faces) : status;
 }
 
 static int run(cli_open *app, arguments *args, pipeline *p, mts_device_desc *device)
@@ -202,14 +131,18 @@ static int run(cli_open *app, arguments *args, pipeline *p, mts_device_desc *dev
                : ended == CAMERA_USAGE ? cli_usage_error(NULL, "%s", error)
                                        : (cli_failure(NULL, "%s", error), (int)ended);
     }
-    const int status = networks_open(app, args, p);
+    args->networks.when_full =
+        feed_when_full(p->source->info.live, args->networks.in_flight, args->drop, args->block);
+    const int status = networks_open(app, &args->networks, &p->feed, &p->faces);
     if (status >= 0) {
         return status;
     }
     if (app->runtime && mts_runtime_device(app->runtime, device) == MTS_STATUS_OK) {
         args->show.device = device->id;
+        p->source->imports =
+            !args->show.png && !args->show.window && (device->reads >> MTS_MEMORY_DMABUF & 1u) != 0;
     }
-    if (args->bundle && !results_make(&p->results, app)) {
+    if (args->networks.bundle && !results_make(&p->results, app)) {
         return cli_failure(NULL, "no memory");
     }
     /* last, so that nothing that cannot be had empties what an earlier run recorded */
@@ -240,12 +173,14 @@ static const char details[] =
 static int parse(arguments *args, int argc, char **argv, cli_common *common)
 {
     const cli_option options[] = {
-        {"bundle", 'b', CLI_KIND_TEXT, &args->bundle, "FILE", "the tasks to run (default: none)", 0, 0},
-        {"detector", 0, CLI_KIND_TEXT, &args->detector, "FILE", "a bundle that finds faces (docs/CASCADE.md)",
-         0, 0},
-        {"faces", 0, CLI_KIND_TEXT, &args->faces, "FILE", "with it: a bundle of tasks for each face", 0, 0},
-        {"every", 0, CLI_KIND_LIST, &args->every, "TASK=N", "run a task every n-th frame; may be repeated", 0,
+        {"bundle", 'b', CLI_KIND_TEXT, &args->networks.bundle, "FILE", "the tasks to run (default: none)", 0,
          0},
+        {"detector", 0, CLI_KIND_TEXT, &args->networks.detector, "FILE",
+         "a bundle that finds faces (docs/CASCADE.md)", 0, 0},
+        {"faces", 0, CLI_KIND_TEXT, &args->networks.faces, "FILE", "with it: a bundle of tasks for each face",
+         0, 0},
+        {"every", 0, CLI_KIND_LIST, &args->networks.every, "TASK=N",
+         "run a task every n-th frame, or Nhz times a second; may be repeated", 0, 0},
         {"headless", 0, CLI_KIND_FLAG, &args->show.headless, "", "no table; clips run as fast as they can", 0,
          0},
         {"pace", 0, CLI_KIND_FLAG, &args->pace, "", "clips keep their rate with --headless, too", 0, 0},
@@ -266,13 +201,14 @@ static int parse(arguments *args, int argc, char **argv, cli_common *common)
          0},
         {"rotate", 0, CLI_KIND_COUNT, &args->rotate, "D", "degrees clockwise until they are upright", 0, 270},
         {"mirror", 0, CLI_KIND_FLAG, &args->show.mirror, "", "swap left and right", 0, 0},
-        {"in-flight", 0, CLI_KIND_COUNT, &args->in_flight, "N", "frames under way (default 3)", 1, 15},
+        {"in-flight", 0, CLI_KIND_COUNT, &args->networks.in_flight, "N", "frames under way (default 3)", 1,
+         15},
         {"drop-oldest", 0, CLI_KIND_FLAG, &args->drop, "", "drop frames when all are (default: cameras)", 0,
          0},
         {"block", 0, CLI_KIND_FLAG, &args->block, "", "wait when all are (default: clips)", 0, 0},
-        {"flush", 0, CLI_KIND_COUNT, &args->open.flush_launches, "N", "OpenCL: hand over every N launches", 1,
-         1000},
-        CLI_OPEN_OPTIONS(args->open),
+        {"flush", 0, CLI_KIND_COUNT, &args->networks.open.flush_launches, "N",
+         "OpenCL: hand over every N launches", 1, 1000},
+        CLI_OPEN_OPTIONS(args->networks.open),
     };
     const cli_usage usage = {
         .name = NULL,
@@ -297,8 +233,10 @@ static int output_check(int status)
 
 int main(int argc, char **argv)
 {
-    arguments args = {
-        .show.png_every = 1, .in_flight = IN_FLIGHT_DEFAULT, .timeout = TIMEOUT_DEFAULT, .source.format = -1};
+    arguments args = {.show.png_every = 1,
+                      .networks.in_flight = IN_FLIGHT_DEFAULT,
+                      .timeout = TIMEOUT_DEFAULT,
+                      .source.format = -1};
     cli_common common = {0};
     cli_open app = {0};
     pipeline p = {0};
@@ -315,6 +253,6 @@ int main(int argc, char **argv)
     results_release(&p.results);
     source_close(&p.source);
     feed_release(&p.feed);
-    cli_list_release(&args.every);
+    cli_list_release(&args.networks.every);
     return output_check(status);
 }

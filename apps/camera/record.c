@@ -43,6 +43,16 @@ static bool line_begin(cli_json *json, char *error)
     return true;
 }
 
+void record_frame_json(const feed_frame *frame, double latency_ms, const results *all, const faces *people,
+                       cli_json *json)
+{
+    cli_json_integer(json, "frame", frame->source.number);
+    cli_json_number(json, "time_ms", frame->source.time_ms);
+    cli_json_number(json, "latency_ms", latency_ms);
+    results_json(all, json);
+    faces_json(people, frame, json);
+}
+
 bool record_frame(record *out, const feed_frame *frame, double latency_ms, const results *all,
                   const faces *people, char *error)
 {
@@ -53,11 +63,7 @@ bool record_frame(record *out, const feed_frame *frame, double latency_ms, const
     if (!line_begin(&json, error)) {
         return false;
     }
-    cli_json_integer(&json, "frame", frame->source.number);
-    cli_json_number(&json, "time_ms", frame->source.time_ms);
-    cli_json_number(&json, "latency_ms", latency_ms);
-    results_json(all, &json);
-    faces_json(people, frame, &json);
+    record_frame_json(frame, latency_ms, all, people, &json);
     return line_write(out, &json, error);
 }
 

@@ -18,6 +18,9 @@ typedef struct record {
 
 /* "-": standard output. False with a sentence. */
 bool record_open(record *out, const char *path, char *error);
+/* The members of an answered frame's object, which is open. */
+void record_frame_json(const feed_frame *frame, double latency_ms, const results *all, const faces *people,
+                       cli_json *json);
 bool record_frame(record *out, const feed_frame *frame, double latency_ms, const results *all,
                   const faces *people, char *error);
 bool record_dropped(record *out, const feed_frame *frame, char *error);

@@ -44,12 +44,13 @@ bool results_make(results *all, cli_open *app)
 {
     *all = (results){.app = app, .count = cli_task_count(app)};
     all->tasks = calloc((size_t)all->count + 1, sizeof *all->tasks);
+    all->lines = calloc((size_t)all->count + 1, sizeof *all->lines);
     for (uint32_t i = 0; all->tasks && i < all->count; i++) {
         all->tasks[i].task = cli_task(app, i);
         all->tasks[i].score = -1.0;
         (void)snprintf(all->tasks[i].text, sizeof all->tasks[i].text, "-");
     }
-    return all->tasks;
+    return all->tasks && all->lines;
 }
 
 void results_read(results *all, mts_ticket ticket)
@@ -136,5 +137,6 @@ void results_json(const results *all, cli_json *json)
 void results_release(results *all)
 {
     free(all->tasks);
+    free(all->lines);
     *all = (results){0};
 }

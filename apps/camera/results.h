@@ -4,6 +4,7 @@
 #ifndef MTS_CAMERA_RESULTS_H
 #define MTS_CAMERA_RESULTS_H
 
+#include "kit/draw.h"
 #include "kit/json.h"
 #include "kit/open.h"
 
@@ -20,6 +21,7 @@ typedef struct task_result {
 typedef struct results {
     cli_open *app;
     task_result *tasks;
+    cli_line *lines; /* to draw them */
     uint32_t count;
 } results;
 

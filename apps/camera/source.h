@@ -58,6 +58,7 @@ typedef struct source_class {
 struct source {
     const source_class *type;
     source_info info;
+    bool imports; /* the receiver's to set: it takes dma-bufs by their descriptors, without `data` */
 };
 
 /* Whether the address is that of a camera, which has no end and does not wait. */

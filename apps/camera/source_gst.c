@@ -14,11 +14,6 @@
 #define SLICE_MS 50u /* how long a signal may wait for an answer */
 #define RTSP_LATENCY_MS 200u
 
-typedef struct held_sample {
-    GstSample *sample; /* NULL: free */
-    GstVideoFrame video;
-} held_sample;
-
 typedef struct gst_source {
     source base;
     char name[URI_PATH];
@@ -31,7 +26,7 @@ typedef struct gst_source {
     GstCaps *caps;    /* that `info` is of */
     GstVideoInfo info;
     int yuv; /* wanted, or -1 */
-    held_sample *slots;
+    gst_held *slots;
     uint32_t slot_count;
     uint64_t number;
     GstClockTime first_time;
@@ -133,30 +128,23 @@ static camera_status caps_read(gst_source *gst, GstSample *sample, char *error)
     return CAMERA_OK;
 }
 
-static camera_status hand_out(gst_source *gst, held_sample *slot, GstSample *sample, source_frame *frame,
+/* Takes the sample. */
+static camera_status hand_out(gst_source *gst, gst_held *slot, GstSample *sample, source_frame *frame,
                               char *error)
 {
     GstBuffer *buffer = gst_sample_get_buffer(sample);
-    const camera_status status = caps_read(gst, sample, error);
+    camera_status status = caps_read(gst, sample, error);
+    if (status == CAMERA_OK) {
+        status = buffer ? gst_held_take(slot, buffer, &gst->info, gst->base.imports, &frame->frame, error)
+                        : source_fail(error, CAMERA_FAILURE, "the source gives no pixels");
+    }
+    const GstClockTime time = buffer ? GST_BUFFER_PTS(buffer) : GST_CLOCK_TIME_NONE;
+    gst_sample_unref(sample);
     if (status != CAMERA_OK) {
-        gst_sample_unref(sample);
         return status;
     }
-    if (!buffer || !gst_video_frame_map(&slot->video, &gst->info, buffer, GST_MAP_READ)) {
-        gst_sample_unref(sample);
-        return source_fail(error, CAMERA_FAILURE, "a frame of the source cannot be read by the processor");
-    }
-    if (!gst_frame_view(&slot->video, &frame->frame)) {
-        gst_video_frame_unmap(&slot->video);
-        gst_sample_unref(sample);
-        return source_fail(error, CAMERA_FORMAT,
-                           "frame %llu of the source has strides or offsets that do not fit its buffer",
-                           (unsigned long long)gst->number);
-    }
-    slot->sample = sample;
     frame->frame.yuv = gst->base.info.yuv;
     frame->token = slot;
-    const GstClockTime time = GST_BUFFER_PTS(buffer);
     if (gst->number == 0) {
         gst->first_time = time;
     }
@@ -170,10 +158,10 @@ static camera_status hand_out(gst_source *gst, held_sample *slot, GstSample *sam
 static camera_status gst_source_next(source *self, uint32_t timeout_ms, source_frame *frame, char *error)
 {
     gst_source *gst = (gst_source *)self;
-    held_sample *slot = NULL;
+    gst_held *slot = NULL;
     GstSample *sample = NULL;
     for (uint32_t i = 0; i < gst->slot_count && !slot; i++) {
-        slot = gst->slots[i].sample ? NULL : &gst->slots[i];
+        slot = gst->slots[i].buffer ? NULL : &gst->slots[i];
     }
     if (!slot) {
         return source_fail(error, CAMERA_FAILURE, "all %u frames of the source are out", gst->slot_count);
@@ -184,18 +172,15 @@ static camera_status gst_source_next(source *self, uint32_t timeout_ms, source_f
 
 static void gst_source_release(source *self, source_frame *frame)
 {
-    held_sample *slot = frame->token;
     (void)self;
-    gst_video_frame_unmap(&slot->video);
-    gst_sample_unref(slot->sample);
-    slot->sample = NULL;
+    gst_buffer_unref(gst_held_give(frame->token));
 }
 
 static void gst_source_close(source *self)
 {
     gst_source *gst = (gst_source *)self;
     for (uint32_t i = 0; gst->slots && i < gst->slot_count; i++) {
-        if (gst->slots[i].sample) {
+        if (gst->slots[i].buffer) {
             source_frame frame = {.token = &gst->slots[i]};
             gst_source_release(self, &frame);
         }

@@ -14,8 +14,21 @@
 
 #define HELP_COLUMN 28
 
+static _Thread_local char *kept;
+static _Thread_local size_t kept_size;
+
+void cli_failures_keep(char *sentence, size_t size)
+{
+    kept = sentence;
+    kept_size = size;
+}
+
 static void say(const char *name, const char *format, va_list arguments)
 {
+    if (kept) {
+        (void)vsnprintf(kept, kept_size, format, arguments);
+        return;
+    }
     (void)fflush(stdout);
     (void)fprintf(stderr, name ? "%s %s: " : "%s: ", cli_program, name);
     char text[2048];
@@ -30,6 +43,9 @@ int cli_usage_error(const char *name, const char *format, ...)
     va_start(arguments, format);
     say(name, format, arguments);
     va_end(arguments);
+    if (kept) {
+        return CLI_EXIT_USAGE;
+    }
     (void)fprintf(stderr, "See '%s %s%s--help'.\n", cli_program, name ? name : "", name ? " " : "");
     return CLI_EXIT_USAGE;
 }

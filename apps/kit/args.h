@@ -68,6 +68,11 @@ int cli_parse(const cli_usage *usage, int argc, char **argv, cli_common *common)
 int cli_usage_error(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints "PROGRAM NAME: sentence"; returns the exit status of a failure. */
 int cli_failure(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * From now on sentences of this thread's failures go to `sentence`, `size` bytes, in place of standard
+ * error: for what works inside of another program. NULL: they are printed again.
+ */
+void cli_failures_keep(char *sentence, size_t size);
 /* Appends to a list; false if memory is short. */
 bool cli_list_add(cli_list *list, const char *item);
 void cli_list_release(cli_list *list);

@@ -4,6 +4,7 @@
 #include "face_show.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "canvas.h"
 
@@ -96,58 +97,67 @@ void cli_face_json(const cli_cascade *cascade, const cli_face *face, uint32_t wi
 }
 
 /* False: a network has computed no place. */
-static bool box_pixels(const cli_face_box *from, double width, double height, cli_box *box)
+static bool box_pixels(const float from[4], double width, double height, cli_box *box)
 {
-    const double left = (double)from->left * width, top = (double)from->top * height;
+    const double left = (double)from[0] * width, top = (double)from[1] * height;
     return cli_pixel_at(left, &box->x) && cli_pixel_at(top, &box->y) &&
-           cli_pixel_at((double)from->right * width - left, &box->width) &&
-           cli_pixel_at((double)from->bottom * height - top, &box->height);
+           cli_pixel_at((double)from[2] * width - left, &box->width) &&
+           cli_pixel_at((double)from[3] * height - top, &box->height);
 }
 
-static void points_draw(const cli_face *face, int64_t radius, cli_image *image)
+void cli_face_mark_of(const cli_cascade *cascade, const cli_face *face, cli_face_mark *mark)
+{
+    const float *const values[2] = {face->gender, face->mask};
+    *mark = (cli_face_mark){.box = {face->box.left, face->box.top, face->box.right, face->box.bottom},
+                            .score = face->box.score};
+    if (cli_cascade_has(cascade, CLI_FACE_LANDMARKS)) {
+        mark->point_count = CLI_FACE_POINTS;
+        memcpy(mark->points, face->points, sizeof mark->points);
+    }
+    for (cli_face_task task = CLI_FACE_GENDER; task <= CLI_FACE_MASK; task++) {
+        if (cli_cascade_has(cascade, task)) {
+            char *line = mark->lines[mark->line_count++];
+            (void)cli_face_class_text(cascade, task, values[task], line, CLI_FACE_LINE);
+        }
+    }
+    if (cli_cascade_has(cascade, CLI_FACE_POSE)) {
+        (void)snprintf(mark->lines[mark->line_count++], CLI_FACE_LINE, "%+.0f %+.0f %+.0f",
+                       (double)face->pose[0], (double)face->pose[1], (double)face->pose[2]);
+    }
+}
+
+static void points_draw(const cli_face_mark *mark, int64_t radius, cli_image *image)
 {
     static const cli_color dot = {255, 210, 60, 255};
-    for (size_t i = 0; i < CLI_FACE_POINTS; i++) {
+    for (size_t i = 0; i < mark->point_count; i++) {
         int64_t x = 0, y = 0;
-        if (cli_pixel_at((double)face->points[i][0] * image->width, &x) &&
-            cli_pixel_at((double)face->points[i][1] * image->height, &y)) {
+        if (cli_pixel_at((double)mark->points[i][0] * image->width, &x) &&
+            cli_pixel_at((double)mark->points[i][1] * image->height, &y)) {
             cli_draw_dot(image, x, y, radius, dot);
         }
     }
 }
 
-/* What the tasks say, line by line from y on. */
-static void words_draw(const cli_cascade *cascade, const cli_face *face, int64_t x, int64_t y, int64_t scale,
-                       cli_image *image)
+void cli_face_mark_draw(const cli_face_mark *mark, cli_image *image)
 {
+    static const cli_color line = {96, 220, 120, 255};
     static const cli_color words = {255, 255, 255, 255};
     static const cli_color bar = {0, 0, 0, 160};
-    const float *const values[2] = {face->gender, face->mask};
-    char text[96];
-    for (cli_face_task task = CLI_FACE_GENDER; task <= CLI_FACE_MASK; task++) {
-        if (cli_cascade_has(cascade, task)) {
-            cli_draw_label(image, x, y, scale,
-                           cli_face_class_text(cascade, task, values[task], text, sizeof text), words, bar);
-            y += cli_label_height(scale);
+    const int64_t scale = (image->width < image->height ? image->width : image->height) / 500 + 1;
+    cli_box box;
+    points_draw(mark, scale + 1, image);
+    if (box_pixels(mark->box, image->width, image->height, &box)) {
+        int64_t y = box.y + box.height + scale;
+        cli_draw_outline(image, &box, scale + 1, line);
+        for (uint32_t i = 0; i < mark->line_count; i++, y += cli_label_height(scale)) {
+            cli_draw_label(image, box.x, y, scale, mark->lines[i], words, bar);
         }
-    }
-    if (cli_cascade_has(cascade, CLI_FACE_POSE)) {
-        (void)snprintf(text, sizeof text, "%+.0f %+.0f %+.0f", (double)face->pose[0], (double)face->pose[1],
-                       (double)face->pose[2]);
-        cli_draw_label(image, x, y, scale, text, words, bar);
     }
 }
 
 void cli_face_draw(const cli_cascade *cascade, const cli_face *face, cli_image *image)
 {
-    static const cli_color line = {96, 220, 120, 255};
-    const int64_t scale = (image->width < image->height ? image->width : image->height) / 500 + 1;
-    cli_box box;
-    if (cli_cascade_has(cascade, CLI_FACE_LANDMARKS)) {
-        points_draw(face, scale + 1, image);
-    }
-    if (box_pixels(&face->box, image->width, image->height, &box)) {
-        cli_draw_outline(image, &box, scale + 1, line);
-        words_draw(cascade, face, box.x, box.y + box.height + scale, scale, image);
-    }
+    cli_face_mark mark;
+    cli_face_mark_of(cascade, face, &mark);
+    cli_face_mark_draw(&mark, image);
 }

@@ -179,7 +179,9 @@ int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *op
     (void)cli_precision_find(options->precision, &app->precision);
     /* PoCL's workers often wake up on one core, which doubles times at random; pinned
        ones stay apart */
-    (void)setenv("POCL_AFFINITY", "1", 0);
+    if (!options->log) {
+        (void)setenv("POCL_AFFINITY", "1", 0);
+    }
     const int queue = queue_find(options->queue);
     if (queue < 0) {
         return cli_usage_error(name, "no queue mode '%s'; there are: default, background, smooth, fast",
@@ -201,7 +203,8 @@ int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *op
     runtime.gemm = options->gemm ? MTS_USE_ON : MTS_USE_AUTO;
     runtime.error_text = app->error;
     runtime.error_size = sizeof app->error;
-    runtime.log = log_print;
+    runtime.log = options->log ? options->log : log_print;
+    runtime.context = options->log_context;
     const mts_status status = mts_runtime_create(&runtime, &app->runtime);
     device_names_release(&names);
     if (status != MTS_STATUS_OK) {

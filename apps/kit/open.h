@@ -48,6 +48,10 @@ typedef struct cli_open_options {
     mts_when_full when_full;
     void *context; /* handed to done, which takes the place of the progress bar */
     void (*done)(void *context, mts_ticket ticket, mts_status status);
+    /* In a process of others: the log goes here in place of standard error, and the process's
+       environment stays as it is. NULL: it is our own. */
+    void (*log)(void *context, mts_log_severity severity, const char *text);
+    void *log_context;
 } cli_open_options;
 
 /* Rows of an option table for the device and the session, and for what else

@@ -17,7 +17,10 @@ fail() { echo "$*"; exit 1; }
 (cd "$place" && cpack --config "$build/CPackConfig.cmake" -G DEB -B "$place/debs" >"$place/cpack.log" 2>&1) ||
     { cat "$place/cpack.log"; exit 1; }
 architecture=$(dpkg --print-architecture)
-for package in libmts0 libmtsc0 libmtsz0 libmts-dev mts-tools; do
+packages="libmts0 libmtsc0 libmtsz0 libmts-dev mts-tools"
+[ -e "$build/gstreamer/libgstmts.so" ] && packages+=" gstreamer1.0-mts"
+[ -e "$build/python/mts/_mts.abi3.so" ] && packages+=" python3-mts"
+for package in $packages; do
     deb=$place/debs/${package}_0.1.0_$architecture.deb
     [ -e "$deb" ] || { ls "$place/debs"; fail "no $deb"; }
     dpkg-deb -x "$deb" "$place/$package"
@@ -49,6 +52,27 @@ readelf -S "$library" | grep -q '\.symtab' && fail "libmts0 is not stripped"
 [ -z "$(find "$place/root" -perm /022 ! -type l)" ] || fail "files that others may write"
 
 "$place/root/usr/bin/mts" --version
+if [[ $packages == *gstreamer1.0-mts* ]]; then
+    plugin=$(find "$place/gstreamer1.0-mts" -name libgstmts.so)
+    [[ $(dpkg-deb -f "$place"/debs/gstreamer1.0-mts_*.deb Depends) == *libgstreamer1.0-0* ]] || fail "the plugin does not need GStreamer"
+    if command -v gst-inspect-1.0 >/dev/null; then
+        GST_REGISTRY=$place/registry GST_PLUGIN_PATH=$(dirname "$plugin") gst-inspect-1.0 mtsinfer >"$place/inspect" 2>&1 ||
+            { cat "$place/inspect"; fail "the packaged plugin has no mtsinfer"; }
+        echo "gst-inspect-1.0: mtsinfer of the package"
+    fi
+fi
+if [[ $packages == *python3-mts* ]]; then
+    readelf -d "$place"/python3-mts/usr/lib/python3/dist-packages/mts/*.so | grep -qE 'R(UN)?PATH' && fail "a module of Python has a run-time path"
+    python=$(dirname "$0")/../../build/venv/bin/python3
+    [ -x "$python" ] || python=python3
+    if "$python" -c 'import numpy, cffi' 2>/dev/null; then
+        LD_LIBRARY_PATH=$(dirname "$library") PYTHONPATH=$place/root/usr/lib/python3/dist-packages "$python" -c '
+import mts, os, sys
+assert mts.__file__.startswith(sys.argv[1]), mts.__file__
+print("import mts:", mts.__version__, len(mts.devices()), "devices")' "$place" || fail "the packaged Python module does not work"
+        LD_LIBRARY_PATH=$(dirname "$library") PYTHONPATH=$place/root/usr/lib/python3/dist-packages "$python" -m mts --version
+    fi
+fi
 use "$place/root/usr" "$sources" "$place/build" "$cc" "$cxx" "" ON
 if command -v lintian >/dev/null; then # what Debian itself would refuse, but for its changelog and who made the packages
     lintian --allow-root --fail-on error --suppress-tags no-changelog,bogus-mail-host "$place"/debs/*.deb

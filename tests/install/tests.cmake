@@ -26,6 +26,13 @@ if(NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/reproducible.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/reproducible ${CMAKE_C_COMPILER})
   set_tests_properties(install/reproducible PROPERTIES TIMEOUT 1200 PROCESSORS 2)
 endif()
+# The run-time inside of another project.
+if(NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
+  add_test(NAME install/fetch
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/fetch.sh ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_LIST_DIR}/consumer ${CMAKE_C_COMPILER}
+            "${CMAKE_C_COMPILER_LAUNCHER}")
+  set_tests_properties(install/fetch PROPERTIES TIMEOUT 300 PROCESSORS 2)
+endif()
 # The tutorials do what they say, as printed.
 include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
 if(MTS_TEST_PYTHON AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE) # what they build knows nothing of sanitizers

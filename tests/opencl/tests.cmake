@@ -34,6 +34,15 @@ if(MTS_OPENCL_LOADER)
     set_property(TARGET opencl_${name} PROPERTY LINK_LIBRARIES mts_options ${MTS_CMOCKA} mts_static)
     set_property(TEST opencl/${name} APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${fake_opencl_folder}")
   endforeach()
+  if(TARGET mts_gst) # tests/gst/test_dmabuf.c
+    target_sources(gst_dmabuf PRIVATE support/frame_bundle.c $<TARGET_OBJECTS:mts_models>)
+    add_dependencies(gst_dmabuf mts_fake_opencl)
+    target_include_directories(gst_dmabuf PRIVATE $<TARGET_PROPERTY:mts_test_support,INTERFACE_INCLUDE_DIRECTORIES>)
+    target_include_directories(gst_dmabuf SYSTEM PRIVATE
+      $<TARGET_PROPERTY:mts_test_support,INTERFACE_SYSTEM_INCLUDE_DIRECTORIES>)
+    set_property(TARGET gst_dmabuf PROPERTY LINK_LIBRARIES mts_options ${MTS_CMOCKA} mts_static PkgConfig::MTS_TEST_GST)
+    set_property(TEST gst/dmabuf APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${fake_opencl_folder}")
+  endif()
 endif()
 # A layer behind which any driver's devices are GPUs of given limits (profile/profile.c), and tests that run there. They
 # need a loader that knows layers and its headers.

@@ -2,6 +2,7 @@
  * launch_shape.c: work-items of launches over rows, and the build options of kernels.
  */
 #include "lower/launch_shape.h"
+#include <stdlib.h>
 
 #include "device/kernel.h"
 
@@ -69,6 +70,19 @@ void mts_launch_over_planes(const mts_device_info *device, uint32_t pitch, uint6
         const uint32_t run = share < RUN_LEAST ? RUN_LEAST : share > RUN_MOST ? RUN_MOST : (uint32_t)share;
         global[0] = (pitch + run - 1) / run;
     }
+}
+
+uint32_t mts_launch_pieces(const mts_device_info *device)
+{
+    if (getenv("W17NOP")) return 1;
+    enum { PIECES_OF_UNIT = 4, PIECES_MOST = 16 };
+#ifndef MTS_SMALL
+    const uint32_t pieces = PIECES_OF_UNIT * device->compute_units;
+    return device->is_gpu || pieces < 1 ? 1 : pieces < PIECES_MOST ? pieces : PIECES_MOST;
+#else
+    (void)device;
+    return 1;
+#endif
 }
 
 /* A work-item owns a run of elements (kernels/dest.h): on a CPU a long one, in vectors;

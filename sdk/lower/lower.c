@@ -271,7 +271,7 @@ static uint64_t wave_cost(const mts_encoding *encoding, const mts_step *first)
     const mts_plan *plan = encoding->plan;
     const mts_step *end = plan->steps + plan->step_count;
     uint64_t cost = 0;
-    for (const mts_step *s = first; encoding->device->is_gpu && s < end && s->wave == first->wave; s++) {
+    for (const mts_step *s = first; (encoding->device->is_gpu || encoding->device->launch_ns > 0) && s < end && s->wave == first->wave; s++) {
         cost += mts_step_cost(plan, s);
     }
     return cost;

@@ -11,6 +11,7 @@
  * probability of 95 % (order statistics). Inputs lie in the caller's memory, as in mts bench. SLICES: bytes of the slices
  * of the first engine, instead of those that sessions choose.
  */
+#define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "bench_backend.h"
 #include "bundle/archive.h"
 #include "engine/engine.h"
+#include "engine/profile.h"
 #include "platform/os/os.h"
 #include "tune/tune.h"
 
@@ -103,6 +105,54 @@ static void show(const double times[][TURNS_MOST], uint32_t turns, uint32_t way)
     printf("\n");
 }
 
+/*
+ * Where a frame's time is, by the device's clock: of each launch, and of what lies before it, the least of PROFILED runs,
+ * which the engines have in turns. What lies between launches is what fewer of them can save.
+ */
+static void show_profiles(mts_engine *const *engines)
+{
+    enum { PROFILED = 40 };
+    mts_launch_profile *launches = NULL;
+    double *least[WAYS] = {NULL};
+    uint32_t counts[WAYS] = {0};
+    mts_error error = {0};
+    for (int w = 0; w < WAYS; w++) {
+        mts_session_stats stats = {.size = sizeof stats};
+        mts_engine_stats_get(engines[w], &stats);
+        counts[w] = stats.launches;
+        least[w] = calloc(2 * (size_t)counts[w] + 1, sizeof *least[w]);
+        if (!least[w]) {
+            give_up("a profile", &error);
+        }
+    }
+    for (uint32_t run = 0; run < PROFILED; run++) {
+        for (int w = 0; w < WAYS; w++) {
+            double clock = 0.0;
+            launches = calloc(counts[w] + 1, sizeof *launches);
+            if (!launches || mts_engine_profile(engines[w], 1, launches, &error) != MTS_STATUS_OK) {
+                give_up("a profile", &error);
+            }
+            for (uint32_t i = 0; i < counts[w]; i++) {
+                const double gap = launches[i].start_ms - clock, own = launches[i].duration_ms;
+                clock = launches[i].start_ms + own;
+                least[w][2 * i] = run == 0 || own < least[w][2 * i] ? own : least[w][2 * i];
+                least[w][2 * i + 1] = run == 0 || gap < least[w][2 * i + 1] ? gap : least[w][2 * i + 1];
+            }
+            if (run + 1 < PROFILED || !getenv("W17")) free(launches);
+            else for (uint32_t i = 0; i < counts[w]; i++) printf("%s %4u %.4f %.4f %s\n", names[w], i, least[w][2*i], least[w][2*i+1], launches[i].label);
+        }
+    }
+    for (int w = 0; w < WAYS; w++) {
+        double kernels = 0.0, gaps = 0.0;
+        for (uint32_t i = 0; i < counts[w]; i++) {
+            kernels += least[w][2 * i];
+            gaps += least[w][2 * i + 1];
+        }
+        printf("%-10s  kernels %7.3f ms  between them %7.3f\n", names[w], kernels, gaps);
+        free(least[w]);
+    }
+}
+
 /* The engine, which the caller destroys; slices: 0, or those of way 0. */
 static mts_engine *make_engine(mts_device *device, const mts_archive *archive, int way, uint64_t slices)
 {
@@ -110,7 +160,10 @@ static mts_engine *make_engine(mts_device *device, const mts_archive *archive, i
     const mts_engine_options options = {.strategy = way == 2 ? MTS_STRATEGY_SEQUENTIAL : MTS_STRATEGY_COMPACT,
                                         .separate_inputs = true,
                                         .zero_copy_inputs = true,
-                                        .in_order = way == 1};
+                                        .in_order = way == 1 && !getenv("W17CMP")};
+    const char *cmp = getenv("W17CMP");
+    if (cmp && way == 1) { setenv(cmp, "1", 1); }
+    if (cmp && way != 1) { unsetenv(cmp); }
     mts_engine *engine = NULL;
     mts_planning_report report = {0};
     mts_session_stats stats = {.size = sizeof stats};
@@ -165,6 +218,7 @@ int main(int argc, char **argv)
             times[w][turn < WARM_TURNS ? 0 : turn - WARM_TURNS] = ms;
         }
     }
+    show_profiles(engines);
     for (uint32_t w = 0; w < WAYS; w++) {
         printf("%-10s", names[w]);
         show((const double(*)[TURNS_MOST])times, turns, w);

@@ -86,11 +86,10 @@ static size_t count_tiles(const mts_tiler *t, uint32_t most)
 static void choose_tiles(mts_tiler *t, const mts_kernel_config *config)
 {
     const mts_device_info *device = t->encoding->device;
-    size_t enough = (size_t)mts_device_defaults_find(device)->tiles_per_unit *
-                          (device->compute_units > 0 ? device->compute_units : 1);
-    if (t->encoding->wave_cost > 0 && !device->is_gpu && !getenv("W17OLD")) {
-        enough = (size_t)t->encoding->tiles_least * (getenv("W17F")?(size_t)atoi(getenv("W17F")):2);
-    }
+    const uint32_t units = device->compute_units > 0 ? device->compute_units : 1;
+    const size_t enough = t->encoding->tiles_least > 0
+                              ? t->encoding->tiles_least
+                              : (size_t)mts_device_defaults_find(device)->tiles_per_unit * units;
     uint32_t most = config->vectors * (device->is_gpu ? config->local : device->vector_floats);
     while (!device->is_gpu && most >= 8 * MTS_PLAN_ALIGN && count_tiles(t, most) < enough) {
         most /= 2;

@@ -2,7 +2,6 @@
  * launch_shape.c: work-items of launches over rows, and the build options of kernels.
  */
 #include "lower/launch_shape.h"
-#include <stdlib.h>
 
 #include "device/kernel.h"
 
@@ -74,7 +73,6 @@ void mts_launch_over_planes(const mts_device_info *device, uint32_t pitch, uint6
 
 uint32_t mts_launch_pieces(const mts_device_info *device)
 {
-    if (getenv("W17NOP")) return 1;
     enum { PIECES_OF_UNIT = 4, PIECES_MOST = 16 };
 #ifndef MTS_SMALL
     const uint32_t pieces = PIECES_OF_UNIT * device->compute_units;

@@ -231,12 +231,15 @@ static void add_blocks(const merger *m, const mts_encoded_launch *part, uint32_t
     j->run_count += most + 1;
 }
 
-static void add_part(const merger *m, const mts_encoded_launch *part, uint32_t to, uint32_t piece, uint32_t pieces, joined *j)
+/* One of so many pieces of a part (mts_launch_pieces); tiles of blocks have one. */
+static void add_part(const merger *m, const mts_encoded_launch *part, uint32_t to, uint32_t piece,
+                     uint32_t pieces, joined *j)
 {
     const mts_entries *e = &part->entries;
     const uint32_t first = (uint32_t)((uint64_t)e->count * piece / pieces);
     const uint32_t end = (uint32_t)((uint64_t)e->count * (piece + 1) / pieces);
-    memcpy(j->words + (size_t)j->count * e->words, m->encoding->params.words + e->first + (size_t)first * e->words,
+    memcpy(j->words + (size_t)j->count * e->words,
+           m->encoding->params.words + e->first + (size_t)first * e->words,
            (size_t)(end - first) * e->words * sizeof *j->words);
     for (uint32_t i = first; j->masks && i < end; i++) {
         j->masks[j->count + i - first] = e->masks ? e->masks[i] : MTS_TASKS_ALL;
@@ -358,7 +361,8 @@ static mts_status make_launch(const merger *m, const merged_launch *s, mts_encod
         return status;
     }
     sort_parts(m, s, parts);
-    return s->mixed ? mts_mix_launches(l, parts, s->count, mts_launch_pieces(l->device), out) : make_list(m, s, parts, out);
+    return s->mixed ? mts_mix_launches(l, parts, s->count, mts_launch_pieces(l->device), out)
+                    : make_list(m, s, parts, out);
 }
 
 /* ---- launches of different kernels ---- */

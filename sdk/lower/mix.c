@@ -115,8 +115,8 @@ static bool add_entries(mixed *m, const mts_encoded_launch *launch, uint32_t loc
     return source != MTS_NONE;
 }
 
-mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, uint32_t count,
-                            uint32_t pieces, mts_encoded_launch *out)
+mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, uint32_t count, uint32_t pieces,
+                            mts_encoded_launch *out)
 {
     uint32_t entries = 0;
     uint32_t local = 1;

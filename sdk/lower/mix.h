@@ -24,7 +24,7 @@ bool mts_mix_has_room(uint32_t *sources, const mts_encoded_launch *launch);
  * (mts_encode_cases). Errors: OUT_OF_MEMORY. INTERNAL: there is no room for what they read
  * (mts_mix_has_room).
  */
-mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, uint32_t count,
-                            uint32_t pieces, mts_encoded_launch *out);
+mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, uint32_t count, uint32_t pieces,
+                            mts_encoded_launch *out);
 
 #endif

@@ -11,7 +11,6 @@
  * probability of 95 % (order statistics). Inputs lie in the caller's memory, as in mts bench. SLICES: bytes of the slices
  * of the first engine, instead of those that sessions choose.
  */
-#define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,8 +137,7 @@ static void show_profiles(mts_engine *const *engines)
                 least[w][2 * i] = run == 0 || own < least[w][2 * i] ? own : least[w][2 * i];
                 least[w][2 * i + 1] = run == 0 || gap < least[w][2 * i + 1] ? gap : least[w][2 * i + 1];
             }
-            if (run + 1 < PROFILED || !getenv("W17")) free(launches);
-            else for (uint32_t i = 0; i < counts[w]; i++) printf("%s %4u %.4f %.4f %s\n", names[w], i, least[w][2*i], least[w][2*i+1], launches[i].label);
+            free(launches);
         }
     }
     for (int w = 0; w < WAYS; w++) {
@@ -160,10 +158,7 @@ static mts_engine *make_engine(mts_device *device, const mts_archive *archive, i
     const mts_engine_options options = {.strategy = way == 2 ? MTS_STRATEGY_SEQUENTIAL : MTS_STRATEGY_COMPACT,
                                         .separate_inputs = true,
                                         .zero_copy_inputs = true,
-                                        .in_order = way == 1 && !getenv("W17CMP")};
-    const char *cmp = getenv("W17CMP");
-    if (cmp && way == 1) { setenv(cmp, "1", 1); }
-    if (cmp && way != 1) { unsetenv(cmp); }
+                                        .in_order = way == 1};
     mts_engine *engine = NULL;
     mts_planning_report report = {0};
     mts_session_stats stats = {.size = sizeof stats};

@@ -43,13 +43,16 @@
  * The grid of a launch has one dimension. Its parameters are a word, the number of
  * entries, and the entries. Work-groups [begin, begin of the next one) compute an entry:
  * `width` of them for each row of its own launch's second dimension, with as many
- * work-items as that has along the first one, or some more.
+ * work-items as that has along the first one, or some more. A member may be cut into
+ * several entries.
  */
 typedef struct mts_mixed_params {
     mts_u32 number; /* of the kernel (the word itself is a keyword of OpenCL C) */
     mts_u32 member; /* word index of the member's parameters */
     mts_u32 begin, width;
     mts_u32 source; /* 0: it reads the pool; else 1 + the index of the source that it reads */
+    mts_u32 shift;  /* added to a work-group's number, that of the member's own launch; minus `begin`
+                       unless the entry is a later part of a member */
 } mts_mixed_params;
 
 #endif

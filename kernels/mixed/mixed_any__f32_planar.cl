@@ -32,7 +32,7 @@ MTS_KERNEL void mixed_any__f32_planar(MTS_KERNEL_ARGS, MIXED_SOURCE(0), MIXED_SO
                                       MIXED_SOURCE(4), MIXED_SOURCE(5), MIXED_SOURCE(6), MIXED_SOURCE(7)) {
     const mts_u32 group = mts_group_id(0);
     GLOBAL const mts_mixed_params *entry = mixed_entry(params, first, group);
-    const mts_u32 at = group - entry->begin, lanes = mts_local_size(0), y = at / entry->width;
+    const mts_u32 at = group + entry->shift, lanes = mts_local_size(0), y = at / entry->width;
     mts_place place;
     place.x = (at - y * entry->width) * lanes + mts_local_id(0);
     place.y = y;

@@ -112,8 +112,8 @@ INLINE void persist_group(MTS_KERNEL_ARGS, GLOBAL const mts_persist_launch *own,
         number = entry->number;
         from = entry->member;
         width = entry->width;
-        place.y = (g - entry->begin) / width;
-        place.group = g - entry->begin - place.y * width;
+        place.y = (g + entry->shift) / width;
+        place.group = g + entry->shift - place.y * width;
         place.z = 0;
     } else {
         place.z = g / (width * own->height);

@@ -37,7 +37,8 @@ const char *mts_reference_mixed_any__f32_planar(const mts_reference_call *call)
             member.pool_bytes = source->base.size;
             member.pool_size = member.pool_bytes / sizeof(float);
         }
-        reason = functions[e->number](&member);
+        /* all of a member with its first part */
+        reason = e->shift + e->begin == 0 ? functions[e->number](&member) : NULL;
     }
     return reason;
 }

@@ -86,8 +86,10 @@ static size_t count_tiles(const mts_tiler *t, uint32_t most)
 static void choose_tiles(mts_tiler *t, const mts_kernel_config *config)
 {
     const mts_device_info *device = t->encoding->device;
-    const size_t enough = (size_t)mts_device_defaults_find(device)->tiles_per_unit *
-                          (device->compute_units > 0 ? device->compute_units : 1);
+    const uint32_t units = device->compute_units > 0 ? device->compute_units : 1;
+    const size_t enough = t->encoding->tiles_least > 0
+                              ? t->encoding->tiles_least
+                              : (size_t)mts_device_defaults_find(device)->tiles_per_unit * units;
     uint32_t most = config->vectors * (device->is_gpu ? config->local : device->vector_floats);
     while (!device->is_gpu && most >= 8 * MTS_PLAN_ALIGN && count_tiles(t, most) < enough) {
         most /= 2;
@@ -248,7 +250,7 @@ static mts_kernel_config cut_finer(const mts_encoding *encoding, const mts_kerne
 {
     enum { ROWS_FEWEST = 4 }; /* fewer are computed as four */
     mts_kernel_config c = mts_tile_clamp(encoding->device, *config);
-    if (encoding->tiles_least == 0 || !encoding->facts.conv ||
+    if (encoding->tiles_least == 0 || !encoding->device->is_gpu || !encoding->facts.conv ||
         (encoding->measured && mts_kernel_config_equal(config, &encoding->config))) {
         return c;
     }

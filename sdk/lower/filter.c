@@ -215,6 +215,7 @@ static uint32_t keep_mixed(filling *f, uint32_t index, uint32_t *first)
         if (keeps(f, index, i)) {
             mts_mixed_params entry;
             memcpy(&entry, f->filter->of.params + entries->first + (size_t)i * entries->words, sizeof entry);
+            entry.shift += entry.begin - groups;
             entry.begin = groups;
             put(f, (const uint32_t *)(const void *)&entry, entries->words);
             groups += entries->heights[i];

@@ -71,6 +71,18 @@ void mts_launch_over_planes(const mts_device_info *device, uint32_t pitch, uint6
     }
 }
 
+uint32_t mts_launch_pieces(const mts_device_info *device)
+{
+    enum { PIECES_OF_UNIT = 4, PIECES_MOST = 16 };
+#ifndef MTS_SMALL
+    const uint32_t pieces = PIECES_OF_UNIT * device->compute_units;
+    return device->is_gpu || pieces < 1 ? 1 : pieces < PIECES_MOST ? pieces : PIECES_MOST;
+#else
+    (void)device;
+    return 1;
+#endif
+}
+
 /* A work-item owns a run of elements (kernels/dest.h): on a CPU a long one, in vectors;
  * on a GPU a single element, so that neighbours touch neighbours. */
 void mts_launch_over_plane(const mts_device_info *device, uint32_t pitch, uint32_t global[3],

@@ -40,4 +40,12 @@ typedef enum mts_packed_jobs {
    through an image. */
 const char *mts_launch_packed_defines(mts_precision precision, mts_packed_jobs jobs, bool images);
 
+/*
+ * Pieces that each part of a joined launch is cut into; the list has the first piece of each
+ * part, then the second of each, and so on. Processors' drivers give a thread the next half
+ * of the groups that are left, or the like, in their order: so each such share has of every
+ * part what it has of the list. 1 on GPUs, which take groups one by one: large ones come first.
+ */
+uint32_t mts_launch_pieces(const mts_device_info *device);
+
 #endif

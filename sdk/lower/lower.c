@@ -15,6 +15,7 @@
 #include "lower/layouts.h"
 #include "lower/moves.h"
 #include "lower/traffic.h"
+#include "plan/device_defaults.h"
 
 #define HALF_WHOLE_MAX 2048u /* float16 holds every whole number up to this one */
 
@@ -255,26 +256,30 @@ static mts_status describe_step(mts_encoding *encoding, const mts_step *step, si
 /*
  * A launch ends when its last tile does. So a tile is at most one part in TILES_OF_UNIT of
  * what each unit computes of the launch: of the step's wave, whose launches are joined
- * where they can be.
+ * where they can be. On processors, whose tiles are long as long as there are enough, the
+ * wave has as many as one layer would have alone: shorter ones use each weight less often.
  */
 static uint32_t find_tiles_least(const mts_encoding *encoding, const mts_step *step)
 {
     enum { TILES_OF_UNIT = 8 };
-    const uint64_t wanted = (uint64_t)TILES_OF_UNIT * encoding->device->compute_units;
-    const double own = (double)mts_step_cost(encoding->plan, step);
-    return encoding->wave_cost > 0 ? (uint32_t)((double)wanted * own / (double)encoding->wave_cost) + 1 : 0;
+    const mts_device_info *device = encoding->device;
+    const uint32_t units = device->compute_units > 0 ? device->compute_units : 1;
+    const uint32_t each = device->is_gpu ? TILES_OF_UNIT : mts_device_defaults_find(device)->tiles_per_unit;
+    const double part = (double)mts_step_cost(encoding->plan, step) / (double)encoding->wave_cost;
+    const uint32_t tiles = (uint32_t)((double)each * units * part);
+    return device->is_gpu || tiles == 0 ? tiles + 1 : tiles;
 }
 
-/* What the wave that begins with a step computes; 0 where it is not asked for. */
+/* What the wave that begins with a step computes. */
 static uint64_t wave_cost(const mts_encoding *encoding, const mts_step *first)
 {
     const mts_plan *plan = encoding->plan;
     const mts_step *end = plan->steps + plan->step_count;
     uint64_t cost = 0;
-    for (const mts_step *s = first; encoding->device->is_gpu && s < end && s->wave == first->wave; s++) {
+    for (const mts_step *s = first; s < end && s->wave == first->wave; s++) {
         cost += mts_step_cost(plan, s);
     }
-    return cost;
+    return cost > 0 ? cost : 1;
 }
 
 static mts_status encode_described(mts_encoding *encoding, const mts_step *step)

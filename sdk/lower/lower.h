@@ -82,10 +82,10 @@ typedef struct mts_encoding {
     mts_kernel_config config;
     /* The configuration is one that was measured, or is forced: it stays as it is. */
     bool measured;
-    /* Tiles that the step should have at least on a GPU, so that the last one of its launch
-       keeps no unit busy for long; 0: any number. */
+    /* Tiles that the step should have at least, so that the last one of its launch keeps no
+       unit busy for long; 0: it is not encoded as a part of a plan. */
     uint32_t tiles_least;
-    /* On a GPU: the costs (mts_step_cost) of all steps of the step's wave. */
+    /* The costs (mts_step_cost) of all steps of the step's wave. */
     uint64_t wave_cost;
     /* The wave's first step. */
     const mts_step *wave;

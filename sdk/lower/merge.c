@@ -10,6 +10,7 @@
 
 #include "base/size.h"
 #include "lower/encode.h"
+#include "lower/launch_shape.h"
 #include "lower/mix.h"
 
 /* Time of a work-group that finds nothing to do, in nanoseconds: a grid is as wide and as
@@ -230,24 +231,29 @@ static void add_blocks(const merger *m, const mts_encoded_launch *part, uint32_t
     j->run_count += most + 1;
 }
 
-static void add_part(const merger *m, const mts_encoded_launch *part, uint32_t to, joined *j)
+/* One of so many pieces of a part (mts_launch_pieces); tiles of blocks have one. */
+static void add_part(const merger *m, const mts_encoded_launch *part, uint32_t to, uint32_t piece,
+                     uint32_t pieces, joined *j)
 {
     const mts_entries *e = &part->entries;
-    memcpy(j->words + (size_t)j->count * e->words, m->encoding->params.words + e->first,
-           (size_t)e->count * e->words * sizeof *j->words);
-    for (uint32_t i = 0; j->masks && i < e->count; i++) {
-        j->masks[j->count + i] = e->masks ? e->masks[i] : MTS_TASKS_ALL;
+    const uint32_t first = (uint32_t)((uint64_t)e->count * piece / pieces);
+    const uint32_t end = (uint32_t)((uint64_t)e->count * (piece + 1) / pieces);
+    memcpy(j->words + (size_t)j->count * e->words,
+           m->encoding->params.words + e->first + (size_t)first * e->words,
+           (size_t)(end - first) * e->words * sizeof *j->words);
+    for (uint32_t i = first; j->masks && i < end; i++) {
+        j->masks[j->count + i - first] = e->masks ? e->masks[i] : MTS_TASKS_ALL;
     }
-    for (uint32_t i = 0; j->heights && i < e->count; i++) {
-        j->heights[j->count + i] = e->heights ? e->heights[i] : part->global[1];
+    for (uint32_t i = first; j->heights && i < end; i++) {
+        j->heights[j->count + i - first] = e->heights ? e->heights[i] : part->global[1];
     }
     if (j->blocks) {
         add_blocks(m, part, to, j);
     }
-    for (uint32_t i = 0; i < e->job_count; i++) {
+    for (uint32_t i = 0; piece == 0 && i < e->job_count; i++) {
         j->jobs[j->job_count++] = e->jobs[i];
     }
-    j->count += e->count;
+    j->count += end - first;
 }
 
 static int by_place(const void *left, const void *right)
@@ -293,8 +299,11 @@ static mts_status make_list(const merger *m, const merged_launch *s, const uint3
         return status;
     }
     const uint32_t to = (uint32_t)l->params.count;
-    for (uint32_t i = 0; i < s->count; i++) {
-        add_part(m, &l->launches[parts[i]], to, &j);
+    const uint32_t pieces = kind_of(out) == MTS_ENTRY_TILE ? mts_launch_pieces(l->device) : 1;
+    for (uint32_t k = 0; k < pieces; k++) {
+        for (uint32_t i = 0; i < s->count; i++) {
+            add_part(m, &l->launches[parts[i]], to, k, pieces, &j);
+        }
     }
     if (j.jobs) {
         qsort(j.jobs, j.job_count, sizeof *j.jobs, by_place);
@@ -352,7 +361,8 @@ static mts_status make_launch(const merger *m, const merged_launch *s, mts_encod
         return status;
     }
     sort_parts(m, s, parts);
-    return s->mixed ? mts_mix_launches(l, parts, s->count, out) : make_list(m, s, parts, out);
+    return s->mixed ? mts_mix_launches(l, parts, s->count, mts_launch_pieces(l->device), out)
+                    : make_list(m, s, parts, out);
 }
 
 /* ---- launches of different kernels ---- */

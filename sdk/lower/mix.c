@@ -76,20 +76,37 @@ bool mts_mix_has_room(uint32_t *sources, const mts_encoded_launch *launch)
     return add_source(sources, launch->source) != MTS_NONE;
 }
 
-/* False: the launch reads one buffer more than a launch can have. */
-static bool add_entries(mixed *m, const mts_encoded_launch *launch, uint32_t local)
+/* What is cut of an entry, or of a list: [first, end). */
+typedef struct piece {
+    uint32_t at, of;
+} piece;
+
+static uint32_t first_of(const piece *p, uint32_t count)
 {
+    return (uint32_t)((uint64_t)count * p->at / p->of);
+}
+
+/* False: the launch reads one buffer more than a launch can have. */
+static bool add_entries(mixed *m, const mts_encoded_launch *launch, uint32_t local, const piece *own)
+{
+    const piece next = {.at = own->at + 1, .of = own->of};
     const mts_entries *e = &launch->entries;
     const uint32_t source = add_source(m->sources, launch->source);
     const uint32_t width = (launch->global[0] + local - 1) / local;
     for (uint32_t i = 0; i < e->count && source != MTS_NONE; i++) {
+        const uint32_t groups = width * (e->heights ? e->heights[i] : launch->global[1]);
+        const uint32_t first = first_of(own, groups);
         const mts_mixed_params params = {.number = mts_mix_number(launch->kernel),
                                          .member = e->first + i * e->words,
                                          .begin = m->begin,
                                          .width = width,
-                                         .source = source};
+                                         .source = source,
+                                         .shift = first - m->begin};
+        m->groups[m->count] = first_of(&next, groups) - first;
+        if (m->groups[m->count] == 0) {
+            continue;
+        }
         memcpy(m->words + 1 + (size_t)m->count * WORDS, &params, sizeof params);
-        m->groups[m->count] = width * (e->heights ? e->heights[i] : launch->global[1]);
         if (m->masks) {
             m->masks[m->count] = e->masks ? e->masks[i] : MTS_TASKS_ALL;
         }
@@ -98,7 +115,7 @@ static bool add_entries(mixed *m, const mts_encoded_launch *launch, uint32_t loc
     return source != MTS_NONE;
 }
 
-mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, uint32_t count,
+mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, uint32_t count, uint32_t pieces,
                             mts_encoded_launch *out)
 {
     uint32_t entries = 0;
@@ -107,7 +124,7 @@ mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, ui
     for (uint32_t i = 0; i < count; i++) {
         const mts_entries *e = &encoding->launches[launches[i]].entries;
         const uint32_t own = encoding->launches[launches[i]].local[0];
-        entries += e->count;
+        entries += e->count * pieces;
         masks = masks || e->masks;
         local = own > local ? own : local;
     }
@@ -118,15 +135,16 @@ mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, ui
     if (!m.words || (masks && !m.masks) || !m.groups) {
         return mts_encode_memory(encoding);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (!add_entries(&m, &encoding->launches[launches[i]], local)) {
+    for (uint32_t i = 0; i < count * pieces; i++) {
+        const piece own = {.at = i / count, .of = pieces};
+        const mts_encoded_launch *launch = &encoding->launches[launches[i % count]];
+        if (!add_entries(&m, launch, local, &own)) {
             return mts_fail(encoding->error, MTS_STATUS_INTERNAL,
                             "launches of the combined program read more than %d buffers in the place of the "
                             "weights: join fewer of them",
                             MTS_LAUNCH_SOURCES);
         }
-        encoding->cases.mixed |=
-            usual_kernels() | 1u << mts_mix_number(encoding->launches[launches[i]].kernel);
+        encoding->cases.mixed |= usual_kernels() | 1u << mts_mix_number(launch->kernel);
     }
     m.words[0] = m.count;
     out->kind = MTS_LAUNCH_MIXED;

@@ -18,12 +18,13 @@ bool mts_mix_accepts(const mts_encoding *encoding, const mts_encoded_launch *lau
 bool mts_mix_has_room(uint32_t *sources, const mts_encoded_launch *launch);
 /*
  * One launch of `count` that it accepts, which fit into one dimension of a grid and read
- * one section of the pool; entries are in this order. *out has what describes all of them
+ * one section of the pool; entries are in this order, in so many `pieces` of each launch
+ * (mts_launch_pieces): first pieces first. *out has what describes all of them
  * already; grid, kernel, sources, parameters and entries are set. The build options follow
  * (mts_encode_cases). Errors: OUT_OF_MEMORY. INTERNAL: there is no room for what they read
  * (mts_mix_has_room).
  */
-mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, uint32_t count,
+mts_status mts_mix_launches(mts_encoding *encoding, const uint32_t *launches, uint32_t count, uint32_t pieces,
                             mts_encoded_launch *out);
 
 #endif

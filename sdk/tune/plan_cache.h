@@ -20,7 +20,7 @@
  * layouts, slices, encoding, defaults or candidates, and of how groups and slices are
  * selected. Kernels need no thought: keys have their sources.
  */
-#define MTS_PLAN_FORMAT 13u
+#define MTS_PLAN_FORMAT 14u
 
 /* Fills p->decision and p->report from an earlier session with the same key. False: there
    is none. */

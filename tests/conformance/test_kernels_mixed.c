@@ -171,6 +171,7 @@ static void fill_readers(uint32_t *words)
                                         .member = COPY + n * MTS_PARAM_WORDS(mts_copy_params),
                                         .begin = n,
                                         .width = 1,
+                                        .shift = 0u - n,
                                         .source = n * 5 % (1 + MTS_LAUNCH_SOURCES)};
         const mts_copy_params copy = flat_copy(n);
         memcpy(words + 1 + n * MTS_PARAM_WORDS(mts_mixed_params), &entry, sizeof entry);

@@ -19,6 +19,7 @@
 #include "bench_backend.h"
 #include "bundle/archive.h"
 #include "engine/engine.h"
+#include "engine/profile.h"
 #include "platform/os/os.h"
 #include "tune/tune.h"
 
@@ -103,6 +104,53 @@ static void show(const double times[][TURNS_MOST], uint32_t turns, uint32_t way)
     printf("\n");
 }
 
+/*
+ * Where a frame's time is, by the device's clock: of each launch, and of what lies before it, the least of PROFILED runs,
+ * which the engines have in turns. What lies between launches is what fewer of them can save.
+ */
+static void show_profiles(mts_engine *const *engines)
+{
+    enum { PROFILED = 40 };
+    mts_launch_profile *launches = NULL;
+    double *least[WAYS] = {NULL};
+    uint32_t counts[WAYS] = {0};
+    mts_error error = {0};
+    for (int w = 0; w < WAYS; w++) {
+        mts_session_stats stats = {.size = sizeof stats};
+        mts_engine_stats_get(engines[w], &stats);
+        counts[w] = stats.launches;
+        least[w] = calloc(2 * (size_t)counts[w] + 1, sizeof *least[w]);
+        if (!least[w]) {
+            give_up("a profile", &error);
+        }
+    }
+    for (uint32_t run = 0; run < PROFILED; run++) {
+        for (int w = 0; w < WAYS; w++) {
+            double clock = 0.0;
+            launches = calloc(counts[w] + 1, sizeof *launches);
+            if (!launches || mts_engine_profile(engines[w], 1, launches, &error) != MTS_STATUS_OK) {
+                give_up("a profile", &error);
+            }
+            for (uint32_t i = 0; i < counts[w]; i++) {
+                const double gap = launches[i].start_ms - clock, own = launches[i].duration_ms;
+                clock = launches[i].start_ms + own;
+                least[w][2 * i] = run == 0 || own < least[w][2 * i] ? own : least[w][2 * i];
+                least[w][2 * i + 1] = run == 0 || gap < least[w][2 * i + 1] ? gap : least[w][2 * i + 1];
+            }
+            free(launches);
+        }
+    }
+    for (int w = 0; w < WAYS; w++) {
+        double kernels = 0.0, gaps = 0.0;
+        for (uint32_t i = 0; i < counts[w]; i++) {
+            kernels += least[w][2 * i];
+            gaps += least[w][2 * i + 1];
+        }
+        printf("%-10s  kernels %7.3f ms  between them %7.3f\n", names[w], kernels, gaps);
+        free(least[w]);
+    }
+}
+
 /* The engine, which the caller destroys; slices: 0, or those of way 0. */
 static mts_engine *make_engine(mts_device *device, const mts_archive *archive, int way, uint64_t slices)
 {
@@ -165,6 +213,7 @@ int main(int argc, char **argv)
             times[w][turn < WARM_TURNS ? 0 : turn - WARM_TURNS] = ms;
         }
     }
+    show_profiles(engines);
     for (uint32_t w = 0; w < WAYS; w++) {
         printf("%-10s", names[w]);
         show((const double(*)[TURNS_MOST])times, turns, w);

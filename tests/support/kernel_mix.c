@@ -55,12 +55,16 @@ uint32_t kernel_mix_add(kernel_mix *mix, const char *kernel, uint32_t first, con
     const uint32_t width = (grid[0] + mix->local - 1) / mix->local;
     mix->kernels |= 1u << kernel_mix_number(kernel);
     for (uint32_t m = 0; m < grid[2]; m++) {
-        assert_true(mix->count < KERNEL_MIX_ENTRIES);
-        mix->entries[mix->count++] = (mts_mixed_params){.number = kernel_mix_number(kernel),
-                                                        .member = first + m * words_of_member(kernel),
-                                                        .begin = mix->groups,
-                                                        .width = width};
-        mix->groups += width * grid[1];
+        const uint32_t groups = width * grid[1];
+        for (uint32_t from = 0, end = (groups + 1) / 2; from < groups; from = end, end = groups) {
+            assert_true(mix->count < KERNEL_MIX_ENTRIES);
+            mix->entries[mix->count++] = (mts_mixed_params){.number = kernel_mix_number(kernel),
+                                                            .member = first + m * words_of_member(kernel),
+                                                            .begin = mix->groups,
+                                                            .width = width,
+                                                            .shift = from - mix->groups};
+            mix->groups += end - from;
+        }
     }
     return mix->groups;
 }

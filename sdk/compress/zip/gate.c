@@ -61,7 +61,7 @@ static mts_status look_task(void *context, uint32_t t, uint32_t worker, mts_erro
     const look *l = context;
     mts_zip *zip = l->zip;
     uint32_t indices[BATCH_MOST];
-    mts_change sums = {0};
+    mts_change sums = {.form = zip->forms[t]};
     mts_status status = MTS_STATUS_OK;
     zip->change[t] = 0.0;
     for (uint32_t first = 0; first < l->images && status == MTS_STATUS_OK && !zip->frozen[t];
@@ -71,6 +71,7 @@ static mts_status look_task(void *context, uint32_t t, uint32_t worker, mts_erro
         status = look_batch(l, t, first, count, indices, &sums, error);
     }
     zip->change[t] = mts_change_of(&sums, zip->tasks[t].graph);
+    zip->loss[t] = mts_change_loss(&sums);
     return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "task '%s'", zip->tasks[t].name);
 }
 
@@ -92,6 +93,7 @@ static mts_status open_task(void *context, uint32_t t, uint32_t worker, mts_erro
                    size * count * sizeof(float));
         }
     }
+    zip->forms[t] = mts_change_form_of(zip->tasks[t].graph, zip->answers[t], size, l->images);
     return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "task '%s'", zip->tasks[t].name);
 }
 

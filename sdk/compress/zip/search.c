@@ -15,6 +15,7 @@
 #define AIM 0.97         /* of the limit: where the next trial is to come out */
 #define STEP_MOST 4.0    /* of a prediction from trial to trial */
 #define WORST 3.0        /* times the limit: what one task may lose */
+#define MARGIN 1.2       /* what is expected counts so many times: a limit is to hold on other images */
 #define PRICE_LEAST 1e-18
 #define PRICE_MOST 1e3
 #define CURVE_POINTS 24u
@@ -139,7 +140,7 @@ static void losses(const mts_zip *zip, double *mean, double *worst)
 /* What counts against the limit. */
 static double counted(double mean, double worst)
 {
-    return isnan(worst) ? NAN : mean > worst / WORST ? mean : worst / WORST;
+    return isnan(worst) ? NAN : MARGIN * (mean > worst / WORST ? mean : worst / WORST);
 }
 
 static void swap_into_best(search *s, mts_arena *arena, double part)

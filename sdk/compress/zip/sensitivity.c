@@ -49,7 +49,7 @@ static mts_status load(const sensing *s, uint32_t t, mts_net_run *run, uint32_t 
     *node = trace->node;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t slot = slot_of(s, first + i);
-        indices[i] = (uint32_t)((uint64_t)slot * s->zip->images / s->zip->trace_images);
+        indices[i] = mts_zip_image_fit(s->zip, slot, s->zip->trace_images);
         if (trace->node) {
             mts_zip_trace_load(trace, run, i, slot, 1);
         }

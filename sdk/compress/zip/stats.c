@@ -83,23 +83,26 @@ static uint64_t pixels_of(const mts_zip *zip, const mts_zip_row *row, uint32_t t
     return pixels ? pixels : 1;
 }
 
-static uint64_t rows_wanted(const mts_zip_row *row)
+/* A search fits every row several times, so it takes half of the equations. */
+static uint64_t rows_wanted(const mts_zip *zip, const mts_zip_row *row)
 {
-    const uint64_t wanted = (uint64_t)row->inputs * row->taps * ROWS_PER_UNKNOWN;
+    const uint64_t each = zip->held_out ? ROWS_PER_UNKNOWN / 2 : ROWS_PER_UNKNOWN;
+    const uint64_t wanted = (uint64_t)row->inputs * row->taps * each;
     return wanted < ROWS_LEAST ? ROWS_LEAST : wanted;
 }
 
 uint32_t mts_zip_stats_images(const mts_zip *zip, const mts_zip_row *row, uint32_t t)
 {
-    const uint64_t images = rows_wanted(row) / pixels_of(zip, row, t) + 1;
+    const uint64_t images = rows_wanted(zip, row) / pixels_of(zip, row, t) + 1;
     const uint64_t least = images < IMAGES_LEAST ? IMAGES_LEAST : images;
-    return least < zip->images ? (uint32_t)least : zip->images;
+    const uint32_t most = mts_zip_images_fit(zip);
+    return least < most ? (uint32_t)least : most;
 }
 
 /* Every how manieth pixel is taken: tasks may look at images of other sizes. */
 static uint32_t step_of(const gathering *g, uint32_t t, uint32_t images)
 {
-    const uint64_t step = images * pixels_of(g->zip, g->row, t) / rows_wanted(g->row);
+    const uint64_t step = images * pixels_of(g->zip, g->row, t) / rows_wanted(g->zip, g->row);
     return step < 1 ? 1 : step > UINT32_MAX ? UINT32_MAX : (uint32_t)step;
 }
 
@@ -193,7 +196,7 @@ static mts_status add_images(const gathering *g, uint32_t t, way *ways, uint32_t
     for (uint32_t first = 0; first < images && status == MTS_STATUS_OK; first += zip->batch) {
         const uint32_t count = images - first < zip->batch ? images - first : zip->batch;
         for (uint32_t i = 0; i < count; i++) {
-            indices[i] = (uint32_t)((uint64_t)(first + i) * zip->images / images);
+            indices[i] = mts_zip_image_fit(zip, first + i, images);
         }
         status = add_batch(g, t, ways, first, indices, count, step, target, error);
     }

@@ -39,7 +39,7 @@ static void list(const telling *s, uint32_t first, uint32_t count, uint32_t *gat
     const mts_zip *zip = s->zip;
     for (uint32_t i = 0; i < count; i++) {
         gate[i] = (uint32_t)((uint64_t)(first + i) * zip->gate_images / s->images);
-        indices[i] = (uint32_t)((uint64_t)gate[i] * zip->images / zip->gate_images);
+        indices[i] = mts_zip_image_gate(zip, gate[i], zip->gate_images);
     }
 }
 

@@ -20,6 +20,7 @@
 #define GATE_IMAGES 512u
 #define GATE_IMAGES_GATED 1000u /* more, where a decision hangs on them */
 #define GATE_IMAGES_LIMITED 2048u
+#define HELD_OUT_LEAST 12u /* images: fewer serve for fitting and for comparing */
 #define GATE_BYTES ((size_t)256 << 20)
 
 /* Everything of one call. */
@@ -342,7 +343,7 @@ static uint32_t gate_images(const mts_zip *zip)
     const uint32_t wanted = limited(zip->options)              ? GATE_IMAGES_LIMITED
                             : zip->options->max_change < 100.0 ? GATE_IMAGES_GATED
                                                                : GATE_IMAGES;
-    const uint32_t most = zip->images < wanted ? zip->images : wanted;
+    const uint32_t all = mts_zip_images_gate(zip), most = all < wanted ? all : wanted;
     return fit < 1 ? 1 : fit < most ? (uint32_t)fit : most;
 }
 
@@ -380,6 +381,7 @@ static mts_status prepare(call *c, const mtsz_data *data)
                                     zip->error));
     if (status == MTS_STATUS_OK) {
         zip->images = mts_data_count(zip->data);
+        zip->held_out = limited(zip->options) && zip->images >= HELD_OUT_LEAST;
         zip->gate_images = gate_images(zip);
         for (uint32_t r = 0; r < zip->row_count; r++) {
             zip->cost_all += row_cost(zip, &zip->rows[r]);

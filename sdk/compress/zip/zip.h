@@ -52,6 +52,7 @@ typedef struct mts_zip {
     uint32_t reference; /* task whose order of channels the others take */
     mts_data *data;
     uint32_t images, gate_images; /* all; those that the gate looks at */
+    bool held_out;                /* every third image is for the gate alone, the others to fit to */
 
     mts_net *originals[MTS_ZIP_TASKS_MAX], *nets[MTS_ZIP_TASKS_MAX];
     mts_net_run *original_runs[MTS_ZIP_TASKS_MAX], *runs[MTS_ZIP_TASKS_MAX];
@@ -110,6 +111,13 @@ double mts_zip_weights(const mts_graph *graph);
  * the graphs of tasks.
  */
 mts_status mts_zip_align(mts_zip *zip);
+
+/* The image of the data that is number i of `count` to fit to, or of `count` to compare answers
+   on; counts are at most those of mts_zip_images_fit and mts_zip_images_gate. */
+uint32_t mts_zip_image_fit(const mts_zip *zip, uint32_t i, uint32_t count);
+uint32_t mts_zip_image_gate(const mts_zip *zip, uint32_t i, uint32_t count);
+uint32_t mts_zip_images_fit(const mts_zip *zip);
+uint32_t mts_zip_images_gate(const mts_zip *zip);
 
 /* stats.c: nets and runs of all tasks; statistics of a row, [task]. */
 mts_status mts_zip_nets_create(mts_zip *zip);

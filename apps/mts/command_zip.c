@@ -188,7 +188,8 @@ static void limited_print(const arguments *args, const mtsz_zip_report *report, 
            "changed answers: %.2f %% in the mean, %.2f %% of the worst task\n",
            args->output, report->zipped, report->layers, report->loss, report->loss_worst, report->change,
            report->change_worst);
-    printf("weights %s (%s unshared, %.4f of it)", cli_bytes_text(report->summary.weights_bytes, stored, sizeof stored),
+    printf("weights %s (%s unshared, %.4f of it)",
+           cli_bytes_text(report->summary.weights_bytes, stored, sizeof stored),
            cli_bytes_text(report->summary.weights_bytes_unshared, unshared, sizeof unshared),
            (double)report->summary.weights_bytes / (double)report->summary.weights_bytes_unshared);
     printf("; each further task %.2f %% of one\nzipping took %.1f s, %u plans\n",
@@ -345,11 +346,12 @@ static int arguments_check(const arguments *args)
         return cli_usage_error("zip", "give the bundle to write: -o FILE");
     }
     if (limited(args)) {
-        const char *other = args->share >= 0.0 ? "--share"
-                            : args->form       ? "--form"
-                            : args->retrain > 0.0 ? "--retrain"
-                            : args->low_rank > 0.0 ? "--low-rank"
-                            : args->max_change < 100.0 ? "--max-change" : NULL;
+        const char *other = args->share >= 0.0         ? "--share"
+                            : args->form               ? "--form"
+                            : args->retrain > 0.0      ? "--retrain"
+                            : args->low_rank > 0.0     ? "--low-rank"
+                            : args->max_change < 100.0 ? "--max-change"
+                                                       : NULL;
         if (args->max_loss > 0.0 && args->bytes > 0.0) {
             return cli_usage_error("zip", "--max-loss and --bytes are two limits: give one");
         }
@@ -357,7 +359,8 @@ static int arguments_check(const arguments *args)
             return cli_usage_error("zip", "%s does not go with --max-loss or --bytes", other);
         }
     } else if (args->plot || args->forms) {
-        return cli_usage_error("zip", "%s goes with --max-loss or --bytes", args->plot ? "--plot" : "--forms");
+        return cli_usage_error("zip", "%s goes with --max-loss or --bytes",
+                               args->plot ? "--plot" : "--forms");
     }
     if (args->low_rank <= 0.0) {
         return args->max_rank ? cli_usage_error("zip", "--max-rank goes with --low-rank")
@@ -437,7 +440,8 @@ int cli_command_zip(int argc, char **argv)
         {"max-rank", 0, CLI_KIND_COUNT, &args.max_rank, "N",
          "with --low-rank: largest rank of a difference (default: half of the weight's numbers)", 1, 65536},
         {"max-loss", 0, CLI_KIND_NUMBER, &args.max_loss, "POINTS",
-         "instead of a ratio: as small as possible while the tasks lose no more points of accuracy (expected, "
+         "instead of a ratio: as small as possible while the tasks lose no more points of accuracy "
+         "(expected, "
          "mean)",
          1e-6, 100.0},
         {"bytes", 0, CLI_KIND_NUMBER, &args.bytes, "PART",
@@ -453,10 +457,11 @@ int cli_command_zip(int argc, char **argv)
         .name = "zip",
         .positionals = "BUNDLE",
         .summary = "Makes the tasks of a bundle share weights, so that each shared one is stored once.",
-        .details = "Example: mts zip app.mtsb --share 0.9 --calib images/ -o zipped.mtsb\n"
-                   "then:    mts eval app.mtsb zipped.mtsb --data labelled.bin\n"
-                   "limit:   mts zip app.mtsb --max-loss 0.5 --calib images/ --plot trade.svg -o zipped.mtsb\n"
-                   "LoRA:    mts zip app.mtsb --low-rank 1e-5 -o zipped.mtsb",
+        .details =
+            "Example: mts zip app.mtsb --share 0.9 --calib images/ -o zipped.mtsb\n"
+            "then:    mts eval app.mtsb zipped.mtsb --data labelled.bin\n"
+            "limit:   mts zip app.mtsb --max-loss 0.5 --calib images/ --plot trade.svg -o zipped.mtsb\n"
+            "LoRA:    mts zip app.mtsb --low-rank 1e-5 -o zipped.mtsb",
         .positional_count = 1,
         .options = options,
         .option_count = sizeof options / sizeof options[0],

@@ -39,6 +39,9 @@ class ZipReport:
     retrained: int  #: 1: the result of re-training was kept
     deviation: float  #: low_rank: the largest relative error of a weight
     rank: int  #: low_rank: the largest
+    loss: float  #: max_loss, bytes: points of accuracy that are expected to be lost, mean of the tasks
+    loss_worst: float
+    trials: int  #: max_loss, bytes: plans that were carried out
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,21 @@ class ZipLayer:
     seconds_left: float
     rank: int  #: low_rank: the largest of a difference
     deviation: float  #: low_rank: the largest relative error
+    loss: float  #: from here on with max_loss or bytes: points of accuracy that the layer is expected to cost
+    bytes_saved: int
+    form: int  #: 0: filters, 2: low rank, 3: nothing is shared
+    parts: int  #: groups of tasks that share
+    tasks: Optional[str]  #: their names: "a+b|c+d"
+
+
+@dataclass(frozen=True)
+class ZipTrial:
+    """A plan that a search under max_loss or bytes has looked at (mtsz_zip_trial)."""
+
+    bytes: float  #: part of what the tasks have without sharing
+    loss: float  #: points of accuracy that are expected to be lost
+    predicted: int  #: 0: carried out and measured
+    within: int  #: 1: measured, and within the limit
 
 
 class _Images:
@@ -149,6 +167,7 @@ def zip(bundle: Path, data: Optional[Data], out: Path, *, share: float = 0.9, ta
         form: Literal["filters", "uxyz"] = "filters", assignment: Literal["optimal", "greedy"] = "optimal",
         round: int = 4, layers: Optional[Sequence[str]] = None, base: Optional[Sequence[str]] = None,  # noqa: A002
         max_change: float = 100.0, retrain_seconds: float = 0.0, seed: int = 1, low_rank: float = 0.0, max_rank: int = 0,
+        max_loss: float = 0.0, bytes: float = 0.0, forms: int = 0, trial: Optional[Callable[[ZipTrial], Any]] = None,  # noqa: A002
         layer: Optional[Callable[[ZipLayer], Any]] = None, progress: Progress = None, log: Log = None) -> ZipReport:
     """Makes tasks of a bundle share weights (docs/ZIP.md).
 
@@ -167,6 +186,10 @@ def zip(bundle: Path, data: Optional[Data], out: Path, *, share: float = 0.9, ta
     :param low_rank: above 0: instead of sharing channels, weights that differ by merged adapters become one weight and
         small ones; largest relative error of a weight, such as 1e-5
     :param max_rank: with low_rank: the largest rank of a difference; 0: so that half of the numbers are saved
+    :param max_loss: above 0: a limit instead of a ratio, in points of accuracy
+    :param bytes: above 0: the same with a limit of bytes, as a part of what the tasks have without sharing
+    :param forms: with a limit: forms that may be chosen, bits 1 (filters) and 4 (low rank); 0: both
+    :param trial: with a limit: called with a ZipTrial for each plan that is looked at
     :param layer: called with a ZipLayer after each layer
     :param progress: as in mts.compile
     :raises Error: INVALID_ARGUMENT: the tasks do not align, or the data does not fit; LIMIT; CANCELLED

@@ -73,7 +73,8 @@ static mts_status add_differences(applying *a, const mts_zip_part *part)
     mts_status status = MTS_STATUS_OK;
     for (uint32_t t = 0; t < a->zip->count && status == MTS_STATUS_OK; t++) {
         if ((part->tasks >> t & 1) && !a->zip->frozen[t]) {
-            status = mts_zip_delta_make(a->fit, t, a->plan->ranks[t], a->arena, &a->factors[t], a->zip->error);
+            status =
+                mts_zip_delta_make(a->fit, t, a->plan->ranks[t], a->arena, &a->factors[t], a->zip->error);
         }
     }
     return status;
@@ -180,8 +181,8 @@ mts_status mts_zip_apply(mts_zip *zip, const mts_zip_curve *curves, const mts_zi
                       .arena = arena,
                       .factors = factors + (size_t)r * zip->count};
         (void)snprintf(what, sizeof what, "fitting %.90s", row->name);
-        status = mts_options_progress(zip->compiler, first + (last - first) * (float)r / (float)zip->row_count,
-                                      what, zip->error);
+        status = mts_options_progress(
+            zip->compiler, first + (last - first) * (float)r / (float)zip->row_count, what, zip->error);
         MTS_TRY(status, apply_row(&a));
     }
     mts_zip_traces_drop(zip);

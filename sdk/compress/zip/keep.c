@@ -21,7 +21,8 @@ static bool same_size(const mts_zip *zip, const mts_zip_row *row)
 {
     for (uint32_t t = 0; t < zip->count; t++) {
         const mts_net_layer layer = mts_net_layer_of(zip->originals[t], row->nodes[t]);
-        if (layer.outputs != row->outputs || layer.inputs * layer.rows * layer.columns != row->inputs * row->taps) {
+        if (layer.outputs != row->outputs ||
+            layer.inputs * layer.rows * layer.columns != row->inputs * row->taps) {
             return false;
         }
     }
@@ -74,7 +75,8 @@ static uint64_t mates(const mts_zip *zip, const mts_zip_row *row, const uint64_t
     uint64_t tasks = 0;
     uint32_t count = 0;
     for (uint32_t u = 0; u < zip->count; u++) {
-        const bool mate = row->class_of[(size_t)u * row->outputs + o] == row->class_of[(size_t)t * row->outputs + o];
+        const bool mate =
+            row->class_of[(size_t)u * row->outputs + o] == row->class_of[(size_t)t * row->outputs + o];
         if (mate && !(taken[o] >> u & 1)) {
             tasks |= (uint64_t)1 << u;
             count++;

@@ -139,8 +139,7 @@ void mts_zip_put_original(mts_zip *zip, const mts_zip_row *row, uint32_t t)
 /* U of a base, to the bit. */
 static void copy_base(const mts_zip_fit *fit, const mts_zip_row *row, mts_net_layer *layer, uint32_t o)
 {
-    const mts_net_layer base =
-        mts_net_layer_of(fit->zip->originals[fit->base[o]], row->nodes[fit->base[o]]);
+    const mts_net_layer base = mts_net_layer_of(fit->zip->originals[fit->base[o]], row->nodes[fit->base[o]]);
     for (uint32_t k = 0; k < fit->u; k++) {
         const size_t at = (size_t)o * fit->length + fit->columns[k];
         layer->weight[at] = base.weight[at];

@@ -200,9 +200,9 @@ uint64_t mts_zip_plan_bytes(const mts_zip *zip, const mts_zip_row *row, const mt
                                                                   different(zip, row, part->tasks))
                             : 0.0;
         for (uint32_t t = 0; t < zip->count && part->reduced; t++) {
-            sum += (part->tasks >> t & 1) ? (double)plan->ranks[t] *
-                                                (double)(bytes + row->outputs * sizeof(float))
-                                          : 0.0;
+            sum += (part->tasks >> t & 1)
+                       ? (double)plan->ranks[t] * (double)(bytes + row->outputs * sizeof(float))
+                       : 0.0;
         }
     }
     return (uint64_t)(sum + (rest ? (double)bytes * row->outputs * different(zip, row, rest) : 0.0) + 0.5);

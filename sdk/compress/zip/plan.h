@@ -96,6 +96,13 @@ typedef struct mts_zip_found {
 mts_status mts_zip_search(mts_zip *zip, mts_zip_found *out);
 void mts_zip_found_release(mts_zip_found *found);
 
+/* store.c: writes the parameters of zip->nets into graphs, written[of_bundle[task]]; `trained`:
+   those of all nodes. `found` is all zeros without a search. */
+mts_status mts_zip_store(mts_zip *zip, const mts_zip_found *found, bool trained, const uint32_t *of_bundle,
+                         mts_task *written);
+/* Fills in what a search has found. */
+void mts_zip_found_report(mts_zip *zip, const mts_zip_found *found, mtsz_zip_report *report);
+
 /* tell.c: calls options.layer for each row, with the answers that have changed up to it. `zipped`
    are the networks of the plan. */
 mts_status mts_zip_tell(mts_zip *zip, const mts_zip_found *found, mts_net *const *zipped);

@@ -388,3 +388,15 @@ double mts_zip_weights(const mts_graph *graph)
     }
     return count;
 }
+
+double mts_zip_bytes(const mts_graph *graph)
+{
+    double bytes = 0.0;
+    for (uint32_t v = 0; v < graph->value_count; v++) {
+        const mts_value *value = &graph->values[v];
+        bytes += value->kind == MTS_VALUE_CONST
+                     ? (double)mts_shape_count(&value->shape) * (double)mts_type_size(value->dtype)
+                     : 0.0;
+    }
+    return bytes;
+}

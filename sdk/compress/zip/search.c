@@ -11,11 +11,11 @@
 #include "compress/zip/plan.h"
 
 #define TRIALS_MOST 6u
-#define CLOSE 0.92       /* of the limit: near enough to stop */
-#define AIM 0.97         /* of the limit: where the next trial is to come out */
-#define STEP_MOST 4.0    /* of a prediction from trial to trial */
-#define WORST 3.0        /* times the limit: what one task may lose */
-#define MARGIN 1.2       /* what is expected counts so many times: a limit is to hold on other images */
+#define CLOSE 0.92    /* of the limit: near enough to stop */
+#define AIM 0.97      /* of the limit: where the next trial is to come out */
+#define STEP_MOST 4.0 /* of a prediction from trial to trial */
+#define WORST 3.0     /* times the limit: what one task may lose */
+#define MARGIN 1.2    /* what is expected counts so many times: a limit is to hold on other images */
 #define PRICE_LEAST 1e-18
 #define PRICE_MOST 1e3
 #define CURVE_POINTS 24u
@@ -34,24 +34,12 @@ typedef struct search {
 
 /* ---- bytes ---- */
 
-static double constants(const mts_graph *graph)
-{
-    double bytes = 0.0;
-    for (uint32_t v = 0; v < graph->value_count; v++) {
-        const mts_value *value = &graph->values[v];
-        bytes += value->kind == MTS_VALUE_CONST
-                     ? (double)mts_shape_count(&value->shape) * (double)mts_type_size(value->dtype)
-                     : 0.0;
-    }
-    return bytes;
-}
-
 static void sum_bytes(search *s)
 {
     const mts_zip *zip = s->zip;
     s->unshared_bytes = zip->other_tasks_bytes;
     for (uint32_t t = 0; t < zip->count; t++) {
-        s->unshared_bytes += constants(zip->tasks[t].graph);
+        s->unshared_bytes += mts_zip_bytes(zip->tasks[t].graph);
     }
     s->other_bytes = s->unshared_bytes;
     for (uint32_t r = 0; r < zip->row_count; r++) {

@@ -102,8 +102,7 @@ static mts_status look_job(void *context, uint32_t t, uint32_t worker, mts_error
     const sensing *s = context;
     mts_zip *zip = s->zip;
     mts_change sums = {.form = zip->forms[t]};
-    const mts_status status =
-        zip->frozen[t] ? MTS_STATUS_OK : answer(s, t, zip->runs[t], &sums, error);
+    const mts_status status = zip->frozen[t] ? MTS_STATUS_OK : answer(s, t, zip->runs[t], &sums, error);
     zip->loss[t] = mts_change_loss(&sums);
     return status;
 }
@@ -214,9 +213,8 @@ static mts_status take_prices(sensing *s, mts_zip_partition *partition)
                 return mts_fail_memory(zip->error);
             }
             memcpy(partition->price[t], s->fit->common_loss[t], outputs * sizeof(double));
-            status = partition->energy[t]
-                         ? mts_zip_delta_energy(s->fit, t, partition->energy[t], zip->error)
-                         : status;
+            status = partition->energy[t] ? mts_zip_delta_energy(s->fit, t, partition->energy[t], zip->error)
+                                          : status;
         }
     }
     return status;
@@ -283,7 +281,8 @@ static mts_status weigh(sensing *s)
     if (order) {
         qsort(order, outputs, sizeof *order, compare);
     }
-    for (uint32_t shared = outputs; status == MTS_STATUS_OK && shared && !(mean <= LOSS_LINEAR); shared /= 2) {
+    for (uint32_t shared = outputs; status == MTS_STATUS_OK && shared && !(mean <= LOSS_LINEAR);
+         shared /= 2) {
         status = measure(s, order, shared, lost, &mean);
     }
     for (uint32_t t = 0; t < zip->count; t++) {
@@ -361,7 +360,8 @@ mts_status mts_zip_curves(mts_zip *zip, mts_zip_curve **out)
             continue;
         }
         (void)snprintf(what, sizeof what, "what sharing %.80s changes", s.row->name);
-        status = mts_options_progress(zip->compiler, 0.3f * (float)r / (float)zip->row_count, what, zip->error);
+        status =
+            mts_options_progress(zip->compiler, 0.3f * (float)r / (float)zip->row_count, what, zip->error);
         MTS_TRY(status, sense_row(&s));
     }
     mts_zip_traces_drop(zip);

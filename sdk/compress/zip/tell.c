@@ -85,10 +85,10 @@ static mts_status row_job(void *context, uint32_t t, uint32_t worker, mts_error 
         return MTS_STATUS_OK;
     }
     /* The nodes before the row are computed with what they have become; the row is new from here. */
-    mts_status status = mts_zip_trace_init(&next, zip->tasks[t].graph, s->row->nodes[t], s->images,
-                                           zip->allocator)
-                            ? MTS_STATUS_OK
-                            : mts_fail_memory(error);
+    mts_status status =
+        mts_zip_trace_init(&next, zip->tasks[t].graph, s->row->nodes[t], s->images, zip->allocator)
+            ? MTS_STATUS_OK
+            : mts_fail_memory(error);
     take_layer(s, t);
     MTS_TRY(status, walk(s, t, &next, &sums, error));
     if (status == MTS_STATUS_OK) {
@@ -135,9 +135,9 @@ static mtsz_zip_layer describe(const mts_zip *zip, const mts_zip_row *row, const
         const mts_zip_part *part = &plan->parts[p];
         layer.parts += part->shared ? 1 : 0;
         layer.shared = part->shared > layer.shared ? part->shared : layer.shared;
-        layer.form = part->reduced                                          ? MTSZ_FORM_LOW_RANK
+        layer.form = part->reduced                                      ? MTSZ_FORM_LOW_RANK
                      : part->shared && layer.form != MTSZ_FORM_LOW_RANK ? MTSZ_FORM_FILTERS
-                                                                            : layer.form;
+                                                                        : layer.form;
         for (uint32_t t = 0; t < zip->count && part->reduced; t++) {
             layer.rank = plan->ranks[t] > layer.rank ? plan->ranks[t] : layer.rank;
         }

@@ -9,7 +9,6 @@
 
 #include "base/sized.h"
 #include "compiler/models/models.h"
-#include "compiler/passes/clone.h"
 #include "compress/train/distill.h"
 #include "compress/zip/low_rank.h"
 #include "compress/zip/merge.h"
@@ -174,6 +173,10 @@ static mts_status take_tasks(call *c, const mtsz_zip_options *options, mts_error
             }
         }
         zip->tasks[zip->count] = c->models.tasks[*task];
+        zip->other_tasks_bytes -= mts_zip_bytes(zip->tasks[zip->count].graph);
+    }
+    for (uint32_t t = 0; t < c->models.count; t++) {
+        zip->other_tasks_bytes += mts_zip_bytes(c->models.tasks[t].graph);
     }
     return MTS_STATUS_OK;
 }
@@ -485,115 +488,6 @@ static mts_status retrain(call *c)
     return status;
 }
 
-/* Which nodes of a task have new parameters; NULL: all of them may. */
-static bool *changed_nodes(call *c, uint32_t t)
-{
-    mts_zip *zip = &c->zip;
-    bool *nodes = mts_arena_zero(&zip->arena, zip->tasks[t].graph->node_count, sizeof(*nodes));
-    for (uint32_t r = 0; nodes && r < zip->row_count; r++) {
-        nodes[zip->rows[r].nodes[t]] = zip->rows[r].done;
-    }
-    return nodes;
-}
-
-/* A row's weights become the common one and the task's difference. */
-static mts_zip_factors *factors_of(const call *c, uint32_t r, uint32_t t)
-{
-    return c->found.factors && c->found.factors[(size_t)r * c->zip.count + t].base
-               ? &c->found.factors[(size_t)r * c->zip.count + t]
-               : NULL;
-}
-
-/* [rows][taps][inputs] of networks as [rows][inputs][taps] of graphs. */
-static float *graph_order(mts_zip *zip, const mts_zip_row *row, const float *from, uint32_t rows)
-{
-    const size_t length = (size_t)row->inputs * row->taps;
-    float *to = mts_arena_zero(&zip->arena, rows * length + 1, sizeof *to);
-    for (size_t r = 0; to && r < rows; r++) {
-        for (uint32_t k = 0; k < row->taps; k++) {
-            for (uint32_t i = 0; i < row->inputs; i++) {
-                to[r * length + (size_t)i * row->taps + k] = from[r * length + (size_t)k * row->inputs + i];
-            }
-        }
-    }
-    return to;
-}
-
-static mts_status store_factors(call *c, uint32_t t, mts_graph **graph)
-{
-    mts_zip *zip = &c->zip;
-    mts_low_rank_layer *layers = mts_arena_zero(&zip->arena, zip->row_count, sizeof *layers);
-    uint32_t count = 0;
-    bool done = layers;
-    for (uint32_t r = 0; r < zip->row_count && done; r++) {
-        const mts_zip_row *row = &zip->rows[r];
-        const mts_zip_factors *f = factors_of(c, r, t);
-        if (f) {
-            mts_low_rank_layer *layer = &layers[count++];
-            *layer = (mts_low_rank_layer){.node = row->nodes[t],
-                                          .weight = graph_order(zip, row, f->base, row->outputs),
-                                          .rank = f->rank,
-                                          .left = f->left,
-                                          .right = graph_order(zip, row, f->right, f->rank)};
-            done = layer->weight && layer->right;
-        }
-    }
-    if (!done) {
-        return mts_fail_memory(zip->error);
-    }
-    return count ? mts_low_rank_graph(*graph, layers, count, &zip->arena, graph, zip->error) : MTS_STATUS_OK;
-}
-
-static mts_status store(call *c)
-{
-    mts_zip *zip = &c->zip;
-    for (uint32_t t = 0; t < zip->count; t++) {
-        mts_task *task = &c->written[c->of_bundle[t]];
-        if (zip->frozen[t]) {
-            continue;
-        }
-        bool *nodes = c->trained ? NULL : changed_nodes(c, t);
-        task->graph = mts_graph_clone(zip->tasks[t].graph, &zip->arena);
-        if ((!c->trained && !nodes) || !task->graph || !mts_net_store(zip->nets[t], nodes, task->graph)) {
-            return mts_fail_memory(zip->error);
-        }
-        const mts_status status = store_factors(c, t, &task->graph);
-        if (status != MTS_STATUS_OK) {
-            return mts_fail_prefix(zip->error, status, "task '%s'", task->name);
-        }
-    }
-    return MTS_STATUS_OK;
-}
-
-/* What the search has found, in the words of the report. */
-static void fill_found(call *c)
-{
-    mts_zip *zip = &c->zip;
-    mtsz_zip_report *report = &c->report;
-    for (uint32_t r = 0; r < zip->row_count; r++) {
-        const mts_zip_row *row = &zip->rows[r];
-        const mts_zip_row_plan *plan = &c->found.plans[r];
-        double shared = 0.0;
-        for (uint32_t p = 0; p < plan->part_count; p++) {
-            uint32_t tasks = 0;
-            for (uint32_t t = 0; t < zip->count; t++) {
-                tasks += (uint32_t)(plan->parts[p].tasks >> t & 1);
-                report->rank = plan->ranks[t] > report->rank ? plan->ranks[t] : report->rank;
-            }
-            shared += (double)plan->parts[p].shared * row->inputs * row->taps * tasks / zip->count;
-        }
-        zip->zipped += shared > 0.0 ? 1 : 0;
-        for (uint32_t t = 0; t < zip->count; t++) {
-            report->shared_weights += shared / mts_zip_weights(zip->tasks[t].graph) / zip->count;
-        }
-    }
-    report->loss = c->found.loss;
-    report->loss_worst = c->found.loss_worst;
-    report->change = c->found.change;
-    report->change_worst = c->found.change_worst;
-    report->trials = c->found.trials;
-}
-
 static void fill_report(call *c)
 {
     const mts_zip *zip = &c->zip;
@@ -625,10 +519,10 @@ static mts_status run(call *c, const mtsz_data *data)
     if (!searched) {
         MTS_TRY(status, mts_zip_gate_final(zip, &c->report.change, &c->report.change_worst));
     }
-    MTS_TRY(status, store(c));
+    MTS_TRY(status, mts_zip_store(zip, &c->found, c->trained, c->of_bundle, c->written));
     if (status == MTS_STATUS_OK) {
         if (searched) {
-            fill_found(c);
+            mts_zip_found_report(zip, &c->found, &c->report);
         }
         fill_report(c);
         status = mts_models_write(&c->models, c->written, c->models.count, c->out_path, zip->compiler,

@@ -61,7 +61,7 @@ typedef struct mts_zip {
        last, or of an earlier one. */
     mts_zip_trace traces[2][MTS_ZIP_TASKS_MAX];
     uint32_t trace_images; /* 0: not known yet */
-    bool alone;            /* the networks before a row are the originals: `runs` are not run for statistics */
+    bool alone; /* the networks before a row are the originals: `runs` are not run for statistics */
 
     uint32_t row_count;
     mts_zip_row *rows;     /* from the inputs on */
@@ -70,10 +70,10 @@ typedef struct mts_zip {
 
     float *answers[MTS_ZIP_TASKS_MAX]; /* gate: outputs 0 of the originals, [gate_images][elements] */
     mts_change_form forms[MTS_ZIP_TASKS_MAX];
-    double change[MTS_ZIP_TASKS_MAX];  /* percent, of the last look */
-    double loss[MTS_ZIP_TASKS_MAX];    /* points that are expected by it (change.h) */
-    double other_tasks_bytes;          /* weights of tasks that are not zipped */
-    uint64_t bytes_all, bytes_zipped;  /* that sharing every row would save; that it has saved */
+    double change[MTS_ZIP_TASKS_MAX]; /* percent, of the last look */
+    double loss[MTS_ZIP_TASKS_MAX];   /* points that are expected by it (change.h) */
+    double other_tasks_bytes;         /* weights of tasks that are not zipped */
+    uint64_t bytes_all, bytes_zipped; /* that sharing every row would save; that it has saved */
     uint64_t started_ns, cost_done, cost_all;
     uint32_t zipped, rolled_back;
 } mts_zip;
@@ -106,6 +106,8 @@ bool **mts_zip_row_common(mts_zip *zip, const mts_zip_row *row);
 void mts_zip_row_undo(mts_zip *zip, mts_zip_row *row);
 /* Numbers in the weights of a graph's layers. */
 double mts_zip_weights(const mts_graph *graph);
+/* Bytes of a graph's constants. */
+double mts_zip_bytes(const mts_graph *graph);
 
 /* align.c: brings the channels of every task into the order of the reference's. Rewrites
  * the graphs of tasks.

@@ -173,30 +173,26 @@ static void low_rank_print(const arguments *args, const mtsz_zip_report *report)
     printf("\nzipping took %.1f s\n", report->zip_seconds);
 }
 
-/* What each task beside the first one adds, as a part of what a task has on its own. */
-static double further(const mtsz_zip_report *report, size_t tasks)
-{
-    const double one = (double)report->summary.weights_bytes_unshared / (double)tasks;
-    return tasks > 1 ? ((double)report->summary.weights_bytes - one) / one / (double)(tasks - 1) : 0.0;
-}
-
-static void limited_print(const arguments *args, const mtsz_zip_report *report, size_t tasks)
+static void limited_print(const arguments *args, const mtsz_zip_report *report)
 {
     char stored[32];
-    char unshared[32];
+    char before[32];
+    const double part = (double)report->summary.weights_bytes / (double)report->bytes_before;
     printf("wrote %s: %u of %u layers share; expected loss %.3f points in the mean, %.3f of the worst task; "
            "changed answers: %.2f %% in the mean, %.2f %% of the worst task\n",
            args->output, report->zipped, report->layers, report->loss, report->loss_worst, report->change,
            report->change_worst);
-    printf("weights %s (%s unshared, %.4f of it)",
-           cli_bytes_text(report->summary.weights_bytes, stored, sizeof stored),
-           cli_bytes_text(report->summary.weights_bytes_unshared, unshared, sizeof unshared),
-           (double)report->summary.weights_bytes / (double)report->summary.weights_bytes_unshared);
-    printf("; each further task %.2f %% of one\nzipping took %.1f s, %u plans\n",
-           100.0 * further(report, tasks), report->zip_seconds, report->trials);
+    printf("weights %s, %.4f of %s without sharing",
+           cli_bytes_text(report->summary.weights_bytes, stored, sizeof stored), part,
+           cli_bytes_text(report->bytes_before, before, sizeof before));
+    if (!args->tasks) { /* of a bundle whose tasks are all zipped */
+        printf("; each task beside the first adds %.2f %% of one",
+               100.0 * (part * report->tasks - 1.0) / (report->tasks - 1));
+    }
+    printf("\nzipping took %.1f s, %u plans\n", report->zip_seconds, report->trials);
 }
 
-static void report_print(const arguments *args, const mtsz_zip_report *report, size_t tasks)
+static void report_print(const arguments *args, const mtsz_zip_report *report)
 {
     char stored[32];
     char unshared[32];
@@ -205,7 +201,7 @@ static void report_print(const arguments *args, const mtsz_zip_report *report, s
         return;
     }
     if (limited(args)) {
-        limited_print(args, report, tasks);
+        limited_print(args, report);
         return;
     }
     printf("wrote %s: %u of %u layers share filters (%u rolled back), %.1f %% of a task's weights\n",
@@ -236,6 +232,7 @@ static void report_json(cli_json *json, const arguments *args, const mtsz_zip_re
     if (limited(args)) {
         cli_json_number(json, "loss", report->loss);
         cli_json_number(json, "loss_worst", report->loss_worst);
+        cli_json_integer(json, "bytes_before", report->bytes_before);
         cli_json_integer(json, "trials", report->trials);
         cli_json_integer(json, "rank", report->rank);
     }
@@ -296,7 +293,7 @@ static int zip_run(const arguments *args, const char *bundle, mtsz_zip_options *
         trials_json(json, &told.trials);
         report_json(json, args, &report);
     } else {
-        report_print(args, &report, zip->task_count);
+        report_print(args, &report);
     }
     if (code == CLI_EXIT_OK && args->plot) {
         code = cli_zip_plot(&told.trials, args->max_loss, args->bytes, args->plot);

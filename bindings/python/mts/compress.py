@@ -41,7 +41,9 @@ class ZipReport:
     rank: int  #: low_rank: the largest
     loss: float  #: max_loss, bytes: points of accuracy that are expected to be lost, mean of the tasks
     loss_worst: float
+    bytes_before: int  #: max_loss, bytes: of all tasks' weights without sharing
     trials: int  #: max_loss, bytes: plans that were carried out
+    tasks: int  #: max_loss, bytes: that were zipped
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class ZipLayer:
     deviation: float  #: low_rank: the largest relative error
     loss: float  #: from here on with max_loss or bytes: points of accuracy that the layer is expected to cost
     bytes_saved: int
-    form: int  #: 0: filters, 2: low rank, 3: nothing is shared
+    form: str  #: "filters", "low_rank" or "none"
     parts: int  #: groups of tasks that share
     tasks: Optional[str]  #: their names: "a+b|c+d"
 
@@ -138,13 +140,14 @@ class _Images:
 
 
 def _call(function: Any, kind: str, report: type, bundle: Path, data: Optional[Data], out: Path, progress: Progress,
-          log: Log, what: str, values: dict[str, Any], layer: Optional[Callable[[ZipLayer], Any]] = None) -> Any:
+          log: Log, what: str, values: dict[str, Any], layer: Optional[Callable[[ZipLayer], Any]] = None,
+          trial: Optional[Callable[[ZipTrial], Any]] = None) -> Any:
     """One of the three functions: they differ in their options and reports alone."""
     options = Options(0.0, progress, log, what)
     images = _Images(data)
     struct = ffi.new("mtsz_data *")
     lib.mtsz_data_default_sized(struct, ffi.sizeof("mtsz_data"))
-    callbacks = Callbacks(options, frame=images.frame, tensor=images.tensor, layer=layer)
+    callbacks = Callbacks(options, frame=images.frame, tensor=images.tensor, layer=layer, trial=trial)
     struct.count, struct.context = len(images.data), callbacks.handle
     if len(images.data) and isinstance(images.data[0], Mapping):
         struct.tensor = lib.mtsz_py_tensor
@@ -156,6 +159,8 @@ def _call(function: Any, kind: str, report: type, bundle: Path, data: Optional[D
     fill(how, keep, **values)
     if layer is not None:
         how.context, how.layer = callbacks.handle, lib.mtsz_py_layer
+    if trial is not None:
+        how.context, how.trial = callbacks.handle, lib.mtsz_py_trial
     result = ffi.new(f"mtsz_{kind}_report *", {"size": ffi.sizeof(f"mtsz_{kind}_report")})
     result.summary.size = ffi.sizeof("mtsc_summary")
     options.check(function(encode(bundle, "path"), struct, how, encode(out, "path"), options.struct, result))
@@ -197,7 +202,7 @@ def zip(bundle: Path, data: Optional[Data], out: Path, *, share: float = 0.9, ta
     return _call(lib.mtsz_zip, "zip", ZipReport, bundle, data, out, progress, log, "zipping",
                  dict(tasks=tasks, share=share, form=form, assignment=assignment, round=round, layers=layers, base=base,
                       max_change=max_change, retrain_seconds=retrain_seconds, seed=seed, low_rank=low_rank,
-                      max_rank=max_rank), layer)
+                      max_rank=max_rank, max_loss=max_loss, bytes=bytes, forms=forms), layer, trial)
 
 
 def prune(bundle: Path, data: Optional[Data], out: Path, *, ratio: float = 0.5,
@@ -247,3 +252,8 @@ def mtsz_py_tensor(context: Any, index: int, task: Any, number: int, out: Any, c
 @ffi.def_extern()
 def mtsz_py_layer(context: Any, layer: Any) -> None:
     ffi.from_handle(context).call("layer", None, ZipLayer(**read(layer, ffi.typeof("mtsz_zip_layer"))))
+
+
+@ffi.def_extern()
+def mtsz_py_trial(context: Any, trial: Any) -> None:
+    ffi.from_handle(context).call("trial", None, ZipTrial(**read(trial, ffi.typeof("mtsz_zip_trial"))))

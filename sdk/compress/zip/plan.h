@@ -43,7 +43,7 @@ typedef struct mts_zip_curve {
     uint32_t partition_count; /* 0: the row is not to be shared */
     mts_zip_partition partitions[MTS_ZIP_PARTITIONS];
     double weight[MTS_ZIP_TASKS_MAX]; /* points of a task's loss for a unit of its variance */
-    uint64_t bytes;                   /* as it is */
+    uint64_t bytes;                   /* as it is; 0 where it is not to be shared */
 } mts_zip_curve;
 
 /* sensitivity.c: the curves of all rows, by sharing one row at a time; in zip's arena. */
@@ -91,6 +91,7 @@ typedef struct mts_zip_found {
     mts_arena arena;          /* of the factors */
     double loss, loss_worst;  /* expected on all images, in points */
     double change, change_worst;
+    double bytes_before; /* of all tasks, without sharing */
     uint32_t trials;
 } mts_zip_found;
 mts_status mts_zip_search(mts_zip *zip, mts_zip_found *out);

@@ -41,7 +41,7 @@ static void sum_bytes(search *s)
     for (uint32_t t = 0; t < zip->count; t++) {
         s->unshared_bytes += mts_zip_bytes(zip->tasks[t].graph);
     }
-    s->other_bytes = s->unshared_bytes;
+    s->best->bytes_before = s->other_bytes = s->unshared_bytes;
     for (uint32_t r = 0; r < zip->row_count; r++) {
         const mts_zip_row *row = &zip->rows[r];
         s->other_bytes -=

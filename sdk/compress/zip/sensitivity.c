@@ -355,10 +355,10 @@ mts_status mts_zip_curves(mts_zip *zip, mts_zip_curve **out)
         const mts_zip_row_plan none = {.part_count = 0};
         s.row = &zip->rows[r];
         s.curve = &(*out)[r];
-        s.curve->bytes = mts_zip_plan_bytes(zip, s.row, &none);
         if (!s.row->share) {
             continue;
         }
+        s.curve->bytes = mts_zip_plan_bytes(zip, s.row, &none);
         (void)snprintf(what, sizeof what, "what sharing %.80s changes", s.row->name);
         status =
             mts_options_progress(zip->compiler, 0.3f * (float)r / (float)zip->row_count, what, zip->error);

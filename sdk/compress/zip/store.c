@@ -109,4 +109,6 @@ void mts_zip_found_report(mts_zip *zip, const mts_zip_found *found, mtsz_zip_rep
     report->change = found->change;
     report->change_worst = found->change_worst;
     report->trials = found->trials;
+    report->tasks = zip->count;
+    report->bytes_before = (uint64_t)(found->bytes_before + 0.5);
 }

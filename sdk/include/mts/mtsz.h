@@ -240,10 +240,13 @@ typedef struct mtsz_zip_report {
        rank; 0 otherwise. */
     double deviation;
     uint32_t rank;
-    /* With max_loss or bytes: points of accuracy that are expected to be lost on all images, mean of
-       the tasks and of the worst task, and the number of plans that were carried out; 0 otherwise. */
+    /* With max_loss or bytes: points of accuracy that are expected to be lost on the images that were
+       held out, mean of the tasks and of the worst task; bytes of the weights of all tasks of the
+       bundle, read without sharing anything (summary.weights_bytes_unshared counts what differences
+       of low rank add); plans that were carried out, and tasks that were zipped. 0 otherwise. */
     double loss, loss_worst;
-    uint32_t trials;
+    uint64_t bytes_before;
+    uint32_t trials, tasks;
 } mtsz_zip_report;
 
 /*

@@ -169,7 +169,8 @@ def _call(function: Any, kind: str, report: type, bundle: Path, data: Optional[D
 
 
 def zip(bundle: Path, data: Optional[Data], out: Path, *, share: float = 0.9, tasks: Optional[Sequence[str]] = None,  # noqa: A001
-        form: Literal["filters", "uxyz"] = "filters", assignment: Literal["optimal", "greedy"] = "optimal",
+        form: Literal["filters", "uxyz", "low_rank", "none"] = "filters",
+        assignment: Literal["optimal", "greedy"] = "optimal",
         round: int = 4, layers: Optional[Sequence[str]] = None, base: Optional[Sequence[str]] = None,  # noqa: A002
         max_change: float = 100.0, retrain_seconds: float = 0.0, seed: int = 1, low_rank: float = 0.0, max_rank: int = 0,
         max_loss: float = 0.0, bytes: float = 0.0, forms: int = 0, trial: Optional[Callable[[ZipTrial], Any]] = None,  # noqa: A002

@@ -12,11 +12,12 @@
 #include "kit/measure.h"
 #include "kit/progress.h"
 #include "summary.h"
+#include "zip_plot.h"
 
 typedef struct arguments {
-    const char *output, *data, *tasks, *base, *layers, *form, *assignment;
+    const char *output, *data, *tasks, *base, *layers, *form, *assignment, *forms, *plot;
     double share, max_change, retrain; /* share: below 0 if it is not given */
-    double low_rank;                   /* 0: not given */
+    double low_rank, max_loss, bytes;  /* 0: not given */
     uint32_t round, limit, seed, max_rank;
 } arguments;
 
@@ -29,9 +30,16 @@ typedef struct names {
 /* What the layer callback prints, or keeps for JSON. */
 typedef struct layers {
     cli_json *json; /* NULL: print */
-    bool low_rank;
+    bool low_rank, limited;
+    bool headed; /* the table has its first line */
     cli_progress progress;
+    cli_zip_trials trials;
 } layers;
+
+static bool limited(const arguments *args)
+{
+    return args->max_loss > 0.0 || args->bytes > 0.0;
+}
 
 static bool names_take(const char *text, names *out)
 {
@@ -57,11 +65,53 @@ static int choices_take(const arguments *args, mtsz_zip_options *options)
         strcmp(args->assignment, "greedy") != 0) {
         return cli_usage_error("zip", "--assign is optimal or greedy, not '%s'", args->assignment);
     }
+    if (args->forms && strcmp(args->forms, "filters") != 0 && strcmp(args->forms, "low-rank") != 0) {
+        return cli_usage_error("zip", "--forms is filters or low-rank, not '%s'", args->forms);
+    }
+    options->forms = !args->forms                          ? 0
+                     : strcmp(args->forms, "filters") == 0 ? 1u << MTSZ_FORM_FILTERS
+                                                           : 1u << MTSZ_FORM_LOW_RANK;
     options->form = args->form && strcmp(args->form, "uxyz") == 0 ? MTSZ_FORM_UXYZ : MTSZ_FORM_FILTERS;
     options->assignment = args->assignment && strcmp(args->assignment, "greedy") == 0
                               ? MTSZ_ASSIGNMENT_GREEDY
                               : MTSZ_ASSIGNMENT_OPTIMAL;
     return -1;
+}
+
+static const char *form_name(mtsz_form form)
+{
+    return form == MTSZ_FORM_FILTERS ? "filters" : form == MTSZ_FORM_LOW_RANK ? "low rank" : "none";
+}
+
+/* A row of the table of what a search has traded. */
+static void traded_print(const mtsz_zip_layer *layer)
+{
+    char bytes[32];
+    char ratio[32] = "-";
+    if (layer->form == MTSZ_FORM_FILTERS) {
+        (void)snprintf(ratio, sizeof ratio, "%.2f", (double)layer->shared / layer->channels);
+    } else if (layer->form == MTSZ_FORM_LOW_RANK) {
+        (void)snprintf(ratio, sizeof ratio, "rank %u", layer->rank);
+    }
+    printf("%-32.32s %-8s %8s %10s %8.4f %6.2f %%  %s\n", layer->name, form_name(layer->form), ratio,
+           cli_bytes_text(layer->bytes_saved, bytes, sizeof bytes), layer->loss, layer->change,
+           layer->tasks && *layer->tasks ? layer->tasks : "-");
+    (void)fflush(stdout);
+}
+
+static void traded_json(cli_json *json, const mtsz_zip_layer *layer)
+{
+    cli_json_string(json, "form", form_name(layer->form));
+    cli_json_integer(json, "rank", layer->rank);
+    cli_json_string(json, "tasks", layer->tasks ? layer->tasks : "");
+    cli_json_integer(json, "bytes_saved", layer->bytes_saved);
+    cli_json_number(json, "loss", layer->loss);
+}
+
+static void trial_take(void *context, const mtsz_zip_trial *trial)
+{
+    layers *told = context;
+    cli_zip_trials_add(&told->trials, trial);
 }
 
 static void layer_print(void *context, const mtsz_zip_layer *layer)
@@ -79,10 +129,22 @@ static void layer_print(void *context, const mtsz_zip_layer *layer)
             cli_json_integer(told->json, "rank", layer->rank);
             cli_json_number(told->json, "deviation", layer->deviation);
         }
+        if (told->limited) {
+            traded_json(told->json, layer);
+        }
         cli_json_end(told->json, '}');
         return;
     }
     cli_progress_end(&told->progress);
+    if (told->limited) {
+        if (!told->headed) {
+            printf("%-32s %-8s %8s %10s %8s %8s  %s\n", "layer", "form", "ratio", "saves", "points",
+                   "changed", "tasks");
+        }
+        told->headed = true;
+        traded_print(layer);
+        return;
+    }
     if (told->low_rank) {
         printf("%-40.40s rank %3u leaves %.2e (%s)%s\n", layer->name, layer->rank, layer->deviation,
                layer->task, layer->rolled_back ? ", stays private" : "");
@@ -111,12 +173,35 @@ static void low_rank_print(const arguments *args, const mtsz_zip_report *report)
     printf("\nzipping took %.1f s\n", report->zip_seconds);
 }
 
+static void limited_print(const arguments *args, const mtsz_zip_report *report)
+{
+    char stored[32];
+    char before[32];
+    const double part = (double)report->summary.weights_bytes / (double)report->bytes_before;
+    printf("wrote %s: %u of %u layers share; expected loss %.3f points in the mean, %.3f of the worst task; "
+           "changed answers: %.2f %% in the mean, %.2f %% of the worst task\n",
+           args->output, report->zipped, report->layers, report->loss, report->loss_worst, report->change,
+           report->change_worst);
+    printf("weights %s, %.4f of %s without sharing",
+           cli_bytes_text(report->summary.weights_bytes, stored, sizeof stored), part,
+           cli_bytes_text(report->bytes_before, before, sizeof before));
+    if (!args->tasks) { /* of a bundle whose tasks are all zipped */
+        printf("; each task beside the first adds %.2f %% of one",
+               100.0 * (part * report->tasks - 1.0) / (report->tasks - 1));
+    }
+    printf("\nzipping took %.1f s, %u plans\n", report->zip_seconds, report->trials);
+}
+
 static void report_print(const arguments *args, const mtsz_zip_report *report)
 {
     char stored[32];
     char unshared[32];
     if (args->low_rank > 0.0) {
         low_rank_print(args, report);
+        return;
+    }
+    if (limited(args)) {
+        limited_print(args, report);
         return;
     }
     printf("wrote %s: %u of %u layers share filters (%u rolled back), %.1f %% of a task's weights\n",
@@ -144,6 +229,13 @@ static void report_json(cli_json *json, const arguments *args, const mtsz_zip_re
         cli_json_number(json, "change_worst", report->change_worst);
     }
     cli_json_number(json, "zip_seconds", report->zip_seconds);
+    if (limited(args)) {
+        cli_json_number(json, "loss", report->loss);
+        cli_json_number(json, "loss_worst", report->loss_worst);
+        cli_json_integer(json, "bytes_before", report->bytes_before);
+        cli_json_integer(json, "trials", report->trials);
+        cli_json_integer(json, "rank", report->rank);
+    }
     if (args->low_rank > 0.0) {
         cli_json_integer(json, "rank", report->rank);
         cli_json_number(json, "deviation", report->deviation);
@@ -157,6 +249,23 @@ static void report_json(cli_json *json, const arguments *args, const mtsz_zip_re
     cli_json_summary(json, &report->summary);
 }
 
+static void trials_json(cli_json *json, const cli_zip_trials *trials)
+{
+    if (trials->count == 0) {
+        return;
+    }
+    cli_json_array(json, "plans");
+    for (size_t i = 0; i < trials->count; i++) {
+        cli_json_object(json, NULL);
+        cli_json_number(json, "bytes", trials->items[i].bytes);
+        cli_json_number(json, "loss", trials->items[i].loss);
+        cli_json_integer(json, "predicted", trials->items[i].predicted ? 1 : 0);
+        cli_json_integer(json, "within", trials->items[i].within ? 1 : 0);
+        cli_json_end(json, '}');
+    }
+    cli_json_end(json, ']');
+}
+
 /* Runs with the layers going into `json`, or to standard output. */
 static int zip_run(const arguments *args, const char *bundle, mtsz_zip_options *zip,
                    const cli_calibration *calibration, cli_json *json)
@@ -164,7 +273,7 @@ static int zip_run(const arguments *args, const char *bundle, mtsz_zip_options *
     char error[CLI_ERROR] = "";
     mtsc_options options;
     mtsz_zip_report report = {.size = sizeof report};
-    layers told = {.json = json, .low_rank = args->low_rank > 0.0};
+    layers told = {.json = json, .low_rank = args->low_rank > 0.0, .limited = limited(args)};
     mtsc_options_default(&options);
     cli_progress_begin(&told.progress);
     options.error_text = error;
@@ -173,18 +282,24 @@ static int zip_run(const arguments *args, const char *bundle, mtsz_zip_options *
     options.progress = cli_progress_step;
     zip->context = &told;
     zip->layer = layer_print;
+    zip->trial = trial_take;
     const mts_status status = mtsz_zip(bundle, &calibration->data, zip, args->output, &options, &report);
     cli_progress_end(&told.progress);
+    int code = CLI_EXIT_OK;
     if (status != MTS_STATUS_OK) {
-        return cli_calibration_failure(calibration, "zip", error);
-    }
-    if (json) {
+        code = cli_calibration_failure(calibration, "zip", error);
+    } else if (json) {
         cli_json_end(json, ']');
+        trials_json(json, &told.trials);
         report_json(json, args, &report);
     } else {
         report_print(args, &report);
     }
-    return CLI_EXIT_OK;
+    if (code == CLI_EXIT_OK && args->plot) {
+        code = cli_zip_plot(&told.trials, args->max_loss, args->bytes, args->plot);
+    }
+    cli_zip_trials_release(&told.trials);
+    return code;
 }
 
 static int zip_print(const arguments *args, const char *bundle, mtsz_zip_options *zip,
@@ -227,6 +342,23 @@ static int arguments_check(const arguments *args)
     if (!args->output) {
         return cli_usage_error("zip", "give the bundle to write: -o FILE");
     }
+    if (limited(args)) {
+        const char *other = args->share >= 0.0         ? "--share"
+                            : args->form               ? "--form"
+                            : args->retrain > 0.0      ? "--retrain"
+                            : args->low_rank > 0.0     ? "--low-rank"
+                            : args->max_change < 100.0 ? "--max-change"
+                                                       : NULL;
+        if (args->max_loss > 0.0 && args->bytes > 0.0) {
+            return cli_usage_error("zip", "--max-loss and --bytes are two limits: give one");
+        }
+        if (other) {
+            return cli_usage_error("zip", "%s does not go with --max-loss or --bytes", other);
+        }
+    } else if (args->plot || args->forms) {
+        return cli_usage_error("zip", "%s goes with --max-loss or --bytes",
+                               args->plot ? "--plot" : "--forms");
+    }
     if (args->low_rank <= 0.0) {
         return args->max_rank ? cli_usage_error("zip", "--max-rank goes with --low-rank")
                : !args->data  ? cli_usage_error("zip", "give --calib DATA")
@@ -265,6 +397,8 @@ static int zip_command(const cli_usage *usage, int argc, char **argv, const argu
         zip->max_change = args->max_change;
         zip->retrain_seconds = args->retrain;
         zip->seed = args->seed;
+        zip->max_loss = args->max_loss;
+        zip->bytes = args->bytes;
         status = zip_data(args, common.positionals[0], zip, common.json);
     }
     names_release(&base);
@@ -302,6 +436,16 @@ int cli_command_zip(int argc, char **argv)
          1e-12, 0.999},
         {"max-rank", 0, CLI_KIND_COUNT, &args.max_rank, "N",
          "with --low-rank: largest rank of a difference (default: half of the weight's numbers)", 1, 65536},
+        {"max-loss", 0, CLI_KIND_NUMBER, &args.max_loss, "POINTS",
+         "instead of a ratio: as small as possible while the tasks lose no more points of accuracy "
+         "(expected, "
+         "mean)",
+         1e-6, 100.0},
+        {"bytes", 0, CLI_KIND_NUMBER, &args.bytes, "PART",
+         "the same with a limit of bytes: a part of what the tasks take without sharing", 1e-6, 1.0},
+        {"forms", 0, CLI_KIND_TEXT, &args.forms, "F",
+         "with a limit: only filters or only low-rank (default: what is best for each layer)", 0, 0},
+        {"plot", 0, CLI_KIND_TEXT, &args.plot, "FILE", "with a limit: bytes against loss, SVG", 0, 0},
         {"limit", 0, CLI_KIND_COUNT, &args.limit, "N", "only the first N images", 1, 1e9},
         {"seed", 0, CLI_KIND_COUNT, &args.seed, "N", "of re-training (default 1)", 0, 4294967295.0},
         {"output", 'o', CLI_KIND_TEXT, &args.output, "FILE", "the bundle to write", 0, 0},
@@ -310,9 +454,11 @@ int cli_command_zip(int argc, char **argv)
         .name = "zip",
         .positionals = "BUNDLE",
         .summary = "Makes the tasks of a bundle share weights, so that each shared one is stored once.",
-        .details = "Example: mts zip app.mtsb --share 0.9 --calib images/ -o zipped.mtsb\n"
-                   "then:    mts eval app.mtsb zipped.mtsb --data labelled.bin\n"
-                   "LoRA:    mts zip app.mtsb --low-rank 1e-5 -o zipped.mtsb",
+        .details =
+            "Example: mts zip app.mtsb --share 0.9 --calib images/ -o zipped.mtsb\n"
+            "then:    mts eval app.mtsb zipped.mtsb --data labelled.bin\n"
+            "limit:   mts zip app.mtsb --max-loss 0.5 --calib images/ --plot trade.svg -o zipped.mtsb\n"
+            "LoRA:    mts zip app.mtsb --low-rank 1e-5 -o zipped.mtsb",
         .positional_count = 1,
         .options = options,
         .option_count = sizeof options / sizeof options[0],

@@ -34,6 +34,7 @@ def members(ffi, kind, without=()):
                                         "value_count": None}),
     (_mtsz.ffi, "mtsz_zip_report", mts.ZipReport, {}), (_mtsz.ffi, "mtsz_prune_report", mts.PruneReport, {}),
     (_mtsz.ffi, "mtsz_split_report", mts.SplitReport, {}), (_mtsz.ffi, "mtsz_zip_layer", compress.ZipLayer, {}),
+    (_mtsz.ffi, "mtsz_zip_trial", compress.ZipTrial, {}),
 ])
 def test_classes_have_the_fields_of_their_structs(ffi, kind, python, other):
     expected = {other.get(name, name) for name in members(ffi, kind)} - {None}

@@ -39,6 +39,11 @@ class ZipReport:
     retrained: int  #: 1: the result of re-training was kept
     deviation: float  #: low_rank: the largest relative error of a weight
     rank: int  #: low_rank: the largest
+    loss: float  #: max_loss, bytes: points of accuracy that are expected to be lost, mean of the tasks
+    loss_worst: float
+    bytes_before: int  #: max_loss, bytes: of all tasks' weights without sharing
+    trials: int  #: max_loss, bytes: plans that were carried out
+    tasks: int  #: max_loss, bytes: that were zipped
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,21 @@ class ZipLayer:
     seconds_left: float
     rank: int  #: low_rank: the largest of a difference
     deviation: float  #: low_rank: the largest relative error
+    loss: float  #: from here on with max_loss or bytes: points of accuracy that the layer is expected to cost
+    bytes_saved: int
+    form: str  #: "filters", "low_rank" or "none"
+    parts: int  #: groups of tasks that share
+    tasks: Optional[str]  #: their names: "a+b|c+d"
+
+
+@dataclass(frozen=True)
+class ZipTrial:
+    """A plan that a search under max_loss or bytes has looked at (mtsz_zip_trial)."""
+
+    bytes: float  #: part of what the tasks have without sharing
+    loss: float  #: points of accuracy that are expected to be lost
+    predicted: int  #: 0: carried out and measured
+    within: int  #: 1: measured, and within the limit
 
 
 class _Images:
@@ -120,13 +140,14 @@ class _Images:
 
 
 def _call(function: Any, kind: str, report: type, bundle: Path, data: Optional[Data], out: Path, progress: Progress,
-          log: Log, what: str, values: dict[str, Any], layer: Optional[Callable[[ZipLayer], Any]] = None) -> Any:
+          log: Log, what: str, values: dict[str, Any], layer: Optional[Callable[[ZipLayer], Any]] = None,
+          trial: Optional[Callable[[ZipTrial], Any]] = None) -> Any:
     """One of the three functions: they differ in their options and reports alone."""
     options = Options(0.0, progress, log, what)
     images = _Images(data)
     struct = ffi.new("mtsz_data *")
     lib.mtsz_data_default_sized(struct, ffi.sizeof("mtsz_data"))
-    callbacks = Callbacks(options, frame=images.frame, tensor=images.tensor, layer=layer)
+    callbacks = Callbacks(options, frame=images.frame, tensor=images.tensor, layer=layer, trial=trial)
     struct.count, struct.context = len(images.data), callbacks.handle
     if len(images.data) and isinstance(images.data[0], Mapping):
         struct.tensor = lib.mtsz_py_tensor
@@ -138,6 +159,8 @@ def _call(function: Any, kind: str, report: type, bundle: Path, data: Optional[D
     fill(how, keep, **values)
     if layer is not None:
         how.context, how.layer = callbacks.handle, lib.mtsz_py_layer
+    if trial is not None:
+        how.context, how.trial = callbacks.handle, lib.mtsz_py_trial
     result = ffi.new(f"mtsz_{kind}_report *", {"size": ffi.sizeof(f"mtsz_{kind}_report")})
     result.summary.size = ffi.sizeof("mtsc_summary")
     options.check(function(encode(bundle, "path"), struct, how, encode(out, "path"), options.struct, result))
@@ -146,9 +169,11 @@ def _call(function: Any, kind: str, report: type, bundle: Path, data: Optional[D
 
 
 def zip(bundle: Path, data: Optional[Data], out: Path, *, share: float = 0.9, tasks: Optional[Sequence[str]] = None,  # noqa: A001
-        form: Literal["filters", "uxyz"] = "filters", assignment: Literal["optimal", "greedy"] = "optimal",
+        form: Literal["filters", "uxyz", "low_rank", "none"] = "filters",
+        assignment: Literal["optimal", "greedy"] = "optimal",
         round: int = 4, layers: Optional[Sequence[str]] = None, base: Optional[Sequence[str]] = None,  # noqa: A002
         max_change: float = 100.0, retrain_seconds: float = 0.0, seed: int = 1, low_rank: float = 0.0, max_rank: int = 0,
+        max_loss: float = 0.0, bytes: float = 0.0, forms: int = 0, trial: Optional[Callable[[ZipTrial], Any]] = None,  # noqa: A002
         layer: Optional[Callable[[ZipLayer], Any]] = None, progress: Progress = None, log: Log = None) -> ZipReport:
     """Makes tasks of a bundle share weights (docs/ZIP.md).
 
@@ -167,6 +192,10 @@ def zip(bundle: Path, data: Optional[Data], out: Path, *, share: float = 0.9, ta
     :param low_rank: above 0: instead of sharing channels, weights that differ by merged adapters become one weight and
         small ones; largest relative error of a weight, such as 1e-5
     :param max_rank: with low_rank: the largest rank of a difference; 0: so that half of the numbers are saved
+    :param max_loss: above 0: a limit instead of a ratio, in points of accuracy
+    :param bytes: above 0: the same with a limit of bytes, as a part of what the tasks have without sharing
+    :param forms: with a limit: forms that may be chosen, bits 1 (filters) and 4 (low rank); 0: both
+    :param trial: with a limit: called with a ZipTrial for each plan that is looked at
     :param layer: called with a ZipLayer after each layer
     :param progress: as in mts.compile
     :raises Error: INVALID_ARGUMENT: the tasks do not align, or the data does not fit; LIMIT; CANCELLED
@@ -174,7 +203,7 @@ def zip(bundle: Path, data: Optional[Data], out: Path, *, share: float = 0.9, ta
     return _call(lib.mtsz_zip, "zip", ZipReport, bundle, data, out, progress, log, "zipping",
                  dict(tasks=tasks, share=share, form=form, assignment=assignment, round=round, layers=layers, base=base,
                       max_change=max_change, retrain_seconds=retrain_seconds, seed=seed, low_rank=low_rank,
-                      max_rank=max_rank), layer)
+                      max_rank=max_rank, max_loss=max_loss, bytes=bytes, forms=forms), layer, trial)
 
 
 def prune(bundle: Path, data: Optional[Data], out: Path, *, ratio: float = 0.5,
@@ -224,3 +253,8 @@ def mtsz_py_tensor(context: Any, index: int, task: Any, number: int, out: Any, c
 @ffi.def_extern()
 def mtsz_py_layer(context: Any, layer: Any) -> None:
     ffi.from_handle(context).call("layer", None, ZipLayer(**read(layer, ffi.typeof("mtsz_zip_layer"))))
+
+
+@ffi.def_extern()
+def mtsz_py_trial(context: Any, trial: Any) -> None:
+    ffi.from_handle(context).call("trial", None, ZipTrial(**read(trial, ffi.typeof("mtsz_zip_trial"))))

@@ -29,11 +29,77 @@ bool mts_change_worse(double change, double than)
     return change > than || (isnan(change) && !isnan(than));
 }
 
+/* log(sum of exp), and what is subtracted from scores makes logarithms of probabilities. */
+static double log_sum(const float *scores, size_t count)
+{
+    const double most = (double)scores[largest(scores, count)];
+    double sum = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        sum += exp((double)scores[i] - most);
+    }
+    return most + log(sum);
+}
+
+#define PROBABILITY_LEAST 1e-7 /* float32 does not tell smaller ones from 0 beside 1 */
+
+static double logarithm(float probability)
+{
+    return log((double)probability > PROBABILITY_LEAST ? (double)probability : PROBABILITY_LEAST);
+}
+
+static double divergence_of(mts_change_form form, const float *original, const float *now, size_t size)
+{
+    const bool scores = form == MTS_CHANGE_SCORES;
+    const double norm = scores ? log_sum(original, size) : 0.0, norm_now = scores ? log_sum(now, size) : 0.0;
+    double sum = 0.0;
+    for (size_t i = 0; i < size; i++) {
+        const double p = scores ? (double)original[i] - norm : logarithm(original[i]);
+        const double q = scores ? (double)now[i] - norm_now : logarithm(now[i]);
+        sum += exp(p) * (p - q);
+    }
+    return sum;
+}
+
+mts_change_form mts_change_form_of(const mts_graph *graph, const float *answers, size_t size, uint32_t images)
+{
+    if (!classifies(graph)) {
+        return MTS_CHANGE_NUMBERS;
+    }
+    for (uint32_t i = 0; i < images; i++) {
+        double sum = 0.0;
+        bool scores = false;
+        for (size_t c = 0; c < size; c++) {
+            scores = scores || answers[i * size + c] < 0.0f;
+            sum += (double)answers[i * size + c];
+        }
+        if (scores || fabs(sum - 1.0) > 1e-3) {
+            return MTS_CHANGE_SCORES;
+        }
+    }
+    return MTS_CHANGE_PROBABILITIES;
+}
+
+double mts_change_loss(const mts_change *sums)
+{
+    if (sums->images == 0 || sums->numbers == 0) {
+        return 0.0;
+    }
+    if (sums->form != MTS_CHANGE_NUMBERS) {
+        return 50.0 * sums->divergence / sums->images;
+    }
+    const double count = (double)sums->numbers;
+    const double variance = sums->square / count - sums->sum * sums->sum / (count * count);
+    return 100.0 * sums->difference / count / (variance > 1e-20 ? variance : 1e-20);
+}
+
 void mts_change_add(mts_change *sums, const float *original, const float *now, size_t size, uint32_t images)
 {
     for (uint32_t i = 0; i < images; i++) {
         sums->images++;
         const uint32_t answer = largest(now + i * size, size);
+        sums->divergence += sums->form == MTS_CHANGE_NUMBERS
+                                ? 0.0
+                                : divergence_of(sums->form, original + i * size, now + i * size, size);
         sums->other += answer != largest(original + i * size, size) || isnan(now[i * size + answer]) ? 1 : 0;
     }
     for (size_t i = 0; i < size * images; i++) {

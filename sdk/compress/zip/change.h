@@ -11,8 +11,17 @@
 
 #include "compress/data/data.h"
 
-/* Sums of one task; zeros to begin with. */
+/* What the numbers of an output 0 are. */
+typedef enum mts_change_form {
+    MTS_CHANGE_NUMBERS, /* no classes, or not looked at */
+    MTS_CHANGE_SCORES,  /* of classes; softmax makes probabilities of them */
+    MTS_CHANGE_PROBABILITIES
+} mts_change_form;
+
+/* Sums of one task; zeros to begin with, and `form` if mts_change_loss is wanted. */
 typedef struct mts_change {
+    mts_change_form form;
+    double divergence; /* sum over the images, in nats: of the answers now from the originals */
     uint32_t images, other;
     double difference, sum, square;
     uint64_t numbers;
@@ -20,6 +29,15 @@ typedef struct mts_change {
 
 /* Adds output 0 of some images: [images][size] of the original, and as it is now. */
 void mts_change_add(mts_change *sums, const float *original, const float *now, size_t size, uint32_t images);
+/* What a task's output 0 is, by its graph and by the original answers to some images. */
+mts_change_form mts_change_form_of(const mts_graph *graph, const float *answers, size_t size,
+                                   uint32_t images);
+/*
+ * The points of accuracy that a task is expected to lose, without labels: 50 times the mean
+ * divergence (Kullback, Leibler) of its answers from the original ones (docs/ZIP.md, "A
+ * limit"). Of NUMBERS: the percentage of their variance that is lost.
+ */
+double mts_change_loss(const mts_change *sums);
 /* The change in percent, of a task with this graph. */
 double mts_change_of(const mts_change *sums, const mts_graph *graph);
 /* Whether a change is larger. Numbers that are none are worse than any: no limit lets them

@@ -64,13 +64,19 @@ static void list_columns(mts_zip_fit *fit)
     }
 }
 
+/* Whether filters may be fitted for several tasks together. */
+static bool commons(const mts_zip_row *row)
+{
+    return row->share || row->class_of;
+}
+
 static bool init_task(mts_zip_fit *fit, uint32_t t)
 {
     const mts_gram *gram = &fit->stats[t].gram; /* rows that are not shared may differ in size */
     fit->own[t] = numbers(fit, gram->targets, gram->inputs);
     fit->own_loss[t] = numbers(fit, gram->targets, 1);
     bool done = fit->own[t] && fit->own_loss[t];
-    if (done && fit->row->share) {
+    if (done && commons(fit->row)) {
         fit->common[t] = numbers(fit, fit->outputs, fit->length);
         fit->common_loss[t] = numbers(fit, fit->outputs, 1);
         fit->scale[t] = numbers(fit, fit->outputs, 1);
@@ -87,6 +93,7 @@ mts_status mts_zip_fit_init(mts_zip_fit *fit, mts_zip *zip, const mts_zip_row *r
     fit->zip = zip;
     fit->row = row;
     fit->stats = stats;
+    fit->tasks = ~(uint64_t)0;
     fit->outputs = row->outputs;
     fit->length = row->inputs * row->taps;
     fit->u = (row->reads ? row->readable : row->inputs) * row->taps;
@@ -97,7 +104,7 @@ mts_status mts_zip_fit_init(mts_zip_fit *fit, mts_zip *zip, const mts_zip_row *r
     if (done) {
         list_columns(fit);
     }
-    if (done && row->share) {
+    if (done && commons(row)) {
         fit->base = mts_alloc_zero(zip->allocator, fit->outputs, sizeof(*fit->base));
         fit->prior = numbers(fit, fit->outputs, fit->length);
         fit->pulled = numbers(fit, fit->u, fit->u);
@@ -186,13 +193,37 @@ mts_status mts_zip_fit_own(mts_zip_fit *fit)
 
 /* ---- common filters ---- */
 
+bool mts_zip_fit_takes(const mts_zip_fit *fit, uint32_t t)
+{
+    return !fit->zip->frozen[t] && (fit->tasks >> t & 1) != 0;
+}
+
+bool mts_zip_fit_based(const mts_zip_fit *fit)
+{
+    bool based = false;
+    for (uint32_t t = 0; t < fit->zip->count; t++) {
+        based = based || (fit->zip->frozen[t] && (fit->tasks >> t & 1) != 0);
+    }
+    return based;
+}
+
+/* Tasks that the filters become common to, those of a base included. */
+static uint32_t members(const mts_zip_fit *fit)
+{
+    uint32_t count = 0;
+    for (uint32_t t = 0; t < fit->zip->count; t++) {
+        count += (uint32_t)(fit->tasks >> t & 1);
+    }
+    return count;
+}
+
 /* The base task whose filter o is nearest, in direction, to those of the others. */
 static uint32_t nearest_base(const mts_zip_fit *fit, uint32_t o)
 {
     uint32_t best = MTS_NONE;
     double most = -INFINITY;
     for (uint32_t b = 0; b < fit->zip->count; b++) {
-        if (!fit->zip->frozen[b]) {
+        if (!fit->zip->frozen[b] || !(fit->tasks >> b & 1)) {
             continue;
         }
         const float *base = mts_net_layer_of(fit->zip->originals[b], fit->row->nodes[b]).weight;
@@ -201,7 +232,7 @@ static uint32_t nearest_base(const mts_zip_fit *fit, uint32_t o)
             const float *own = mts_net_layer_of(fit->zip->originals[t], fit->row->nodes[t]).weight;
             double dot = 0.0, norm = 1e-30, base_norm = 1e-30;
             for (size_t i = (size_t)o * fit->length;
-                 i < ((size_t)o + 1) * fit->length && !fit->zip->frozen[t]; i++) {
+                 i < ((size_t)o + 1) * fit->length && mts_zip_fit_takes(fit, t); i++) {
                 dot += (double)own[i] * (double)base[i];
                 norm += (double)own[i] * (double)own[i];
                 base_norm += (double)base[i] * (double)base[i];
@@ -220,10 +251,14 @@ static void find_prior(mts_zip_fit *fit)
 {
     const mts_zip *zip = fit->zip;
     for (uint32_t o = 0; o < fit->outputs; o++) {
-        fit->base[o] = zip->based ? nearest_base(fit, o) : MTS_NONE;
-        const double part = fit->base[o] == MTS_NONE ? 1.0 / zip->count : 1.0;
+        fit->base[o] = mts_zip_fit_based(fit) ? nearest_base(fit, o) : MTS_NONE;
+        const double part = fit->base[o] == MTS_NONE ? 1.0 / members(fit) : 1.0;
         double *prior = fit->prior + (size_t)o * fit->length;
+        memset(prior, 0, fit->length * sizeof *prior);
         for (uint32_t t = 0; t < zip->count; t++) {
+            if (!(fit->tasks >> t & 1)) {
+                continue;
+            }
             const float *weight = mts_net_layer_of(zip->originals[t], fit->row->nodes[t]).weight;
             for (uint32_t i = 0; i < fit->length && (fit->base[o] == MTS_NONE || fit->base[o] == t); i++) {
                 prior[i] += part * (double)weight[(size_t)o * fit->length + i];
@@ -236,7 +271,7 @@ static void first_scales(mts_zip_fit *fit)
 {
     for (uint32_t t = 0; t < fit->zip->count; t++) {
         const mts_net_layer layer = mts_net_layer_of(fit->zip->originals[t], fit->row->nodes[t]);
-        for (uint32_t o = 0; o < fit->outputs && !fit->zip->frozen[t]; o++) {
+        for (uint32_t o = 0; o < fit->outputs && mts_zip_fit_takes(fit, t); o++) {
             fit->scale[t][o] = layer.scale[o];
         }
     }
@@ -268,7 +303,7 @@ static mts_status explain_job(void *context, uint32_t t, uint32_t worker, mts_er
 {
     (void)worker;
     mts_zip_fit *fit = context;
-    if (fit->zip->frozen[t] || fit->y == 0 || fit->u == 0) {
+    if (!mts_zip_fit_takes(fit, t) || fit->y == 0 || fit->u == 0) {
         return MTS_STATUS_OK;
     }
     const uint32_t *own = fit->columns + fit->u;
@@ -314,7 +349,7 @@ static double divisor(const mts_zip_fit *fit, uint32_t t, uint32_t o)
     const double scale = fit->scale[t][o];
     double mean = 0.0;
     for (uint32_t k = 0; k < fit->zip->count; k++) {
-        mean += fit->zip->frozen[k] ? 0.0 : fabs(fit->scale[k][o]) / fit->zip->count;
+        mean += mts_zip_fit_takes(fit, k) ? fabs(fit->scale[k][o]) / members(fit) : 0.0;
     }
     const double least = SCALE_LEAST * mean + 1e-12;
     return fabs(scale) >= least ? scale : scale < 0.0 ? -least : least;
@@ -380,9 +415,9 @@ static mts_status solve_delta(mts_zip_fit *fit)
     mts_status status = MTS_STATUS_OK;
     memset(fit->delta, 0, (size_t)fit->outputs * fit->u * sizeof(double));
     for (uint32_t t = 0; t < fit->zip->count && status == MTS_STATUS_OK; t++) {
-        status = fit->zip->frozen[t] ? MTS_STATUS_OK : add_wish(fit, t);
+        status = mts_zip_fit_takes(fit, t) ? add_wish(fit, t) : MTS_STATUS_OK;
     }
-    if (fit->zip->based) { /* U is the base's */
+    if (mts_zip_fit_based(fit)) { /* U is the base's */
         memset(fit->delta, 0, (size_t)fit->outputs * fit->u * sizeof(double));
         return status;
     }
@@ -454,7 +489,7 @@ static mts_status finish_job(void *context, uint32_t t, uint32_t worker, mts_err
 {
     (void)worker;
     const mts_zip_fit *fit = context;
-    if (fit->zip->frozen[t]) {
+    if (!mts_zip_fit_takes(fit, t)) {
         return MTS_STATUS_OK;
     }
     double *work = numbers(fit, fit->outputs, fit->length);
@@ -477,8 +512,9 @@ mts_status mts_zip_fit_common(mts_zip_fit *fit)
     find_prior(fit);
     first_scales(fit);
     mts_status status = mts_threads_run(zip->count, explain_job, fit, zip->error);
-    for (uint32_t t = 0; t < zip->count && status == MTS_STATUS_OK && !zip->based; t++) {
-        status = add_pulled(fit, t);
+    memset(fit->pulled, 0, (size_t)fit->u * fit->u * sizeof *fit->pulled);
+    for (uint32_t t = 0; t < zip->count && status == MTS_STATUS_OK && !mts_zip_fit_based(fit); t++) {
+        status = mts_zip_fit_takes(fit, t) ? add_pulled(fit, t) : MTS_STATUS_OK;
     }
     MTS_TRY(status, solve_delta(fit));
     return status == MTS_STATUS_OK ? mts_threads_run(zip->count, finish_job, fit, zip->error) : status;

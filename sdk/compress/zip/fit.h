@@ -12,6 +12,7 @@ typedef struct mts_zip_fit {
     mts_zip *zip;
     const mts_zip_row *row;
     const mts_zip_stats *stats;
+    uint64_t tasks;           /* bits: those whose common filters are fitted; all to begin with */
     uint32_t outputs, length; /* filters; numbers of one */
     uint32_t u, y;            /* columns of a filter over inputs in common and over the task's own */
     uint32_t *columns;        /* [u + y]: those of U, then those of Y */
@@ -34,6 +35,11 @@ mts_status mts_zip_fit_init(mts_zip_fit *fit, mts_zip *zip, const mts_zip_row *r
 void mts_zip_fit_release(mts_zip_fit *fit);
 /* Errors: singular statistics (INVALID_ARGUMENT, with task and layer), OUT_OF_MEMORY. */
 mts_status mts_zip_fit_own(mts_zip_fit *fit);
+/* Of fit->tasks; what other tasks' last call has found stays. */
 mts_status mts_zip_fit_common(mts_zip_fit *fit);
+/* Whether a task is one of fit->tasks and of no base. */
+bool mts_zip_fit_takes(const mts_zip_fit *fit, uint32_t t);
+/* Whether some of fit->tasks are of a base: the common filters are theirs. */
+bool mts_zip_fit_based(const mts_zip_fit *fit);
 
 #endif

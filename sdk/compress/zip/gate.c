@@ -9,6 +9,35 @@
 
 #define BATCH_MOST 32u
 
+#define HELD_OUT 3u /* every so manieth image is held out */
+
+uint32_t mts_zip_images_gate(const mts_zip *zip)
+{
+    return zip->held_out ? zip->images / HELD_OUT : zip->images;
+}
+
+uint32_t mts_zip_images_fit(const mts_zip *zip)
+{
+    return zip->held_out ? zip->images - zip->images / HELD_OUT : zip->images;
+}
+
+static uint32_t spread(uint32_t i, uint32_t count, uint32_t all)
+{
+    return (uint32_t)((uint64_t)i * all / count);
+}
+
+uint32_t mts_zip_image_gate(const mts_zip *zip, uint32_t i, uint32_t count)
+{
+    const uint32_t at = spread(i, count, mts_zip_images_gate(zip));
+    return zip->held_out ? HELD_OUT * at + HELD_OUT - 1 : at;
+}
+
+uint32_t mts_zip_image_fit(const mts_zip *zip, uint32_t i, uint32_t count)
+{
+    const uint32_t at = spread(i, count, mts_zip_images_fit(zip));
+    return zip->held_out ? at + at / (HELD_OUT - 1) : at;
+}
+
 typedef struct look {
     mts_zip *zip;
     uint32_t images;
@@ -51,7 +80,7 @@ static mts_status look_batch(const look *l, uint32_t t, uint32_t first, uint32_t
 static void list_images(const look *l, uint32_t first, uint32_t count, uint32_t *indices)
 {
     for (uint32_t i = 0; i < count; i++) {
-        indices[i] = (uint32_t)((uint64_t)(first + i) * l->zip->images / l->images);
+        indices[i] = mts_zip_image_gate(l->zip, first + i, l->images);
     }
 }
 
@@ -61,7 +90,7 @@ static mts_status look_task(void *context, uint32_t t, uint32_t worker, mts_erro
     const look *l = context;
     mts_zip *zip = l->zip;
     uint32_t indices[BATCH_MOST];
-    mts_change sums = {0};
+    mts_change sums = {.form = zip->forms[t]};
     mts_status status = MTS_STATUS_OK;
     zip->change[t] = 0.0;
     for (uint32_t first = 0; first < l->images && status == MTS_STATUS_OK && !zip->frozen[t];
@@ -71,6 +100,7 @@ static mts_status look_task(void *context, uint32_t t, uint32_t worker, mts_erro
         status = look_batch(l, t, first, count, indices, &sums, error);
     }
     zip->change[t] = mts_change_of(&sums, zip->tasks[t].graph);
+    zip->loss[t] = mts_change_loss(&sums);
     return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "task '%s'", zip->tasks[t].name);
 }
 
@@ -92,6 +122,7 @@ static mts_status open_task(void *context, uint32_t t, uint32_t worker, mts_erro
                    size * count * sizeof(float));
         }
     }
+    zip->forms[t] = mts_change_form_of(zip->tasks[t].graph, zip->answers[t], size, l->images);
     return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "task '%s'", zip->tasks[t].name);
 }
 
@@ -122,7 +153,7 @@ mts_status mts_zip_gate_look(mts_zip *zip, uint32_t *worst)
 
 mts_status mts_zip_gate_final(mts_zip *zip, double *mean, double *worst)
 {
-    look l = {.zip = zip, .images = zip->images, .whole = true};
+    look l = {.zip = zip, .images = mts_zip_images_gate(zip), .whole = true};
     const mts_status status = mts_threads_run(zip->count, look_task, &l, zip->error);
     uint32_t changed = 0;
     *mean = *worst = 0.0;

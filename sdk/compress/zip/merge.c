@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "compress/zip/fit.h"
+#include "compress/zip/keep.h"
+#include "compress/zip/merge.h"
 
 typedef struct candidate {
     double price; /* variance that being common loses beyond what is lost anyway */
@@ -112,39 +113,84 @@ static void put_own(const mts_gram *gram, mts_net_layer *layer, uint32_t o, cons
     put_filter(gram, layer, o, work, scale);
 }
 
-static void put_task(const mts_zip_fit *fit, const mts_zip_row *row, uint32_t t, double *work)
+void mts_zip_put_own(const mts_zip_fit *fit, const mts_zip_row *row, uint32_t t, double *work)
 {
     const mts_gram *gram = &fit->stats[t].gram;
     const mts_net_layer original = mts_net_layer_of(fit->zip->originals[t], row->nodes[t]);
     mts_net_layer layer = mts_net_layer_of(fit->zip->nets[t], row->nodes[t]);
-    uint32_t next = 0;
     for (uint32_t o = 0; o < gram->targets; o++) {
-        const size_t at = (size_t)o * gram->inputs;
-        if (next < row->shared && row->channels[next] == o) {
-            next++;
-            put_filter(gram, &layer, o, fit->common[t] + at, fit->scale[t][o]);
-        } else {
-            layer.scale[o] = original.scale[o];
-            put_own(gram, &layer, o, fit->own[t] + at, work);
-        }
+        layer.scale[o] = original.scale[o];
+        put_own(gram, &layer, o, fit->own[t] + (size_t)o * gram->inputs, work);
     }
     mts_net_touch(fit->zip->nets[t], row->nodes[t]);
 }
 
-/* U of the reference in all tasks, to the bit: each task's sum of prior and difference is
- * the same number. Tasks of the base keep it as it was. */
-static void copy_base(const mts_zip_fit *fit, const mts_zip_row *row, uint32_t t)
+void mts_zip_put_original(mts_zip *zip, const mts_zip_row *row, uint32_t t)
 {
+    const mts_net_layer from = mts_net_layer_of(zip->originals[t], row->nodes[t]);
+    const mts_net_layer to = mts_net_layer_of(zip->nets[t], row->nodes[t]);
+    const size_t weights = (size_t)from.outputs * from.inputs * from.rows * from.columns;
+    memcpy(to.weight, from.weight, weights * sizeof(float));
+    memcpy(to.scale, from.scale, from.outputs * sizeof(float));
+    memcpy(to.bias, from.bias, from.outputs * sizeof(float));
+    mts_net_touch(zip->nets[t], row->nodes[t]);
+}
+
+/* U of a base, to the bit. */
+static void copy_base(const mts_zip_fit *fit, const mts_zip_row *row, mts_net_layer *layer, uint32_t o)
+{
+    const mts_net_layer base = mts_net_layer_of(fit->zip->originals[fit->base[o]], row->nodes[fit->base[o]]);
+    for (uint32_t k = 0; k < fit->u; k++) {
+        const size_t at = (size_t)o * fit->length + fit->columns[k];
+        layer->weight[at] = base.weight[at];
+    }
+}
+
+void mts_zip_put_common(const mts_zip_fit *fit, const mts_zip_row *row, uint32_t t, uint32_t o)
+{
+    const mts_gram *gram = &fit->stats[t].gram;
     mts_net_layer layer = mts_net_layer_of(fit->zip->nets[t], row->nodes[t]);
-    for (uint32_t i = 0; i < row->shared; i++) {
-        const uint32_t o = row->channels[i];
-        const mts_net_layer base =
-            mts_net_layer_of(fit->zip->originals[fit->base[o]], row->nodes[fit->base[o]]);
-        for (uint32_t k = 0; k < fit->u; k++) {
-            const size_t at = (size_t)o * fit->length + fit->columns[k];
-            layer.weight[at] = base.weight[at];
+    put_filter(gram, &layer, o, fit->common[t] + (size_t)o * gram->inputs, fit->scale[t][o]);
+    if (mts_zip_fit_based(fit)) {
+        copy_base(fit, row, &layer, o);
+    }
+    mts_net_touch(fit->zip->nets[t], row->nodes[t]);
+}
+
+static void put_kept(void *context, uint64_t tasks, uint32_t o)
+{
+    const mts_zip_fit *fit = context;
+    for (uint32_t t = 0; t < fit->zip->count; t++) {
+        if ((tasks >> t & 1) && !fit->zip->frozen[t]) {
+            mts_zip_put_common(fit, fit->row, t, o);
         }
     }
+}
+
+mts_status mts_zip_put_kept(mts_zip_fit *fit, const mts_zip_row *row, uint64_t *taken)
+{
+    return row->reads ? MTS_STATUS_OK : mts_zip_keep(fit, row, taken, put_kept, fit);
+}
+
+/* The row's channels in common of all tasks; what was equal before in other channels stays so. */
+static mts_status put_shared(mts_zip_fit *fit, const mts_zip_row *row)
+{
+    const mts_zip *zip = fit->zip;
+    uint64_t *taken = mts_alloc_zero(zip->allocator, row->outputs, sizeof *taken);
+    if (!taken) {
+        return mts_fail_memory(zip->error);
+    }
+    for (uint32_t i = 0; i < row->shared; i++) {
+        taken[row->channels[i]] = ~(uint64_t)0;
+        for (uint32_t t = 0; t < zip->count; t++) {
+            if (!zip->frozen[t]) {
+                mts_zip_put_common(fit, row, t, row->channels[i]);
+            }
+        }
+    }
+    const mts_status status = mts_zip_put_kept(fit, row, taken);
+    mts_alloc_free(zip->allocator, taken);
+    return status;
 }
 
 static double unexplained_of(const mts_zip_fit *fit, const mts_zip_row *row)
@@ -183,12 +229,10 @@ mts_status mts_zip_merge(mts_zip *zip, mts_zip_row *row, uint32_t shared, const 
     }
     for (uint32_t t = 0; t < zip->count && status == MTS_STATUS_OK; t++) {
         if (!zip->frozen[t]) {
-            put_task(&fit, row, t, work);
-            if (zip->based) {
-                copy_base(&fit, row, t);
-            }
+            mts_zip_put_own(&fit, row, t, work);
         }
     }
+    MTS_TRY(status, put_shared(&fit, row));
     *unexplained = status == MTS_STATUS_OK ? unexplained_of(&fit, row) : 0.0;
     mts_alloc_free(zip->allocator, work);
     mts_zip_fit_release(&fit);

@@ -127,6 +127,36 @@ static bool fill_row(mts_zip *zip, const mts_alignment *rows, uint32_t row, cons
     return nodes && out->channels && (out->reads || zip->options->form == MTSZ_FORM_FILTERS);
 }
 
+/* Whether every task's weight is float32, read by this node alone, of a plain convolution. */
+static bool reducible(const mts_zip *zip, const uint32_t *nodes, uint32_t *uses[MTS_ZIP_TASKS_MAX])
+{
+    for (uint32_t t = 0; t < zip->count; t++) {
+        const mts_graph *graph = zip->tasks[t].graph;
+        const mts_node *node = &graph->nodes[nodes[t]];
+        if (weight_of(graph, node)->dtype != MTS_TYPE_FLOAT32 || uses[t][node->inputs[1]] != 1 ||
+            node->scatter) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool find_reducible(mts_zip *zip)
+{
+    uint32_t *uses[MTS_ZIP_TASKS_MAX] = {NULL};
+    for (uint32_t t = 0; t < zip->count; t++) {
+        uses[t] = mts_arena_zero(&zip->arena, zip->tasks[t].graph->value_count, sizeof(uint32_t));
+        if (!uses[t]) {
+            return false;
+        }
+        mts_graph_count_uses(zip->tasks[t].graph, uses[t]);
+    }
+    for (uint32_t r = 0; r < zip->row_count; r++) {
+        zip->rows[r].reducible = zip->rows[r].share && reducible(zip, zip->rows[r].nodes, uses);
+    }
+    return true;
+}
+
 static void sum_costs(mts_zip *zip)
 {
     const mts_graph *graph = zip->tasks[0].graph;
@@ -210,6 +240,9 @@ static mts_status collect(mts_zip *zip, const mts_alignment *rows)
         sharing += row->share ? 1 : 0;
     }
     sum_costs(zip);
+    if (!find_reducible(zip)) {
+        return mts_fail_memory(zip->error);
+    }
     if (sharing == 0 && zip->row_count > 0 && !any_wanted(zip)) {
         return mts_fail(zip->error, MTS_STATUS_INVALID_ARGUMENT,
                         "layers: no layer's name begins with '%.255s'", zip->options->layers[0]);
@@ -354,4 +387,16 @@ double mts_zip_weights(const mts_graph *graph)
         }
     }
     return count;
+}
+
+double mts_zip_bytes(const mts_graph *graph)
+{
+    double bytes = 0.0;
+    for (uint32_t v = 0; v < graph->value_count; v++) {
+        const mts_value *value = &graph->values[v];
+        bytes += value->kind == MTS_VALUE_CONST
+                     ? (double)mts_shape_count(&value->shape) * (double)mts_type_size(value->dtype)
+                     : 0.0;
+    }
+    return bytes;
 }

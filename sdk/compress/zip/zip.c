@@ -9,14 +9,17 @@
 
 #include "base/sized.h"
 #include "compiler/models/models.h"
-#include "compiler/passes/clone.h"
 #include "compress/train/distill.h"
 #include "compress/zip/low_rank.h"
+#include "compress/zip/merge.h"
+#include "compress/zip/plan.h"
 #include "compress/zip/ties.h"
 
 #define IMAGES_BYTES ((uint64_t)1 << 30)
 #define GATE_IMAGES 512u
 #define GATE_IMAGES_GATED 1000u /* more, where a decision hangs on them */
+#define GATE_IMAGES_LIMITED 2048u
+#define HELD_OUT_LEAST 12u /* images: fewer serve for fitting and for comparing */
 #define GATE_BYTES ((size_t)256 << 20)
 
 /* Everything of one call. */
@@ -32,6 +35,7 @@ typedef struct call {
     uint32_t first_failed_task;
     double first_failed_change, first_failed_limit;
     bool trained;
+    mts_zip_found found; /* by the search under a limit */
 } call;
 
 static double seconds_since(uint64_t start_ns)
@@ -78,6 +82,12 @@ static const char *options_defect(const mtsz_zip_options *o)
     if (!(o->low_rank >= 0.0 && o->low_rank < 1.0)) {
         return "low_rank is not a relative error of 0 to below 1";
     }
+    if (!(o->max_loss >= 0.0 && o->max_loss <= 100.0)) {
+        return "max_loss is not between 0 and 100 points";
+    }
+    if (!(o->bytes >= 0.0 && o->bytes <= 1.0)) {
+        return "bytes is not a part of 0 to 1";
+    }
     if ((o->task_count && !o->tasks) || (o->base_count && !o->base) || (o->layer_count && !o->layers)) {
         return "a count without its list";
     }
@@ -101,6 +111,33 @@ static const char *low_rank_defect(const mtsz_zip_options *o, const mtsz_data *d
         return "max_change needs images to measure the change with";
     }
     return NULL;
+}
+
+static bool limited(const mtsz_zip_options *o)
+{
+    return o->max_loss > 0.0 || o->bytes > 0.0;
+}
+
+/* What a limit does not go together with. */
+static const char *limit_defect(const mtsz_zip_options *o)
+{
+    const uint32_t known = 1u << MTSZ_FORM_FILTERS | 1u << MTSZ_FORM_LOW_RANK;
+    if (!limited(o)) {
+        return o->forms ? "forms goes with max_loss or bytes" : NULL;
+    }
+    if (o->max_loss > 0.0 && o->bytes > 0.0) {
+        return "max_loss and bytes are two limits, give one";
+    }
+    if (o->low_rank > 0.0) {
+        return "low_rank does not go with max_loss or bytes, which choose low ranks themselves";
+    }
+    if (o->form != MTSZ_FORM_FILTERS) {
+        return "form uxyz does not go with max_loss or bytes";
+    }
+    if (o->retrain_seconds > 0.0 || o->max_change < 100.0) {
+        return "retrain_seconds and max_change do not go with max_loss or bytes";
+    }
+    return o->forms & ~known ? "forms has bits other than those of filters and low rank" : NULL;
 }
 
 static mts_status take_tasks(call *c, const mtsz_zip_options *options, mts_error *error)
@@ -136,6 +173,10 @@ static mts_status take_tasks(call *c, const mtsz_zip_options *options, mts_error
             }
         }
         zip->tasks[zip->count] = c->models.tasks[*task];
+        zip->other_tasks_bytes -= mts_zip_bytes(zip->tasks[zip->count].graph);
+    }
+    for (uint32_t t = 0; t < c->models.count; t++) {
+        zip->other_tasks_bytes += mts_zip_bytes(c->models.tasks[t].graph);
     }
     return MTS_STATUS_OK;
 }
@@ -214,19 +255,6 @@ static mts_status fit_row(mts_zip *zip, mts_zip_row *row, uint32_t shared, const
     return status == MTS_STATUS_OK ? mts_zip_gate_look(zip, worst) : status;
 }
 
-static void restore(mts_zip *zip, const mts_zip_row *row)
-{
-    for (uint32_t t = 0; t < zip->count; t++) {
-        const mts_net_layer from = mts_net_layer_of(zip->originals[t], row->nodes[t]);
-        const mts_net_layer to = mts_net_layer_of(zip->nets[t], row->nodes[t]);
-        const size_t weights = (size_t)from.outputs * from.inputs * from.rows * from.columns;
-        memcpy(to.weight, from.weight, weights * sizeof(float));
-        memcpy(to.scale, from.scale, from.outputs * sizeof(float));
-        memcpy(to.bias, from.bias, from.outputs * sizeof(float));
-        mts_net_touch(zip->nets[t], row->nodes[t]);
-    }
-}
-
 /* Filters of each task's own again: as they were, or, behind layers that were zipped,
  * fitted to their inputs.
  */
@@ -244,7 +272,9 @@ static mts_status roll_back(call *c, mts_zip_row *row, const mts_zip_stats *stat
     if (zip->zipped) {
         return fit_row(zip, row, 0, stats, &then);
     }
-    restore(zip, row);
+    for (uint32_t t = 0; t < zip->count; t++) {
+        mts_zip_put_original(zip, row, t);
+    }
     row->lost = 0.0;
     return mts_zip_gate_look(zip, &then);
 }
@@ -313,8 +343,10 @@ static uint32_t gate_images(const mts_zip *zip)
         bytes += mts_shape_count(&graph->values[graph->outputs[0].value].shape) * sizeof(float);
     }
     const size_t fit = GATE_BYTES / bytes;
-    const uint32_t wanted = zip->options->max_change < 100.0 ? GATE_IMAGES_GATED : GATE_IMAGES;
-    const uint32_t most = zip->images < wanted ? zip->images : wanted;
+    const uint32_t wanted = limited(zip->options)              ? GATE_IMAGES_LIMITED
+                            : zip->options->max_change < 100.0 ? GATE_IMAGES_GATED
+                                                               : GATE_IMAGES;
+    const uint32_t all = mts_zip_images_gate(zip), most = all < wanted ? all : wanted;
     return fit < 1 ? 1 : fit < most ? (uint32_t)fit : most;
 }
 
@@ -352,6 +384,7 @@ static mts_status prepare(call *c, const mtsz_data *data)
                                     zip->error));
     if (status == MTS_STATUS_OK) {
         zip->images = mts_data_count(zip->data);
+        zip->held_out = limited(zip->options) && zip->images >= HELD_OUT_LEAST;
         zip->gate_images = gate_images(zip);
         for (uint32_t r = 0; r < zip->row_count; r++) {
             zip->cost_all += row_cost(zip, &zip->rows[r]);
@@ -365,6 +398,9 @@ static mts_status prepare(call *c, const mtsz_data *data)
         status = zip->common ? mts_zip_rows_sum(zip) : mts_fail_memory(zip->error);
     }
     MTS_TRY(status, mts_zip_nets_create(zip));
+    if (status == MTS_STATUS_OK && !mts_zip_classes_find(zip)) {
+        status = mts_fail_memory(zip->error);
+    }
     if (status == MTS_STATUS_OK && zip->options->retrain_seconds > 0.0) {
         status = check_trainable(zip);
     }
@@ -452,34 +488,6 @@ static mts_status retrain(call *c)
     return status;
 }
 
-/* Which nodes of a task have new parameters; NULL: all of them may. */
-static bool *changed_nodes(call *c, uint32_t t)
-{
-    mts_zip *zip = &c->zip;
-    bool *nodes = mts_arena_zero(&zip->arena, zip->tasks[t].graph->node_count, sizeof(*nodes));
-    for (uint32_t r = 0; nodes && r < zip->row_count; r++) {
-        nodes[zip->rows[r].nodes[t]] = zip->rows[r].done;
-    }
-    return nodes;
-}
-
-static mts_status store(call *c)
-{
-    mts_zip *zip = &c->zip;
-    for (uint32_t t = 0; t < zip->count; t++) {
-        mts_task *task = &c->written[c->of_bundle[t]];
-        if (zip->frozen[t]) {
-            continue;
-        }
-        bool *nodes = c->trained ? NULL : changed_nodes(c, t);
-        task->graph = mts_graph_clone(zip->tasks[t].graph, &zip->arena);
-        if ((!c->trained && !nodes) || !task->graph || !mts_net_store(zip->nets[t], nodes, task->graph)) {
-            return mts_fail_memory(zip->error);
-        }
-    }
-    return MTS_STATUS_OK;
-}
-
 static void fill_report(call *c)
 {
     const mts_zip *zip = &c->zip;
@@ -501,15 +509,21 @@ static mts_status run(call *c, const mtsz_data *data)
 {
     mts_zip *zip = &c->zip;
     zip->started_ns = mts_os_clock_ns();
+    const bool searched = limited(zip->options);
     mts_status status = prepare(c, data);
-    MTS_TRY(status, zip_rows(c));
+    MTS_TRY(status, searched ? mts_zip_search(zip, &c->found) : zip_rows(c));
     if (status == MTS_STATUS_OK) {
         c->report.zip_seconds = seconds_since(zip->started_ns);
         status = zip->options->retrain_seconds > 0.0 ? retrain(c) : MTS_STATUS_OK;
     }
-    MTS_TRY(status, mts_zip_gate_final(zip, &c->report.change, &c->report.change_worst));
-    MTS_TRY(status, store(c));
+    if (!searched) {
+        MTS_TRY(status, mts_zip_gate_final(zip, &c->report.change, &c->report.change_worst));
+    }
+    MTS_TRY(status, mts_zip_store(zip, &c->found, c->trained, c->of_bundle, c->written));
     if (status == MTS_STATUS_OK) {
+        if (searched) {
+            mts_zip_found_report(zip, &c->found, &c->report);
+        }
         fill_report(c);
         status = mts_models_write(&c->models, c->written, c->models.count, c->out_path, zip->compiler,
                                   &c->report.summary, zip->error);
@@ -525,6 +539,7 @@ static mts_status zip_bundle(const char *bundle_path, const mtsz_data *data,
     const mts_allocator *allocator = mts_allocator_default();
     const char *defect = options_defect(zip_options);
     const bool low_rank = zip_options->low_rank > 0.0;
+    defect = defect ? defect : limit_defect(zip_options);
     defect = !defect && low_rank ? low_rank_defect(zip_options, data) : defect;
     if (!defect && low_rank) {
         return mts_zip_low_rank(bundle_path, data, zip_options, out_path, options, report, error);
@@ -539,12 +554,14 @@ static mts_status zip_bundle(const char *bundle_path, const mtsz_data *data,
     c.zip.options = zip_options;
     c.zip.error = error;
     mts_arena_init(&c.zip.arena, allocator);
+    mts_arena_init(&c.found.arena, allocator);
     mts_status status = mts_models_open(bundle_path, allocator, &c.models, error);
     MTS_TRY(status, mts_models_check_output(&c.models, out_path, error));
     MTS_TRY(status, take_tasks(&c, zip_options, error));
     MTS_TRY(status, take_base(&c, zip_options, error));
     MTS_TRY(status, run(&c, data));
     mts_zip_nets_destroy(&c.zip);
+    mts_zip_found_release(&c.found);
     mts_data_destroy(&c.zip.data);
     mts_arena_release(&c.zip.arena);
     mts_models_release(&c.models);

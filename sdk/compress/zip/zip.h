@@ -14,6 +14,8 @@
 #include "compress/net/net.h"
 #include "compiler/passes/channels.h"
 #include "compress/solve/gram.h"
+#include "compress/zip/change.h"
+#include "compress/zip/trace.h"
 #include "graph/align.h"
 
 #define MTS_ZIP_TASKS_MAX 64u
@@ -33,6 +35,8 @@ typedef struct mts_zip_row {
     double lost;        /* part of its variance that the last fit left unexplained */
     uint32_t readable;  /* UXYZ: input channels in common, `reads`; FILTERS: all, reads is NULL */
     uint32_t *reads;
+    bool reducible;     /* its weights may become a common one and differences of low rank */
+    uint32_t *class_of; /* [task][outputs]: the first task whose filter had the same bits; NULL: not known */
 } mts_zip_row;
 
 typedef struct mts_zip {
@@ -48,10 +52,16 @@ typedef struct mts_zip {
     uint32_t reference; /* task whose order of channels the others take */
     mts_data *data;
     uint32_t images, gate_images; /* all; those that the gate looks at */
+    bool held_out;                /* every third image is for the gate alone, the others to fit to */
 
     mts_net *originals[MTS_ZIP_TASKS_MAX], *nets[MTS_ZIP_TASKS_MAX];
     mts_net_run *original_runs[MTS_ZIP_TASKS_MAX], *runs[MTS_ZIP_TASKS_MAX];
     uint32_t batch; /* of the runs */
+    /* Of originals and of zipped networks, in front of the row whose statistics were gathered
+       last, or of an earlier one. */
+    mts_zip_trace traces[2][MTS_ZIP_TASKS_MAX];
+    uint32_t trace_images; /* 0: not known yet */
+    bool alone; /* the networks before a row are the originals: `runs` are not run for statistics */
 
     uint32_t row_count;
     mts_zip_row *rows;     /* from the inputs on */
@@ -59,8 +69,11 @@ typedef struct mts_zip {
     bool **common;         /* UXYZ: [group][channel] in common, NULL: not decided yet */
 
     float *answers[MTS_ZIP_TASKS_MAX]; /* gate: outputs 0 of the originals, [gate_images][elements] */
-    double change[MTS_ZIP_TASKS_MAX];  /* percent, of the last look */
-    uint64_t bytes_all, bytes_zipped;  /* that sharing every row would save; that it has saved */
+    mts_change_form forms[MTS_ZIP_TASKS_MAX];
+    double change[MTS_ZIP_TASKS_MAX]; /* percent, of the last look */
+    double loss[MTS_ZIP_TASKS_MAX];   /* points that are expected by it (change.h) */
+    double other_tasks_bytes;         /* weights of tasks that are not zipped */
+    uint64_t bytes_all, bytes_zipped; /* that sharing every row would save; that it has saved */
     uint64_t started_ns, cost_done, cost_all;
     uint32_t zipped, rolled_back;
 } mts_zip;
@@ -93,18 +106,31 @@ bool **mts_zip_row_common(mts_zip *zip, const mts_zip_row *row);
 void mts_zip_row_undo(mts_zip *zip, mts_zip_row *row);
 /* Numbers in the weights of a graph's layers. */
 double mts_zip_weights(const mts_graph *graph);
+/* Bytes of a graph's constants. */
+double mts_zip_bytes(const mts_graph *graph);
 
 /* align.c: brings the channels of every task into the order of the reference's. Rewrites
  * the graphs of tasks.
  */
 mts_status mts_zip_align(mts_zip *zip);
 
+/* The image of the data that is number i of `count` to fit to, or of `count` to compare answers
+   on; counts are at most those of mts_zip_images_fit and mts_zip_images_gate. */
+uint32_t mts_zip_image_fit(const mts_zip *zip, uint32_t i, uint32_t count);
+uint32_t mts_zip_image_gate(const mts_zip *zip, uint32_t i, uint32_t count);
+uint32_t mts_zip_images_fit(const mts_zip *zip);
+uint32_t mts_zip_images_gate(const mts_zip *zip);
+
 /* stats.c: nets and runs of all tasks; statistics of a row, [task]. */
 mts_status mts_zip_nets_create(mts_zip *zip);
 void mts_zip_nets_destroy(mts_zip *zip);
 mts_status mts_zip_stats_gather(mts_zip *zip, const mts_zip_row *row, mts_zip_stats *stats);
 void mts_zip_stats_release(mts_zip *zip, mts_zip_stats *stats);
-/* Images that a row's statistics take of a task. */
+/* Forgets what the walk over the rows has computed: the next one begins in front. */
+void mts_zip_traces_drop(mts_zip *zip);
+/* Images that traces hold. */
+uint32_t mts_zip_trace_images(const mts_zip *zip);
+/* Images that a row's statistics take of a task, at least. */
 uint32_t mts_zip_stats_images(const mts_zip *zip, const mts_zip_row *row, uint32_t t);
 
 /*

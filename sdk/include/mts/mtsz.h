@@ -69,7 +69,12 @@ typedef enum mtsz_form {
     MTSZ_FORM_FILTERS = 0,
     /* The weights that read shared channels. Those that read a task's private channels stay
        private. */
-    MTSZ_FORM_UXYZ = 1
+    MTSZ_FORM_UXYZ = 1,
+    /* One weight for all channels, and for each task the product of two thin matrices that is added
+       to it. Chosen by a search only, see mtsz_zip_options.max_loss. */
+    MTSZ_FORM_LOW_RANK = 2,
+    /* Nothing is shared. Reported only. */
+    MTSZ_FORM_NONE = 3
 } mtsz_form;
 
 /* How the channels of two tasks are paired. */
@@ -108,7 +113,37 @@ typedef struct mtsz_zip_layer {
        the rank that was tried and what it leaves. 0 otherwise. */
     uint32_t rank;
     double deviation;
+    /* The rest is 0 and NULL except under max_loss or bytes. There, `change` is that of the layers
+       up to this one together, `shared` is the largest of the layer's groups of tasks, and `rank`
+       the largest of a difference. */
+    /* Points of accuracy that the search expects the layer to cost, mean of the tasks, and bytes of
+       weights that it saves. */
+    double loss;
+    uint64_t bytes_saved;
+    /* What the tasks have in common (FILTERS, LOW_RANK or NONE), and how many groups of tasks
+       share. */
+    mtsz_form form;
+    uint32_t parts;
+    /* Names of the tasks that share, groups apart by "|": "a+b|c+d". */
+    const char *tasks;
 } mtsz_zip_layer;
+
+/*
+ * A plan that the search under max_loss or bytes has looked at.
+ *
+ * Ownership: the library's. The struct is valid until the callback returns.
+ */
+typedef struct mtsz_zip_trial {
+    /* sizeof(mtsz_zip_trial), set by the library. */
+    size_t size;
+    /* Bytes of weights as a part of what the tasks have without sharing anything, and points of
+       accuracy that are expected to be lost, mean of the tasks. */
+    double bytes, loss;
+    /* 1: only predicted, from layers shared one at a time. 0: carried out and measured as a whole. */
+    int predicted;
+    /* 1: measured, and within the limit. The smallest of these is written. */
+    int within;
+} mtsz_zip_trial;
 
 /*
  * Which tasks and layers share how much. docs/ZIP.md explains the method.
@@ -163,6 +198,21 @@ typedef struct mtsz_zip_options {
     /* With low_rank: the largest rank of a difference; never more than the default. Default: 0, so
        that the two small matrices have at most half of the numbers of the weight. */
     uint32_t max_rank;
+    /* Above 0: a limit instead of a ratio. For each layer, the groups of tasks that share, the form
+       and the ratio are chosen so that the bundle becomes small, and the tasks are expected to lose
+       no more than this many points of accuracy, 100 at most, in the mean, and none more than three
+       times as much. The expectation needs no labels; docs/ZIP.md ("A limit") says what it is worth.
+       share is not used, form has to be FILTERS, low_rank and retrain_seconds 0, max_change 100.
+       Default: 0. */
+    double max_loss;
+    /* Above 0: the same, with a limit of bytes: the weights of all tasks may take this part of what
+       they take without sharing anything, 1 at most. Not together with max_loss. Default: 0. */
+    double bytes;
+    /* Called for each plan of the search, with `context`; NULL (default): not called. */
+    void (*trial)(void *context, const mtsz_zip_trial *trial);
+    /* Forms that the search may choose: bits 1 << MTSZ_FORM_FILTERS and 1 << MTSZ_FORM_LOW_RANK.
+       Default: 0, both. LOW_RANK includes one weight without any difference. */
+    uint32_t forms;
 } mtsz_zip_options;
 
 /* What zipping did. */
@@ -190,6 +240,13 @@ typedef struct mtsz_zip_report {
        rank; 0 otherwise. */
     double deviation;
     uint32_t rank;
+    /* With max_loss or bytes: points of accuracy that are expected to be lost on the images that were
+       held out, mean of the tasks and of the worst task; bytes of the weights of all tasks of the
+       bundle, read without sharing anything (summary.weights_bytes_unshared counts what differences
+       of low rank add); plans that were carried out, and tasks that were zipped. 0 otherwise. */
+    double loss, loss_worst;
+    uint64_t bytes_before;
+    uint32_t trials, tasks;
 } mtsz_zip_report;
 
 /*
@@ -214,7 +271,8 @@ MTS_API void mtsz_zip_options_default_sized(mtsz_zip_options *options, size_t si
  * @param report written on success; NULL: not wanted.
  * @return OK; INVALID_ARGUMENT: an option is out of its range, the tasks do not align (the sentence
  *     names the first layer that does not), the data does not fit a task, or statistics are
- *     singular; LIMIT: no layer passes max_change, or no difference has a low rank; UNSUPPORTED: an
+ *     singular; LIMIT: no layer passes max_change, no difference has a low rank, or no plan keeps
+ *     max_loss or bytes; UNSUPPORTED: an
  *     operator that cannot be calibrated; NOT_FOUND: no such task or folder; IO: a bundle or an image
  *     cannot be read or written; MALFORMED: it is no bundle; CANCELLED: by `progress`.
  */

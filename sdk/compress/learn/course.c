@@ -143,7 +143,14 @@ static mts_status epoch_run(runner *r, mts_error *error)
         status = judge(r, error);
     }
     MTS_TRY(status, write(r, r->epoch == r->courses->epochs || all_stopped(r), error));
-    MTS_TRY(status, progress(r, 0, true, error));
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    status = progress(r, 0, true, error);
+    if (status == MTS_STATUS_CANCELLED) { /* what was cancelled may go on another day */
+        const mts_status written = write(r, true, error);
+        status = written == MTS_STATUS_OK ? status : written;
+    }
     return status;
 }
 

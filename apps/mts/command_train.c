@@ -141,11 +141,12 @@ static int report_json(const arguments *args, const mtsz_train_report *report, c
     return cli_json_finish(&json) ? CLI_EXIT_OK : cli_failure("train", "no memory");
 }
 
-static void warn(void *context, mts_log_severity severity, const char *text)
+/* Which base was found, and warnings; a failure is printed in the end. */
+static void tell(void *context, mts_log_severity severity, const char *text)
 {
     (void)context;
-    if (severity == MTS_LOG_WARNING) { /* a failure is printed in the end */
-        (void)fprintf(stderr, "mts train: warning: %s\n", text);
+    if (severity == MTS_LOG_WARNING || severity == MTS_LOG_INFO) {
+        (void)fprintf(stderr, "mts %s%s\n", severity == MTS_LOG_WARNING ? "train: warning: " : "", text);
     }
 }
 
@@ -163,7 +164,7 @@ static int call_library(const arguments *args, const char *bundle, mtsz_train_op
     options.error_size = sizeof error;
     options.context = &progress;
     options.progress = cli_progress_step;
-    options.log = warn;
+    options.log = tell;
     wanted->context = &all;
     wanted->result = result_take;
     const mts_status done = mtsz_train(bundle, &calibration->data, wanted, args->output, &options, &report);

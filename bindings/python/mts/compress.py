@@ -1,6 +1,7 @@
 """Bundles whose tasks share weights, are pruned or split, or that get a new task (libmtsz)."""
 from __future__ import annotations
 
+import builtins
 import os
 from dataclasses import dataclass
 from typing import Any, Callable, Literal, Mapping, Optional, Sequence, Union
@@ -170,7 +171,11 @@ def _call(function: Any, kind: str, report: type, bundle: Path, data: Optional[D
     how = ffi.new(f"mtsz_{kind}_options *")
     getattr(lib, f"mtsz_{kind}_options_default_sized")(how, ffi.sizeof(f"mtsz_{kind}_options"))
     keep: list[Any] = []
+    candidates = values.pop("candidates", None)
     fill(how, keep, **values)
+    if candidates is not None:
+        keep.append(_candidates(candidates))
+        how.candidates, how.candidate_count = keep[-1], len(keep[-1])
     if layer is not None:
         how.context, how.layer = callbacks.handle, lib.mtsz_py_layer
     if told is not None:
@@ -246,6 +251,17 @@ def split(bundle: Path, data: Data, out: Path, *, task: str, groups: int = 2, ra
     return _call(lib.mtsz_split, "split", SplitReport, bundle, data, out, progress, log, "splitting",
                  dict(task=task, groups=groups, ratio=ratio, criterion=criterion, retrain_seconds=retrain_seconds,
                       seed=seed, trunk=trunk, keep=int(keep)))
+
+
+def _candidates(given: Sequence[tuple[float, float, int]]) -> Any:
+    """(rate, decay, seed) of each candidate as an array of structs."""
+    array = ffi.new("mtsz_train_candidate[]", len(given))
+    for to, one in builtins.zip(array, given):
+        try:
+            to.rate, to.decay, to.seed = one
+        except (TypeError, ValueError, OverflowError) as error:
+            raise invalid(f"candidates: {one} is not (rate, decay, seed): {error}") from None
+    return array
 
 
 def _labelled(data: Any, labels: Optional[Sequence[Any]]) -> tuple[Any, Sequence[Any]]:

@@ -154,6 +154,16 @@ static mts_status choose(mts_learn *learn, const mtsz_data *data, mts_error *err
                  : mts_fail_prefix(error, MTS_STATUS_UNSUPPORTED, "no task of the bundle can be the base");
 }
 
+static void tell_base(const mts_learn *learn)
+{
+    char text[640];
+    if (learn->options->log) {
+        (void)snprintf(text, sizeof text, "train: '%.255s' grows from '%.255s'", learn->wanted->task,
+                       mts_learn_base(learn)->name);
+        learn->options->log(learn->options->context, MTS_LOG_INFO, text);
+    }
+}
+
 mts_status mts_learn_base_find(mts_learn *learn, const mtsz_data *data, mts_error *error)
 {
     mts_status status = MTS_STATUS_OK;
@@ -163,5 +173,8 @@ mts_status mts_learn_base_find(mts_learn *learn, const mtsz_data *data, mts_erro
         status = choose(learn, data, error);
     }
     MTS_TRY(status, mts_head_find(mts_learn_base(learn), &learn->head, error));
+    if (status == MTS_STATUS_OK && !learn->wanted->base) {
+        tell_base(learn);
+    }
     return status;
 }

@@ -20,7 +20,7 @@
 #define HEAD_RATE 0.05
 #define HEAD_DECAY 0.02
 #define HEAD_EPOCHS 40u
-#define TAIL_RATE 0.004
+#define TAIL_RATE 0.001
 #define TAIL_DECAY 0.02
 #define TAIL_EPOCHS 12u
 #define SPREAD 4.0 /* of the candidates' rates: from 1/4 to 4 times the usual one */

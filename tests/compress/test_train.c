@@ -73,6 +73,7 @@ static mtsz_train_options train_options(mtsz_train_method method)
     train.result = take_result;
     if (method != MTSZ_TRAIN_HEAD) {
         train.candidate_count = 2;
+        train.rate = 0.004;
         train.epochs = 3;
         train.patience = 0;
     }

@@ -74,14 +74,14 @@ static mts_status nets_make(mts_tails *t, mts_error *error)
     return status;
 }
 
-/* The last layers begin as the given one, each with some noise of its own. */
-static void heads_start(const mts_tails *t, uint32_t candidate)
+/* The last layer begins as the given one, with `noise` of the candidate's own. */
+static void head_start(const mts_tails *t, uint32_t candidate, float noise)
 {
     const uint32_t head = t->data.plan->tail->node_count - 1;
     const mts_net_layer layer = mts_net_layer_of(t->nets[candidate], head);
     uint64_t state = t->candidates[candidate].seed;
     for (size_t i = 0; i < (size_t)layer.outputs * layer.inputs; i++) {
-        layer.weight[i] = t->data.weight[i] * (1.0f + HEAD_NOISE * mts_random_signed(&state));
+        layer.weight[i] = t->data.weight[i] * (1.0f + noise * mts_random_signed(&state));
     }
     memcpy(layer.bias, t->data.bias, layer.outputs * sizeof *layer.bias);
     mts_net_touch(t->nets[candidate], head);
@@ -163,7 +163,7 @@ static double unit_beside(const mts_tails *t, uint32_t node)
 }
 
 /* Units, from the first rows: biases may be zero, and count as large as what they are added
-   to. */
+   to. Without the noise of a candidate, so that they are the same whoever is there. */
 static mts_status units_measure(mts_tails *t, mts_error *error)
 {
     const mts_graph *tail = t->data.plan->tail;
@@ -203,10 +203,13 @@ mts_status mts_tails_create(const mts_tails_data *data, const mtsz_train_candida
     mts_status status = nets_make(t, error);
     MTS_TRY(status, arrays_make(t, error));
     MTS_TRY(status, lanes_make(t, error));
-    for (uint32_t k = 0; k < count && status == MTS_STATUS_OK; k++) {
-        heads_start(t, k);
+    if (status == MTS_STATUS_OK) {
+        head_start(t, 0, 0.0f);
+        status = units_measure(t, error);
     }
-    MTS_TRY(status, units_measure(t, error));
+    for (uint32_t k = 0; k < count && status == MTS_STATUS_OK; k++) {
+        head_start(t, k, HEAD_NOISE);
+    }
     if (status != MTS_STATUS_OK) {
         mts_tails_destroy(&t);
     }

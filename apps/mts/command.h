@@ -16,6 +16,7 @@ int cli_command_export(int argc, char **argv);
 int cli_command_zip(int argc, char **argv);
 int cli_command_prune(int argc, char **argv);
 int cli_command_split(int argc, char **argv);
+int cli_command_train(int argc, char **argv);
 int cli_command_synth(int argc, char **argv);
 int cli_command_bench(int argc, char **argv);
 int cli_command_profile(int argc, char **argv);

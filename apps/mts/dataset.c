@@ -27,8 +27,11 @@ struct cli_dataset {
     kind kind;
     char *path;
     uint32_t count;
-    unsigned char *records;   /* RECORDS */
-    char **names;             /* FOLDER: [count], paths of the pictures */
+    unsigned char *records; /* RECORDS */
+    char **names;           /* FOLDER: [count], paths of the pictures */
+    char **classes;         /* FOLDER of class folders: [class_count], their names */
+    uint32_t class_count;
+    uint32_t *labels;         /* FOLDER of class folders: [count] */
     mts_tensor array;         /* ARRAY */
     cli_image picture;        /* what the callback gave last */
     const mts_bundle *bundle; /* for the shapes of inputs, see cli_dataset_fit */
@@ -95,15 +98,15 @@ static bool is_picture(const char *name)
     return false;
 }
 
-/* Appends folder/name; names grows by doubling, so that its capacity is a power of
+/* Appends folder/name to a list that grows by doubling, so that its capacity is a power of
    two. */
-static bool name_add(cli_dataset *set, const char *name)
+static bool path_add(char ***list, uint32_t *count, const char *folder, const char *name)
 {
-    const size_t size = strlen(set->path) + strlen(name) + 2;
+    const size_t size = strlen(folder) + strlen(name) + 2;
     char *path = malloc(size);
-    if (path && (set->count & (set->count - 1)) == 0) {
-        char **grown = realloc(set->names, (set->count ? 2 * (size_t)set->count : 1) * sizeof *grown);
-        set->names = grown ? grown : set->names;
+    if (path && (*count & (*count - 1)) == 0) {
+        char **grown = realloc(*list, (*count ? 2 * (size_t)*count : 1) * sizeof *grown);
+        *list = grown ? grown : *list;
         if (!grown) {
             free(path);
             return false;
@@ -112,8 +115,8 @@ static bool name_add(cli_dataset *set, const char *name)
     if (!path) {
         return false;
     }
-    (void)snprintf(path, size, "%s/%s", set->path, name);
-    set->names[set->count++] = path;
+    (void)snprintf(path, size, "%s/%s", folder, name);
+    (*list)[(*count)++] = path;
     return true;
 }
 
@@ -122,26 +125,33 @@ static int name_compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool folder_open(cli_dataset *set, char *error)
+/* Appends the pictures of a folder, sorted by name. */
+static bool pictures_add(cli_dataset *set, const char *path, char *error)
 {
-    DIR *folder = opendir(set->path);
+    const uint32_t first = set->count;
+    DIR *folder = opendir(path);
     bool good = true;
     if (!folder) {
-        fail(error, "cannot read '%s': %s", set->path, strerror(errno));
+        fail(error, "cannot read '%s': %s", path, strerror(errno));
         return false;
     }
     for (const struct dirent *entry = readdir(folder); entry && good; entry = readdir(folder)) {
-        good = !is_picture(entry->d_name) || name_add(set, entry->d_name);
+        good = !is_picture(entry->d_name) || path_add(&set->names, &set->count, path, entry->d_name);
     }
     (void)closedir(folder);
-    if (!good || set->count == 0) {
+    if (!good || set->count == first) {
         fail(error,
              good ? "'%s' holds no pictures (PNG, JPEG, BMP, TGA or PNM)" : "no memory for the names in '%s'",
-             set->path);
+             path);
         return false;
     }
-    qsort(set->names, set->count, sizeof *set->names, name_compare);
+    qsort(set->names + first, set->count - first, sizeof *set->names, name_compare);
     return true;
+}
+
+static bool folder_open(cli_dataset *set, char *error)
+{
+    return pictures_add(set, set->path, error);
 }
 
 /* Whole numbers (tokens) become float32, which is what networks compute with. */
@@ -195,7 +205,7 @@ static bool array_open(cli_dataset *set, char *error)
     return true;
 }
 
-cli_dataset *cli_dataset_open(const char *path, uint32_t limit, char *error)
+static cli_dataset *set_make(const char *path, char *error)
 {
     struct stat info;
     const size_t length = strlen(path);
@@ -211,6 +221,15 @@ cli_dataset *cli_dataset_open(const char *path, uint32_t limit, char *error)
     set->kind = stat(path, &info) == 0 && S_ISDIR(info.st_mode)            ? KIND_FOLDER
                 : length > 4 && strcasecmp(path + length - 4, ".npy") == 0 ? KIND_ARRAY
                                                                            : KIND_RECORDS;
+    return set;
+}
+
+cli_dataset *cli_dataset_open(const char *path, uint32_t limit, char *error)
+{
+    cli_dataset *set = set_make(path, error);
+    if (!set) {
+        return NULL;
+    }
     const bool opened = set->kind == KIND_FOLDER  ? folder_open(set, error)
                         : set->kind == KIND_ARRAY ? array_open(set, error)
                                                   : records_open(set, error);
@@ -227,6 +246,130 @@ cli_dataset *cli_dataset_open(const char *path, uint32_t limit, char *error)
     return set;
 }
 
+/* ---- classes ---- */
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* The folders in the folder become classes; their paths, at first. */
+static bool classes_find(cli_dataset *set, char *error)
+{
+    DIR *folder = opendir(set->path);
+    bool good = true;
+    if (!folder) {
+        fail(error, "cannot read '%s': %s", set->path, strerror(errno));
+        return false;
+    }
+    for (const struct dirent *entry = readdir(folder); entry && good; entry = readdir(folder)) {
+        good =
+            entry->d_name[0] == '.' || path_add(&set->classes, &set->class_count, set->path, entry->d_name);
+        if (good && entry->d_name[0] != '.' && !is_folder(set->classes[set->class_count - 1])) {
+            free(set->classes[--set->class_count]);
+        }
+    }
+    (void)closedir(folder);
+    if (!good || set->class_count == 0) {
+        fail(error,
+             good ? "'%s' has no folders: pictures to train with lie in a folder for each class"
+                  : "no memory for the names in '%s'",
+             set->path);
+        return false;
+    }
+    qsort(set->classes, set->class_count, sizeof *set->classes, name_compare);
+    return true;
+}
+
+static bool labels_make(cli_dataset *set, const uint32_t *ends, char *error)
+{
+    set->labels = calloc(set->count, sizeof *set->labels);
+    if (!set->labels) {
+        fail(error, "no memory for %u labels", set->count);
+        return false;
+    }
+    for (uint32_t c = 0, i = 0; c < set->class_count; c++) {
+        for (; i < ends[c]; i++) {
+            set->labels[i] = c;
+        }
+        const char *slash = strrchr(set->classes[c], '/');
+        memmove(set->classes[c], slash + 1, strlen(slash)); /* the name alone, and its end */
+    }
+    return true;
+}
+
+static bool class_folders_open(cli_dataset *set, char *error)
+{
+    if (!classes_find(set, error)) {
+        return false;
+    }
+    uint32_t *ends = calloc(set->class_count, sizeof *ends);
+    bool good = ends;
+    if (!ends) {
+        fail(error, "no memory for %u classes", set->class_count);
+    }
+    for (uint32_t c = 0; good && c < set->class_count; c++) {
+        good = pictures_add(set, set->classes[c], error);
+        ends[c] = set->count;
+    }
+    good = good && labels_make(set, ends, error);
+    free(ends);
+    return good;
+}
+
+/* Keeps `limit` pictures, evenly. */
+static void thin_out(cli_dataset *set, uint32_t limit)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const bool keeps = (uint64_t)kept * set->count / limit == i;
+        if (keeps && kept < limit) {
+            set->names[kept] = set->names[i];
+            set->labels[kept++] = set->labels[i];
+        } else {
+            free(set->names[i]);
+        }
+    }
+    set->count = kept;
+}
+
+cli_dataset *cli_dataset_open_classes(const char *path, uint32_t limit, char *error)
+{
+    cli_dataset *set = set_make(path, error);
+    bool opened = false;
+    if (set && set->kind == KIND_ARRAY) {
+        fail(error, "'%s' is an array, which has no classes: give CIFAR-10 records, or a folder of folders",
+             path);
+    } else if (set) {
+        opened = set->kind == KIND_FOLDER ? class_folders_open(set, error) : records_open(set, error);
+    }
+    if (!opened) {
+        cli_dataset_close(set);
+        return NULL;
+    }
+    if (limit > 0 && limit < set->count && set->kind == KIND_FOLDER) {
+        thin_out(set, limit);
+    }
+    set->count = limit > 0 && limit < set->count ? limit : set->count;
+    for (uint32_t i = 0; i < set->count && set->kind == KIND_RECORDS; i++) {
+        const uint32_t label = cli_dataset_label(set, i);
+        set->class_count = label >= set->class_count ? label + 1 : set->class_count;
+    }
+    return set;
+}
+
+uint32_t cli_dataset_class_count(const cli_dataset *dataset)
+{
+    return dataset->class_count;
+}
+
+const char *cli_dataset_class(const cli_dataset *dataset, uint32_t number, char *text, size_t size)
+{
+    (void)snprintf(text, size, "%u", number);
+    return dataset->classes ? dataset->classes[number] : text;
+}
+
 void cli_dataset_close(cli_dataset *dataset)
 {
     if (!dataset) {
@@ -235,7 +378,12 @@ void cli_dataset_close(cli_dataset *dataset)
     for (uint32_t i = 0; i < dataset->count && dataset->names; i++) {
         free(dataset->names[i]);
     }
+    for (uint32_t i = 0; i < dataset->class_count && dataset->classes; i++) {
+        free(dataset->classes[i]);
+    }
     free(dataset->names);
+    free(dataset->classes);
+    free(dataset->labels);
     free(dataset->records);
     free(dataset->array.data);
     cli_image_release(&dataset->picture);
@@ -475,7 +623,9 @@ bool cli_dataset_labelled(const cli_dataset *dataset)
 
 uint32_t cli_dataset_label(const cli_dataset *dataset, uint32_t index)
 {
-    return dataset->kind == KIND_RECORDS ? dataset->records[(size_t)index * RECORD] : 0;
+    return dataset->kind == KIND_RECORDS ? dataset->records[(size_t)index * RECORD]
+           : dataset->labels             ? dataset->labels[index]
+                                         : 0;
 }
 
 const char *cli_dataset_reason(const cli_dataset *dataset)

@@ -27,6 +27,16 @@ typedef struct cli_dataset cli_dataset;
 
 /* The first `limit` images (0: all). NULL with a sentence in `error`. */
 cli_dataset *cli_dataset_open(const char *path, uint32_t limit, char *error);
+/*
+ * Pictures with classes, to train with: records, whose classes are their labels, or a folder
+ * that has a folder of pictures for each class, named after it and sorted by name. Of these,
+ * `limit` are taken evenly.
+ */
+cli_dataset *cli_dataset_open_classes(const char *path, uint32_t limit, char *error);
+/* Classes of such a set: labels are below it. */
+uint32_t cli_dataset_class_count(const cli_dataset *dataset);
+/* The name of a class: of its folder, or its number, which is written into `text`. */
+const char *cli_dataset_class(const cli_dataset *dataset, uint32_t number, char *text, size_t size);
 /* NULL is fine. */
 void cli_dataset_close(cli_dataset *dataset);
 /*

@@ -25,6 +25,7 @@ static const struct {
     {"zip", cli_command_zip, "make tasks share weights"},
     {"prune", cli_command_prune, "remove channels of tasks"},
     {"split", cli_command_split, "split a classifier into small networks of some classes each"},
+    {"train", cli_command_train, "train a new task on the frozen network of another one"},
 #endif
     {"synth", cli_command_synth, "write a bundle of random networks, for measuring"},
     {"bench", cli_command_bench, "measure strategies against each other"},
@@ -62,7 +63,8 @@ static int dispatch(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
         }
     }
-    return strcmp(argv[1], "zip") == 0 || strcmp(argv[1], "prune") == 0 || strcmp(argv[1], "split") == 0
+    return strcmp(argv[1], "zip") == 0 || strcmp(argv[1], "prune") == 0 || strcmp(argv[1], "split") == 0 ||
+                   strcmp(argv[1], "train") == 0
                ? cli_failure(argv[1],
                              "this program was built without compression (CMake option MTS_COMPRESS)")
                : cli_usage_error(NULL, "unknown command '%s'", argv[1]);

@@ -41,6 +41,7 @@ CALLBACKS = {
         extern "Python" int mtsz_py_tensor(void *, uint32_t, const char *, uint32_t, float *, size_t);
         extern "Python" void mtsz_py_layer(void *, const mtsz_zip_layer *);
         extern "Python" void mtsz_py_trial(void *, const mtsz_zip_trial *);
+        extern "Python" void mtsz_py_result(void *, const mtsz_train_result *);
     """,
 }
 

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "apps/mts/classes.h"
 #include "apps/mts/dataset.h"
 #include "support/onnx_model.h"
 
@@ -323,6 +324,116 @@ static void what_feeds_no_task_is_refused_with_the_task(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* ---- classes, to train with ---- */
+
+static void class_folders_give_labels(void **state)
+{
+    char text[16];
+    (void)state;
+    assert_int_equal(mkdir("set", 0700), 0);
+    assert_int_equal(mkdir("set/dog", 0700), 0);
+    assert_int_equal(mkdir("set/cat", 0700), 0);
+    assert_int_equal(mkdir("set/.hidden", 0700), 0);
+    write_file("set/notes.txt", "x", 1);
+    write_file("set/dog/notes.txt", "x", 1);
+    write_plain("set/dog/b.ppm", 4, 4, 9, 0, 0);
+    write_plain("set/dog/a.ppm", 4, 4, 8, 0, 0);
+    write_plain("set/cat/z.ppm", 4, 4, 7, 0, 0);
+    cli_dataset *set = cli_dataset_open_classes("set", 0, error);
+    assert_non_null(set);
+    assert_int_equal(cli_dataset_count(set), 3);
+    assert_int_equal(cli_dataset_class_count(set), 2);
+    assert_string_equal(cli_dataset_class(set, 0, text, sizeof text), "cat");
+    assert_string_equal(cli_dataset_class(set, 1, text, sizeof text), "dog");
+    const mtsz_data data = cli_dataset_data(set);
+    for (uint32_t i = 0; i < 3; i++) {
+        mts_frame frame = {.size = sizeof frame};
+        assert_int_equal(cli_dataset_label(set, i), i == 0 ? 0 : 1);
+        assert_int_equal(data.frame(data.context, i, &frame), 0);
+        assert_int_equal(((const unsigned char *)frame.data)[0], 7 + i);
+    }
+    cli_dataset_close(set);
+    set = cli_dataset_open_classes("set", 2, error);
+    assert_int_equal(cli_dataset_count(set), 2);
+    assert_int_equal(cli_dataset_label(set, 0) + cli_dataset_label(set, 1), 1); /* one of each */
+    cli_dataset_close(set);
+}
+
+static void expect_no_classes(const char *path, const char *words)
+{
+    error[0] = '\0';
+    assert_null(cli_dataset_open_classes(path, 0, error));
+    if (!strstr(error, words)) {
+        fail_msg("'%s' is not in: %s", words, error);
+    }
+}
+
+static void folders_and_records_without_classes_are_refused(void **state)
+{
+    static const unsigned char bytes[3073 + 40];
+    float numbers[12] = {0};
+    (void)state;
+    expect_no_classes("nothing", "nothing");
+    assert_int_equal(mkdir("set", 0700), 0);
+    expect_no_classes("set", "a folder for each class");
+    assert_int_equal(mkdir("set/cat", 0700), 0);
+    expect_no_classes("set", "'set/cat' holds no pictures");
+    write_file("cut.bin", bytes, sizeof bytes);
+    expect_no_classes("cut.bin", "not a whole number of CIFAR-10 records");
+    write_file("empty.bin", bytes, 0);
+    expect_no_classes("empty.bin", "0 bytes");
+    write_array("a.npy", MTS_TYPE_FLOAT32, 2, (const int64_t[]){3, 4}, numbers);
+    expect_no_classes("a.npy", "has no classes");
+}
+
+static void expect_bad_list(const cli_dataset *set, const char *list, const char *words)
+{
+    cli_classes classes;
+    error[0] = '\0';
+    assert_false(cli_classes_make(set, list, &classes, error));
+    cli_classes_release(&classes);
+    if (!strstr(error, words)) {
+        fail_msg("'%s' is not in: %s", words, error);
+    }
+}
+
+static void classes_of_a_task_are_made_of_those_of_the_data(void **state)
+{
+    static unsigned char records[4 * 3073];
+    static const unsigned char given[4] = {3, 0, 2, 3};
+    static const uint32_t wanted[4] = {1, 0, 0, 1};
+    cli_classes classes;
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        records[i * 3073] = given[i];
+    }
+    write_file("r.bin", records, sizeof records);
+    cli_dataset *set = cli_dataset_open_classes("r.bin", 0, error);
+    assert_non_null(set);
+    assert_true(cli_classes_make(set, "no=*;yes=3,1", &classes, error));
+    assert_int_equal(classes.count, 2);
+    assert_string_equal(classes.names[1], "yes");
+    assert_int_equal(classes.map_count, 4);
+    assert_int_equal(classes.map[1], 1);
+    assert_memory_equal(classes.labels, wanted, sizeof wanted);
+    cli_classes_release(&classes);
+    assert_true(cli_classes_make(set, NULL, &classes, error));
+    assert_int_equal(classes.count, 4);
+    assert_string_equal(classes.names[3], "3");
+    assert_int_equal(classes.labels[3], 3);
+    cli_classes_release(&classes);
+    expect_bad_list(set, "a=1;b=2,3", "'0' of the data belongs to none");
+    expect_bad_list(set, "a=*;b=9", "no class '9' for 'b'");
+    expect_bad_list(set, "a=1;b=1", "'1' belongs to 'a' and to 'b'");
+    expect_bad_list(set, "a=*;b=*", "the rest ('*') belongs to 'a' and to 'b'");
+    expect_bad_list(set, "a", "is not NAME=CLASS");
+    expect_bad_list(set, "=1", "is not NAME=CLASS");
+    expect_bad_list(set, "a=1,,2", "empty class");
+    expect_bad_list(set, "a=;b=*", "empty class");
+    expect_bad_list(set, "", "empty part");
+    cli_dataset_close(set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +442,9 @@ int main(void)
         TEST(arrays_of_numbers_reach_inputs_in_the_order_of_their_dimensions),
         TEST(arrays_of_bytes_are_pictures_for_tasks_that_take_frames),
         TEST(what_feeds_no_task_is_refused_with_the_task),
+        TEST(class_folders_give_labels),
+        TEST(folders_and_records_without_classes_are_refused),
+        TEST(classes_of_a_task_are_made_of_those_of_the_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

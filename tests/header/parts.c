@@ -18,6 +18,7 @@ SIZE_STAYS(mts_kit_landmark, 20);
 SIZE_STAYS(mts_kit_roi, 20);
 SIZE_STAYS(mts_kit_map, 48);
 SIZE_STAYS(mts_kit_class, 8);
+SIZE_STAYS(mtsz_train_candidate, 24);
 /* These have a size, but other structs hold them, not as the last field. */
 SIZE_STAYS(mts_kit_nms_options, 24);
 SIZE_STAYS(mtsc_summary, 48);

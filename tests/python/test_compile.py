@@ -97,6 +97,42 @@ def test_prune_and_split(tmp_path, bundle_path, images):
     assert report.summary.tasks == 9 and "object.2of2" in [t["name"] for t in mts.inspect(tmp_path / "s.mtsb")["tasks"]]
 
 
+def test_train_adds_a_task(tmp_path, bundle_path, runtime):
+    image = pytest.importorskip("PIL.Image")
+    rng = numpy.random.default_rng(3)
+    frames = [rng.integers(0, 60, (32, 32, 3)).astype(numpy.uint8) for _ in range(60)]
+    labels = ["top" if i % 3 else "bottom" for i in range(60)]
+    for i, frame in enumerate(frames):
+        frame[:16 if labels[i] == "top" else None, :][-16:] += 150
+        os.makedirs(tmp_path / "classes" / labels[i], exist_ok=True)
+        image.fromarray(frame).save(tmp_path / "classes" / labels[i] / f"{i:02d}.png")
+    results = []
+    report = mts.train(bundle_path, frames, tmp_path / "t.mtsb", task="bright", labels=labels, base="object",
+                       candidate_count=3, result=results.append)
+    assert report.accuracy == 100 and len(results) == 3 and report.held_out == 12
+    assert results[report.best].loss == report.loss and report.bytes_added < 0.02 * report.bytes_base
+    assert mts.inspect(tmp_path / "t.mtsb")["tasks"][-1]["name"] == "bright"
+    with mts.Bundle(runtime, tmp_path / "t.mtsb") as bundle, mts.Session(bundle, tasks=["bright"]) as session:
+        answers = [int(session.run(frame)["bright"][0].argmax()) for frame in frames[:6]]
+    assert answers == [0, 1, 1, 0, 1, 1]
+    one = mts.train(bundle_path, frames, tmp_path / "u.mtsb", task="bright", labels=labels, base="object",
+                    candidates=[(results[1].rate, results[1].decay, results[1].seed)])
+    assert one.loss == results[1].loss
+    folder = mts.train(bundle_path, tmp_path / "classes", tmp_path / "v.mtsb", task="bright", base="object")
+    assert folder.accuracy == 100
+
+
+@pytest.mark.parametrize("labels,more", [
+    (None, {}), ([0] * 12, {}), ([0, 1] * 5, {}), (["a", "b"] * 6, {"class_names": ["a", "c"]}), ([0, 1, None] * 4, {"rate": 7}),
+    ([0, -1] * 6, {"class_names": ["a", "b"]}), ([0, 1] * 6, {"candidates": [(float("nan"), 0, 1)]}),
+    ([0, 1] * 6, {"candidates": [(1, 2)]}), ([0, 1] * 6, {"method": "tail"}), ([0, 1] * 6, {"base": "nothing"}),
+])
+def test_what_cannot_be_trained_is_refused(tmp_path, bundle_path, images, labels, more):
+    with pytest.raises((mts.Error, TypeError, ValueError)):
+        mts.train(bundle_path, images[:12], tmp_path / "t.mtsb", task="new", labels=labels, **more)
+    assert not os.path.exists(tmp_path / "t.mtsb")
+
+
 def test_folders_of_pictures_and_frames_calibrate(tmp_path, bundle_path, images):
     image = pytest.importorskip("PIL.Image")
     for i, array in enumerate(images):

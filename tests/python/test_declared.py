@@ -35,6 +35,7 @@ def members(ffi, kind, without=()):
     (_mtsz.ffi, "mtsz_zip_report", mts.ZipReport, {}), (_mtsz.ffi, "mtsz_prune_report", mts.PruneReport, {}),
     (_mtsz.ffi, "mtsz_split_report", mts.SplitReport, {}), (_mtsz.ffi, "mtsz_zip_layer", compress.ZipLayer, {}),
     (_mtsz.ffi, "mtsz_zip_trial", compress.ZipTrial, {}),
+    (_mtsz.ffi, "mtsz_train_report", mts.TrainReport, {}), (_mtsz.ffi, "mtsz_train_result", compress.TrainResult, {}),
 ])
 def test_classes_have_the_fields_of_their_structs(ffi, kind, python, other):
     expected = {other.get(name, name) for name in members(ffi, kind)} - {None}
@@ -52,6 +53,8 @@ def test_classes_have_the_fields_of_their_structs(ffi, kind, python, other):
      {"task_count", "layer_count", "base_count", "context"}),
     (_mtsz.ffi, "mtsz_prune_options", mts.prune, {"bundle", "data", "out", "progress", "log"}, {"task_count"}),
     (_mtsz.ffi, "mtsz_split_options", mts.split, {"bundle", "data", "out", "progress", "log"}, set()),
+    (_mtsz.ffi, "mtsz_train_options", mts.train, {"bundle", "data", "out", "progress", "log"},
+     {"label_count", "class_count", "class_map_count", "context"}),
 ])
 def test_functions_have_the_options_of_their_structs(ffi, kind, function, own, left_out):
     assert set(inspect.signature(function).parameters) - own == members(ffi, kind, left_out)
@@ -63,6 +66,7 @@ def test_functions_have_the_options_of_their_structs(ffi, kind, function, own, l
     (_mtsz.ffi, "mtsz_zip_options", _mtsz.lib.mtsz_zip_options_default_sized, mts.zip),
     (_mtsz.ffi, "mtsz_prune_options", _mtsz.lib.mtsz_prune_options_default_sized, mts.prune),
     (_mtsz.ffi, "mtsz_split_options", _mtsz.lib.mtsz_split_options_default_sized, mts.split),
+    (_mtsz.ffi, "mtsz_train_options", _mtsz.lib.mtsz_train_options_default_sized, mts.train),
 ])
 def test_options_have_the_defaults_of_the_library(ffi, kind, default, function):
     struct = ffi.new(f"{kind} *")

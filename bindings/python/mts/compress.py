@@ -1,6 +1,7 @@
-"""Bundles whose tasks share weights, are pruned or split (libmtsz)."""
+"""Bundles whose tasks share weights, are pruned or split, or that get a new task (libmtsz)."""
 from __future__ import annotations
 
+import builtins
 import os
 from dataclasses import dataclass
 from typing import Any, Callable, Literal, Mapping, Optional, Sequence, Union
@@ -17,6 +18,7 @@ from mts.compiler import Options, Summary
 ffi = _mtsz.ffi
 lib = _mtsz.lib
 Criterion = Literal["l1", "apoz", "avg", "hybrid"]
+Method = Literal["head", "low_rank", "last_blocks", "all"]
 Data = Union[Path, Sequence[Any]]
 _PICTURES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 
@@ -99,6 +101,39 @@ class ZipTrial:
     within: int  #: 1: measured, and within the limit
 
 
+@dataclass(frozen=True)
+class TrainReport:
+    """What training did (mtsz_train_report)."""
+
+    summary: Summary
+    best: int  #: number of the candidate that became the task
+    accuracy: float  #: percentage of right answers to held-out images
+    loss: float  #: mean cross-entropy there
+    images: int  #: that were trained with
+    held_out: int
+    nodes_common: int  #: that the new task has in common with its base
+    nodes: int
+    bytes_added: int
+    bytes_base: int
+    frozen_seconds: float  #: of the frozen part, once for all candidates
+    train_seconds: float
+    resumed: int  #: epoch of the checkpoint that training went on from
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """How the training of a candidate went (mtsz_train_result)."""
+
+    number: int
+    rate: float
+    decay: float
+    seed: int
+    accuracy: float
+    loss: float
+    epochs: int
+    best: int  #: epoch whose weights are kept
+
+
 class _Images:
     """Images to calibrate with: what the callbacks of mtsz_data give."""
 
@@ -141,13 +176,14 @@ class _Images:
 
 def _call(function: Any, kind: str, report: type, bundle: Path, data: Optional[Data], out: Path, progress: Progress,
           log: Log, what: str, values: dict[str, Any], layer: Optional[Callable[[ZipLayer], Any]] = None,
-          trial: Optional[Callable[[ZipTrial], Any]] = None) -> Any:
-    """One of the three functions: they differ in their options and reports alone."""
+          trial: Optional[Callable[[ZipTrial], Any]] = None,
+          told: Optional[Callable[[TrainResult], Any]] = None) -> Any:
+    """One of the four functions: they differ in their options and reports alone."""
     options = Options(0.0, progress, log, what)
     images = _Images(data)
     struct = ffi.new("mtsz_data *")
     lib.mtsz_data_default_sized(struct, ffi.sizeof("mtsz_data"))
-    callbacks = Callbacks(options, frame=images.frame, tensor=images.tensor, layer=layer, trial=trial)
+    callbacks = Callbacks(options, frame=images.frame, tensor=images.tensor, layer=layer, trial=trial, result=told)
     struct.count, struct.context = len(images.data), callbacks.handle
     if len(images.data) and isinstance(images.data[0], Mapping):
         struct.tensor = lib.mtsz_py_tensor
@@ -156,11 +192,17 @@ def _call(function: Any, kind: str, report: type, bundle: Path, data: Optional[D
     how = ffi.new(f"mtsz_{kind}_options *")
     getattr(lib, f"mtsz_{kind}_options_default_sized")(how, ffi.sizeof(f"mtsz_{kind}_options"))
     keep: list[Any] = []
+    candidates = values.pop("candidates", None)
     fill(how, keep, **values)
+    if candidates is not None:
+        keep.append(_candidates(candidates))
+        how.candidates, how.candidate_count = keep[-1], len(keep[-1])
     if layer is not None:
         how.context, how.layer = callbacks.handle, lib.mtsz_py_layer
     if trial is not None:
         how.context, how.trial = callbacks.handle, lib.mtsz_py_trial
+    if told is not None:
+        how.context, how.result = callbacks.handle, lib.mtsz_py_result
     result = ffi.new(f"mtsz_{kind}_report *", {"size": ffi.sizeof(f"mtsz_{kind}_report")})
     result.summary.size = ffi.sizeof("mtsc_summary")
     options.check(function(encode(bundle, "path"), struct, how, encode(out, "path"), options.struct, result))
@@ -240,6 +282,87 @@ def split(bundle: Path, data: Data, out: Path, *, task: str, groups: int = 2, ra
                       seed=seed, trunk=trunk, keep=int(keep)))
 
 
+def _candidates(given: Sequence[tuple[float, float, int]]) -> Any:
+    """(rate, decay, seed) of each candidate as an array of structs."""
+    array = ffi.new("mtsz_train_candidate[]", len(given))
+    for to, one in builtins.zip(array, given):
+        try:
+            to.rate, to.decay, to.seed = one
+        except (TypeError, ValueError, OverflowError) as error:
+            raise invalid(f"candidates: {one} is not (rate, decay, seed): {error}") from None
+    return array
+
+
+def _labelled(data: Any, labels: Optional[Sequence[Any]]) -> tuple[Any, Sequence[Any]]:
+    """Pictures of a folder that has a folder for each class, with their classes; others as they are."""
+    if labels is not None or not isinstance(data, (str, bytes, os.PathLike)):
+        if labels is None:
+            raise invalid("labels: one is needed for each image, unless data is a folder with a folder for each class")
+        return data, labels
+    folder = os.fsdecode(os.fspath(data))
+    pictures: list[str] = []
+    names: list[str] = []
+    for name in sorted(os.listdir(folder)):
+        inner = os.path.join(folder, name)
+        if name.startswith(".") or not os.path.isdir(inner):
+            continue
+        found = sorted(os.path.join(inner, file) for file in os.listdir(inner) if file.lower().endswith(_PICTURES))
+        if not found:
+            raise invalid(f"data: '{inner}' holds no pictures")
+        pictures += found
+        names += [name] * len(found)
+    return pictures, names
+
+
+def train(bundle: Path, data: Data, out: Path, *, task: str, labels: Optional[Sequence[Any]] = None,
+          class_names: Optional[Sequence[str]] = None, base: Optional[str] = None,
+          class_map: Optional[Sequence[int]] = None, method: Method = "head", blocks: int = 1, rank: int = 2,
+          candidate_count: int = 8, candidates: Optional[Sequence[tuple[float, float, int]]] = None, rate: float = 0.0,
+          decay: float = -1.0, epochs: int = 0, patience: int = 10, batch: int = 64, held_out: float = 0.2,
+          forms: int = 2, seed: int = 1, checkpoint: Optional[Path] = None,
+          result: Optional[Callable[[TrainResult], Any]] = None, progress: Progress = None,
+          log: Log = None) -> TrainReport:
+    """Trains a new task from labelled images on the frozen network of a task of a bundle (docs/TRAIN.md).
+
+    :param data: as in mts.zip; or, without labels, a folder that has a folder of pictures for each class
+    :param task: name of the new task
+    :param labels: class of each image: its number, or one of class_names
+    :param class_names: names of the classes; None: the labels, sorted
+    :param base: the task whose network the new one grows from; None: the one whose features tell the classes apart best
+    :param class_map: for `mts eval`: the task's class of each class of a data set
+    :param method: what is trained: "head", "low_rank", "last_blocks" or "all" (a copy of everything)
+    :param blocks: at the end, that "low_rank" and "last_blocks" train
+    :param candidate_count: trainings with other rates, decays and seeds at once; the best one becomes the task
+    :param candidates: (rate, decay, seed) of each, instead
+    :param rate: highest learning rate, relative to the size of what it changes; 0: the method's own
+    :param decay: weight decay; -1: the method's own
+    :param epochs: most rounds over the images; 0: the method's own
+    :param patience: epochs without getting better, after which a candidate stops; 0: never
+    :param held_out: part of the images of each class that is held out to choose by
+    :param forms: of each image: itself, its mirror image, and both moved
+    :param checkpoint: file that keeps the training so far; if it is there, training goes on from it
+    :param result: called with a TrainResult for each candidate at the end
+    :raises Error: INVALID_ARGUMENT: a label is no class, a class has less than two images, or the data does not fit;
+        UNSUPPORTED: the base is no classifier; CANCELLED
+    """
+    data, labels = _labelled(data, labels)
+    names = sorted({str(label) for label in labels}) if class_names is None else list(class_names)
+    numbers = {name: number for number, name in enumerate(names)}
+    by_name = class_names is None or any(isinstance(label, str) for label in labels)
+    try:
+        given = [numbers[str(label)] if by_name else int(label) for label in labels]
+    except KeyError as error:
+        raise invalid(f"labels: there is no class {error}") from None
+    except (TypeError, ValueError) as error:
+        raise invalid(f"labels: {error}") from None
+    values: dict[str, Any] = dict(
+        task=task, base=base, labels=given, class_names=names, class_map=class_map, method=method, blocks=blocks,
+        rank=rank, candidate_count=candidate_count, candidates=candidates, rate=rate, decay=decay, epochs=epochs,
+        patience=patience, batch=batch, held_out=held_out, forms=forms, seed=seed,
+        checkpoint=None if checkpoint is None else encode(checkpoint, "path"))
+    return _call(lib.mtsz_train, "train", TrainReport, bundle, data, out, progress, log, "training", values, told=result)
+
+
 @ffi.def_extern(error=1)
 def mtsz_py_frame(context: Any, index: int, frame: Any) -> int:
     return ffi.from_handle(context).call("frame", 1, index, frame)
@@ -258,3 +381,8 @@ def mtsz_py_layer(context: Any, layer: Any) -> None:
 @ffi.def_extern()
 def mtsz_py_trial(context: Any, trial: Any) -> None:
     ffi.from_handle(context).call("trial", None, ZipTrial(**read(trial, ffi.typeof("mtsz_zip_trial"))))
+
+
+@ffi.def_extern()
+def mtsz_py_result(context: Any, result: Any) -> None:
+    ffi.from_handle(context).call("result", None, TrainResult(**read(result, ffi.typeof("mtsz_train_result"))))

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NAME_ROOM 64u
+
 /* ---- finding ---- */
 
 static const char *title(const mts_task *task, const mts_node *node)
@@ -37,7 +39,7 @@ mts_status mts_head_find(const mts_task *task, mts_head *out, mts_error *error)
     const mts_graph *graph = task->graph;
     if (graph->output_count != 1) {
         return mts_fail(error, MTS_STATUS_UNSUPPORTED,
-                        "task '%s' cannot be split: it has %u outputs, not one with a score a class",
+                        "task '%s' is no classifier: it has %u outputs, not one with a score a class",
                         task->name, graph->output_count);
     }
     uint32_t value = graph->outputs[0].value;
@@ -46,7 +48,7 @@ mts_status mts_head_find(const mts_task *task, mts_head *out, mts_error *error)
         value = graph->nodes[graph->values[value].producer].inputs[0];
     }
     if (graph->values[value].kind != MTS_VALUE_NODE) {
-        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "task '%s' cannot be split: it computes nothing",
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "task '%s' is no classifier: it computes nothing",
                         task->name);
     }
     const uint32_t index = graph->values[value].producer;
@@ -54,14 +56,14 @@ mts_status mts_head_find(const mts_task *task, mts_head *out, mts_error *error)
     if (node->op != MTS_OP_CONV || !fully_connected(graph, node) || node->attrs.conv.act.fn != MTS_FN_NONE ||
         (node->input_count > 4 && node->inputs[4] != MTS_NONE)) {
         return mts_fail(error, MTS_STATUS_UNSUPPORTED,
-                        "task '%s' cannot be split: it ends in node '%s' (%s), not in a fully connected "
+                        "task '%s' is no classifier: it ends in node '%s' (%s), not in a fully connected "
                         "layer with a score a class",
                         task->name, title(task, node), mts_op_name(node->op));
     }
     const mts_shape *y = &graph->values[value].shape;
     if (y->dims[0] != 1 || y->dims[1] < 2) {
         return mts_fail(error, MTS_STATUS_UNSUPPORTED,
-                        "task '%s' cannot be split: node '%s' gives %lld scores for %lld images", task->name,
+                        "task '%s' is no classifier: node '%s' gives %lld scores for %lld images", task->name,
                         title(task, node), (long long)y->dims[1], (long long)y->dims[0]);
     }
     *out = (mts_head){.node = index,
@@ -166,13 +168,13 @@ static uint32_t add_array(mts_graph *graph, const char *name, const mts_shape *s
 }
 
 /* value [1,inputs,1,1] -> [1,outputs,1,1]. */
-static mts_status add_product(mts_graph *graph, const mts_head_layer *layer, uint32_t number, uint32_t *value,
-                              mts_error *error)
+static mts_status add_product(mts_graph *graph, const mts_head_layer *layer, const char *prefix,
+                              uint32_t number, uint32_t *value, mts_error *error)
 {
-    char names[3][48];
-    (void)snprintf(names[0], sizeof names[0], "split.head%u", number);
-    (void)snprintf(names[1], sizeof names[1], "split.head%u.weight", number);
-    (void)snprintf(names[2], sizeof names[2], "split.head%u.bias", number);
+    char names[3][NAME_ROOM];
+    (void)snprintf(names[0], NAME_ROOM, "%s.head%u", prefix, number);
+    (void)snprintf(names[1], NAME_ROOM, "%s.head%u.weight", prefix, number);
+    (void)snprintf(names[2], NAME_ROOM, "%s.head%u.bias", prefix, number);
     const mts_shape matrix = mts_shape_make(4, (int64_t[]){layer->outputs, layer->inputs, 1, 1});
     const mts_shape vector = mts_shape_make(1, (int64_t[]){layer->outputs});
     const uint32_t weight = add_array(graph, names[1], &matrix, layer->weight);
@@ -185,26 +187,33 @@ static mts_status add_product(mts_graph *graph, const mts_head_layer *layer, uin
     return mts_graph_add_node(graph, MTS_OP_CONV, names[0], inputs, layer->bias ? 4 : 2, &conv, value, error);
 }
 
-static mts_status add_layer(mts_graph *graph, const mts_head_layer *layer, uint32_t number, uint32_t *value,
-                            mts_error *error)
+static mts_status add_layer(mts_graph *graph, const mts_head_layer *layer, const char *prefix,
+                            uint32_t number, uint32_t *value, mts_error *error)
 {
-    mts_status status = layer->weight ? add_product(graph, layer, number, value, error) : MTS_STATUS_OK;
+    char name[NAME_ROOM];
+    mts_status status =
+        layer->weight ? add_product(graph, layer, prefix, number, value, error) : MTS_STATUS_OK;
     if (status == MTS_STATUS_OK && layer->softmax) {
+        (void)snprintf(name, sizeof name, "%s.softmax", prefix);
         const mts_attrs softmax = {.softmax = {.axis = 1}};
-        status = mts_graph_add_node(graph, MTS_OP_SOFTMAX, "split.softmax", value, 1, &softmax, value, error);
+        status = mts_graph_add_node(graph, MTS_OP_SOFTMAX, name, value, 1, &softmax, value, error);
     }
     if (status == MTS_STATUS_OK && layer->log) {
         const mts_attrs log = {.unary = {.act = {.fn = MTS_FN_LOG}}};
-        status = mts_graph_add_node(graph, MTS_OP_UNARY, "split.log", value, 1, &log, value, error);
+        (void)snprintf(name, sizeof name, "%s.log", prefix);
+        status = mts_graph_add_node(graph, MTS_OP_UNARY, name, value, 1, &log, value, error);
     }
     return status;
 }
 
 static mts_status add_layers(copy *c, uint32_t value, const mts_head_layer *layers, uint32_t count)
 {
+    const char *prefix = layers[0].prefix ? layers[0].prefix : "split";
+    char name[NAME_ROOM];
     mts_status status = MTS_STATUS_OK;
+    (void)snprintf(name, sizeof name, "%s.answer", prefix);
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
-        status = add_layer(c->to, &layers[i], i, &value, c->error);
+        status = add_layer(c->to, &layers[i], prefix, i, &value, c->error);
     }
     if (status != MTS_STATUS_OK) {
         return status;
@@ -212,7 +221,7 @@ static mts_status add_layers(copy *c, uint32_t value, const mts_head_layer *laye
     const mts_shape shape = mts_shape_make(2, (int64_t[]){1, layers[count - 1].outputs});
     const mts_attrs reshape = {.reshape = {.shape = shape}};
     uint32_t flat = MTS_NONE;
-    status = mts_graph_add_node(c->to, MTS_OP_RESHAPE, "split.answer", &value, 1, &reshape, &flat, c->error);
+    status = mts_graph_add_node(c->to, MTS_OP_RESHAPE, name, &value, 1, &reshape, &flat, c->error);
     return status != MTS_STATUS_OK ? status
                                    : mts_graph_add_output(c->to, c->from->outputs[0].name, flat,
                                                           MTS_TYPE_FLOAT32, &shape, c->error);

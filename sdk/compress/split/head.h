@@ -29,6 +29,7 @@ typedef struct mts_head_layer {
     const float *bias;   /* [outputs] or NULL */
     bool softmax;        /* probabilities follow */
     bool log;            /* logarithms follow */
+    const char *prefix;  /* of the first layer: names of all that is added begin with it; NULL: "split" */
 } mts_head_layer;
 
 /*

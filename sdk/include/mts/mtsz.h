@@ -1,7 +1,7 @@
 /*
  * mtsz.h: compression of bundles (host only): makes tasks share weights (zip), removes channels
- * (prune), and splits a classifier into small networks (split). Each function reads a bundle and
- * writes another one.
+ * (prune), splits a classifier into small networks (split), and trains a new task on a frozen one
+ * (train). Each function reads a bundle and writes another one.
  *
  * The conventions of mtsc.h hold here too, and so do mtsc_options and mtsc_summary. A program that
  * uses this library links libmtsz, and libmtsc for mtsc_options_default.
@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /*
- * Images to calibrate with. Labels are never needed.
+ * Images to calibrate with, or to train with. Labels are needed by mtsz_train alone, in its options.
  *
  * The library calls a callback with index < count, in any order, and possibly more than once for an
  * index. If a callback cannot provide the image, it returns a number other than 0. The function
@@ -450,6 +450,173 @@ MTS_API void mtsz_split_options_default_sized(mtsz_split_options *options, size_
  */
 MTS_API mts_status mtsz_split(const char *bundle_path, const mtsz_data *data, const mtsz_split_options *split,
                               const char *out_path, const mtsc_options *options, mtsz_split_report *report);
+
+/* ---- train ---- */
+
+/* Which part of the base task's network a new task has for itself. The rest is frozen: it keeps
+   every bit, is stored once and is computed once for both tasks. */
+typedef enum mtsz_train_method {
+    /* The last fully connected layer (default). */
+    MTSZ_TRAIN_HEAD = 0,
+    /* That, and two small matrices beside each convolution of the last blocks (LoRA). */
+    MTSZ_TRAIN_LOW_RANK = 1,
+    /* That, and all weights of the last blocks. */
+    MTSZ_TRAIN_LAST_BLOCKS = 2,
+    /* Everything: full fine-tuning of a copy, which shares nothing. To compare with. */
+    MTSZ_TRAIN_ALL = 3
+} mtsz_train_method;
+
+/* One of several trainings that run together. */
+typedef struct mtsz_train_candidate {
+    /* Highest learning rate of Adam, relative to the size of the numbers that it changes; above 0,
+       1 at most. */
+    double rate;
+    /* Weight decay (decoupled, as in AdamW): a step takes rate * decay of a weight; 0..10. */
+    double decay;
+    /* Seed of the weights at the start. */
+    uint64_t seed;
+} mtsz_train_candidate;
+
+/*
+ * How the training of a candidate went.
+ *
+ * Ownership: the library's. The struct is valid until the callback returns.
+ */
+typedef struct mtsz_train_result {
+    /* sizeof(mtsz_train_result), set by the library. */
+    size_t size;
+    /* Its number, 0.., and what it was trained with. */
+    uint32_t number;
+    double rate, decay;
+    uint64_t seed;
+    /* Percentage of right answers to the held-out images, and the mean cross-entropy there, at the
+       epoch `best`. */
+    double accuracy, loss;
+    /* Epochs that were trained, and the one whose weights are kept: 0 is the start. */
+    uint32_t epochs, best;
+} mtsz_train_result;
+
+/*
+ * Which task is trained, and how. docs/TRAIN.md explains the method.
+ *
+ * Ownership: the caller's. Lists, strings and context must stay valid until mtsz_train returns.
+ */
+typedef struct mtsz_train_options {
+    /* sizeof(mtsz_train_options). */
+    size_t size;
+    /* Name of the new task; there is no default. */
+    const char *task;
+    /* Name of the task whose network the new one grows from, a classifier. NULL (default): the only
+       task of the bundle that is one; where there are several, the one whose features tell the
+       classes apart best, by a quick training on a part of the images. */
+    const char *base;
+    /* Class of each image of the data, 0..class_count - 1; there is no default. */
+    const uint32_t *labels;
+    uint32_t label_count;
+    /* Names of the classes, which become the task's labels; 2 to 4096, no default. Each class needs
+       two images at least. */
+    const char *const *class_names;
+    uint32_t class_count;
+    /* For `mts eval`: the task's label of each class of a data set. NULL (default): the task has
+       none. */
+    const uint32_t *class_map;
+    uint32_t class_map_count;
+    /* Default: MTSZ_TRAIN_HEAD. */
+    mtsz_train_method method;
+    /* Blocks at the end that LOW_RANK and LAST_BLOCKS train; 1..1000, default 1. A block ends where
+       one value alone goes on to the rest of the network, and has a convolution. */
+    uint32_t blocks;
+    /* Rank of the matrices of LOW_RANK; 1..64, default 2. */
+    uint32_t rank;
+    /* Candidates that are trained together; the best one becomes the task. 1..256, default 8. One:
+       `rate`, `decay` and `seed` as they are. Several: rates from a quarter to four times `rate`,
+       decays from none to four times `decay`, and seeds from `seed` on. */
+    uint32_t candidate_count;
+    /* NULL (default): candidates as above. */
+    const mtsz_train_candidate *candidates;
+    /* See mtsz_train_candidate. Default: 0 and -1, which stand for the method's own. */
+    double rate, decay;
+    /* Most rounds over the images, 1..10000; default 0: the method's own (40 or 12). Rates fall to
+       nothing along a cosine until then. */
+    uint32_t epochs;
+    /* A candidate that has not got better for so many epochs stops; 0: never. Default: 10. */
+    uint32_t patience;
+    /* Images of a step, 1..4096; default 64. */
+    uint32_t batch;
+    /* Part of the images of each class that is held out to choose by, above 0 to 0.9; default 0.2. */
+    double held_out;
+    /* Forms of each image that are trained with, 1..16: the image, its mirror image, and both moved
+       by some pixels. Tasks that take tensors have one. Default: 2. */
+    uint32_t forms;
+    /* Seed of what is held out, of the order of the images, and of the weights of the first
+       candidate; default 1. Equal options and data give equal bundles on one machine. */
+    uint64_t seed;
+    /* File that holds the training so far; it is written after epochs, at most once a second, and at
+       the end. If it is there, training goes on from it, and ends with the bits that an undisturbed
+       training has. NULL (default): none. */
+    const char *checkpoint;
+    /* First argument of `result`. */
+    void *context;
+    /* Called for each candidate at the end; NULL (default): not called. */
+    void (*result)(void *context, const mtsz_train_result *result);
+} mtsz_train_options;
+
+/* What training did. */
+typedef struct mtsz_train_report {
+    /* sizeof(mtsz_train_report), set by the caller. */
+    size_t size;
+    /* Summary of the bundle that was written. */
+    mtsc_summary summary;
+    /* Number of the candidate that became the task, and its accuracy and loss on held-out images,
+       see mtsz_train_result. */
+    uint32_t best;
+    double accuracy, loss;
+    /* Images that were trained with, and that were held out. */
+    uint32_t images, held_out;
+    /* Nodes of the new task that it has in common with its base, and all its nodes. */
+    uint32_t nodes_common, nodes;
+    /* Bytes of weights that the new task adds, and those of its base. */
+    uint64_t bytes_added, bytes_base;
+    /* Seconds of the frozen part, once for all candidates, and of training. */
+    double frozen_seconds, train_seconds;
+    /* Epoch of the checkpoint that training went on from; 0: from the start. */
+    uint32_t resumed;
+} mtsz_train_report;
+
+/*
+ * Sets the size and every default.
+ *
+ * @param options written; NULL is accepted.
+ * @param size of the struct in the caller's header; no byte behind it is written
+ */
+MTS_API void mtsz_train_options_default_sized(mtsz_train_options *options, size_t size);
+/* mtsz_train_options_default_sized with the size that the struct has in this header. */
+#define mtsz_train_options_default(options)                                                                  \
+    mtsz_train_options_default_sized((options), sizeof(mtsz_train_options))
+
+/*
+ * Trains a new task from labelled images on the frozen network of a task of a bundle (docs/TRAIN.md).
+ * The bundle that is written has all tasks as they were, and the new one behind them. The new task
+ * takes what its base takes, and its one output is a score for each class, behind a softmax where the
+ * base has one.
+ *
+ * @param bundle_path of the bundle to read.
+ * @param data images to train with.
+ * @param train may not be NULL, because it names the task and has the labels.
+ * @param out_path of the bundle to write, another file than bundle_path, see mtsc_file_write. A
+ *     failure writes nothing.
+ * @param options NULL: the defaults.
+ * @param report written on success; NULL: not wanted.
+ * @return OK; INVALID_ARGUMENT: an option is out of its range, the name is taken, a label is no class,
+ *     a class has less than two images, the data does not fit the base, the checkpoint is of another
+ *     training, or no candidate ends in finite numbers; UNSUPPORTED: the base is no classifier with a
+ *     last fully connected layer, or has an operator that cannot be run or trained here; LIMIT: what
+ *     the frozen part computes of the images is larger than 4 GB; NOT_FOUND: no such task or folder;
+ *     IO: a bundle, an image or the checkpoint cannot be read or written; MALFORMED: it is no bundle,
+ *     or no checkpoint; CANCELLED: by `progress`.
+ */
+MTS_API mts_status mtsz_train(const char *bundle_path, const mtsz_data *data, const mtsz_train_options *train,
+                              const char *out_path, const mtsc_options *options, mtsz_train_report *report);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@
 #include "lower/launch_shape.h"
 #include "plan/device_defaults.h"
 #include "plan/fit.h"
+#include "plan/origin.h"
 #include "plan/slices.h"
 #include "plan/wave_steps.h"
 
@@ -187,12 +188,43 @@ static mts_status plan(mts_builder *b)
     return status;
 }
 
+#ifndef MTS_SMALL
+/* What the engine whose weights are shared has on the device. */
+static mts_status find_kept(mts_builder *b)
+{
+    if (!b->shares_weights) {
+        return MTS_STATUS_OK;
+    }
+    const mts_launches *from = &b->like->launches;
+    b->there = mts_arena_zero(&b->scratch, b->engine->archive->block_count, sizeof *b->there);
+    b->kept = mts_arena_zero(&b->scratch, from->weight_count, sizeof *b->kept);
+    b->kept_from = mts_arena_zero(&b->scratch, from->weight_count, sizeof *b->kept_from);
+    if (!b->there || !b->kept || !b->kept_from) {
+        return mts_builder_memory(b);
+    }
+    for (uint32_t i = 0; i < from->weight_count; i++) {
+        if (from->stores[i] && from->stores[i]->index.elements > 0) {
+            b->kept_from[b->kept_count] = i;
+            b->kept[b->kept_count++] = &from->stores[i]->index;
+            mts_weights_index_blocks(&from->stores[i]->index, b->there, b->engine->archive->block_count);
+        }
+    }
+    return MTS_STATUS_OK;
+}
+#endif
+
 /* Layers for slices of so many bytes, from the uncut ones, and their plan. */
 static mts_status cut_and_plan(mts_builder *b, const mts_stitched *uncut, uint64_t slices)
 {
     *b->stitched = *uncut;
     mts_status status = mts_slices_cut(b->stitched, slices, &b->scratch, b->error);
     MTS_TRY(status, mts_fit_weights(b->stitched, buffer_elements(b), &b->scratch, b->error));
+#ifndef MTS_SMALL
+    if (b->there) {
+        MTS_TRY(status, mts_origin_cut(b->stitched, b->there, b->engine->archive->block_count, &b->scratch,
+                                       b->error));
+    }
+#endif
     MTS_TRY(status, plan(b));
     return status;
 }
@@ -250,6 +282,9 @@ static mts_status stitch_and_plan(mts_builder *b)
                                         .share = b->engine->options.strategy == MTS_STRATEGY_COMPACT};
     mts_status status = mts_stitch(&request, &b->scratch, &b->stitched, b->error);
     MTS_TRY(status, mts_build_zero_copy(b));
+#ifndef MTS_SMALL
+    MTS_TRY(status, find_kept(b));
+#endif
     MTS_TRY(status, plan_to_fit(b));
     return status;
 }
@@ -308,6 +343,11 @@ static mts_status encode(mts_builder *b)
         b->encoding.cases = b->like->cases;
     }
     mts_status status = make_masks(b);
+#ifndef MTS_SMALL
+    if (b->kept_count > 0 && !mts_weights_keep(&b->encoding.pool, b->kept, b->kept_count)) {
+        status = mts_builder_memory(b);
+    }
+#endif
     MTS_TRY(status, mts_encode_plan(&b->encoding));
     MTS_TRY(status, keep_masks(b));
     if (status != MTS_STATUS_OK) {
@@ -413,6 +453,15 @@ mts_status mts_builder_draft(mts_builder *b, mts_device *device, const mts_archi
 
 void mts_builder_release(mts_builder *b)
 {
+#ifndef MTS_SMALL
+    if (b->staging.count > 0) {
+        (void)mts_device_wait(b->like->device, NULL); /* also where making the engine failed */
+    }
+    for (size_t i = 0; i < b->staging.count; i++) {
+        mts_alloc_free(b->scratch.allocator, b->staging.items[i]);
+    }
+    mts_alloc_free(b->scratch.allocator, b->staging.items);
+#endif
     if (b->encoding.arena) {
         mts_encoding_release(&b->encoding);
     }

@@ -64,6 +64,12 @@ typedef struct mts_engine_build {
     /* An engine whose kernels the new one shares where the device still has them; NULL:
        none. */
     const mts_engine *like;
+#ifndef MTS_SMALL
+    /* Its weights on the device are shared, too: only blocks that it does not have are
+       uploaded. Blocks have the same numbers in both archives, and tasks that both have the same
+       graphs, by address. The new engine belongs to a second thread while it is made. */
+    bool shares_weights;
+#endif
     /* Out: kernels did not build, did not run, or (NOT_FOUND) do not exist for this
        device. */
     bool kernels_failed;

@@ -3,6 +3,9 @@
  * parameters. Not responsible for packing weights (lower/weights_pack.c).
  */
 #include "engine/builder.h"
+
+#include <stdlib.h>
+
 #include "platform/os/thread.h"
 
 /* The smallest library packs by itself. */
@@ -132,6 +135,39 @@ static bool pack(mts_builder *b, uint32_t section, size_t bytes, void *elements)
 }
 #endif
 
+#ifdef MTS_SMALL
+#define shares_queue(b) false
+#define keep_staged(b, memory) false
+#else
+/* Another thread runs frames: the write is one command behind theirs, and is not waited for. */
+static bool shares_queue(const mts_builder *b)
+{
+    return b->shares_weights;
+}
+
+static bool keep_staged(mts_builder *b, void *memory)
+{
+    if (!mts_alloc_grow(b->scratch.allocator, (void **)&b->staging.items, &b->staging.capacity,
+                        b->staging.count + 1, sizeof *b->staging.items)) {
+        return false;
+    }
+    b->staging.items[b->staging.count++] = memory;
+    return true;
+}
+#endif
+
+#ifndef MTS_SMALL
+/* Whether the engine holds a section that another one made; the first one in any case. */
+static bool reads_section(const mts_builder *b, uint32_t section)
+{
+    bool reads = section == 0;
+    for (size_t l = 0; !reads && l < b->encoding.launch_count; l++) {
+        reads = b->encoding.launches[l].section == section;
+    }
+    return reads;
+}
+#endif
+
 /* Packs a section's weights where the device reads them, or into host memory that is
    written to its buffer then. */
 static mts_status upload_section(mts_builder *b, uint32_t section, mts_buffer **out)
@@ -149,6 +185,8 @@ static mts_status upload_section(mts_builder *b, uint32_t section, mts_buffer **
         status = mts_builder_memory(b);
     } else if (pool->too_large) {
         status = too_large(b);
+    } else if (own && shares_queue(b) && keep_staged(b, own)) {
+        return mts_buffer_write_async(*out, 0, own, bytes, b->error);
     } else if (own) {
         status = mts_buffer_write(*out, 0, own, bytes, b->error);
     }
@@ -156,18 +194,93 @@ static mts_status upload_section(mts_builder *b, uint32_t section, mts_buffer **
     return status;
 }
 
+#ifdef MTS_SMALL
+#define upload_part upload_section
+#else
+static int compare_addresses(const void *a, const void *b)
+{
+    const uintptr_t x = *(const uintptr_t *)a;
+    const uintptr_t y = *(const uintptr_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Addresses that live as long as the session: values of the archive's graphs, and orders of
+   their rows. */
+static uintptr_t *find_fixed(const mts_builder *b, size_t *count)
+{
+    size_t most = 0;
+    for (uint32_t t = 0; t < b->engine->tasks.count; t++) {
+        most += b->graphs[t]->value_count + b->graphs[t]->node_count;
+    }
+    uintptr_t *fixed = mts_alloc_zero(b->scratch.allocator, most, sizeof *fixed);
+    *count = 0;
+    for (uint32_t t = 0; fixed && t < b->engine->tasks.count; t++) {
+        const mts_graph *graph = b->graphs[t];
+        for (uint32_t v = 0; v < graph->value_count; v++) {
+            fixed[(*count)++] = (uintptr_t)&graph->values[v];
+        }
+        for (uint32_t n = 0; n < graph->node_count; n++) {
+            fixed[(*count)++] = (uintptr_t)graph->nodes[n].scatter;
+        }
+    }
+    if (fixed) {
+        qsort(fixed, *count, sizeof *fixed, compare_addresses);
+    }
+    return fixed;
+}
+
+static mts_status make_index(mts_builder *b, uint32_t section, mts_weights_store *store)
+{
+    size_t count = 0;
+    uintptr_t *fixed = find_fixed(b, &count);
+    const bool made =
+        fixed && mts_weights_index_make(&b->encoding.pool, section, fixed, count, &store->index);
+    mts_alloc_free(b->scratch.allocator, fixed);
+    return made ? MTS_STATUS_OK : mts_builder_memory(b);
+}
+
+/* A section of the engine whose weights are shared, or a new one. */
+static mts_status upload_part(mts_builder *b, uint32_t section, mts_buffer **out)
+{
+    mts_weights_store **store = &b->engine->launches.stores[section];
+    if (section < b->kept_count) {
+        *store = reads_section(b, section) ? b->like->launches.stores[b->kept_from[section]] : NULL;
+        *out = *store ? (*store)->buffer : b->engine->launches.weights[0];
+        if (*store) {
+            (*store)->users++;
+        }
+        return MTS_STATUS_OK;
+    }
+    *store = mts_alloc_zero(b->engine->allocator, 1, sizeof **store);
+    if (!*store) {
+        return mts_builder_memory(b);
+    }
+    (*store)->users = 1;
+    mts_status status = make_index(b, section, *store);
+    MTS_TRY(status, upload_section(b, section, &(*store)->buffer));
+    *out = (*store)->buffer;
+    return status;
+}
+#endif
+
 static mts_status upload_weights(mts_builder *b)
 {
     mts_launches *launches = &b->engine->launches;
     const uint32_t sections = mts_weights_section(&b->encoding.pool) + 1;
     launches->weights = mts_arena_zero(&b->engine->arena, sections, sizeof *launches->weights);
+#ifndef MTS_SMALL
+    launches->stores = mts_arena_zero(&b->engine->arena, sections, sizeof *launches->stores);
+    if (!launches->stores) {
+        return mts_builder_memory(b);
+    }
+#endif
     if (!launches->weights) {
         return mts_builder_memory(b);
     }
     launches->weight_count = sections;
     mts_status status = MTS_STATUS_OK;
     for (uint32_t s = 0; status == MTS_STATUS_OK && s < sections; s++) {
-        status = upload_section(b, s, &launches->weights[s]);
+        status = upload_part(b, s, &launches->weights[s]);
     }
     return status;
 }
@@ -208,11 +321,23 @@ static uint64_t zero_copy_bytes(const mts_builder *b)
     return bytes;
 }
 
+/* Elements of all sections that the engine holds. */
+static size_t count_weights(const mts_builder *b)
+{
+    size_t count = b->encoding.pool.count;
+#ifndef MTS_SMALL
+    for (uint32_t s = 0; s < b->kept_count; s++) {
+        count -= reads_section(b, s) ? 0 : mts_weights_section_count(&b->encoding.pool, s);
+    }
+#endif
+    return count;
+}
+
 mts_status mts_build_footprint(const mts_builder *b)
 {
     mts_engine *e = b->engine;
     const uint64_t act = activation_bytes(b);
-    const uint64_t pool = mts_precision_bytes(precision_of(b), b->encoding.pool.count);
+    const uint64_t pool = mts_precision_bytes(precision_of(b), count_weights(b));
     const uint64_t params = b->encoding.params.count * sizeof(uint32_t) + zero_copy_bytes(b);
     e->stats = (mts_session_stats){.weight_bytes = pool,
                                    .activation_bytes = act,

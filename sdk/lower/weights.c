@@ -28,6 +28,11 @@ void mts_weights_release(mts_weights *pool)
 
 uint32_t mts_weights_section(const mts_weights *pool)
 {
+#ifndef MTS_SMALL
+    if (pool->looking != 0) {
+        return pool->looking - 1;
+    }
+#endif
     return (uint32_t)pool->section_count;
 }
 
@@ -84,6 +89,21 @@ static bool same_key(const void *entries, uint32_t index, const void *key)
     return memcmp(&((const mts_weights_entry *)entries)[index].key, key, sizeof(mts_weights_key)) == 0;
 }
 
+#ifndef MTS_SMALL
+static bool same_kept(const void *items, uint32_t index, const void *key)
+{
+    return memcmp(&((const mts_weights_kept *)items)[index].key, key, sizeof(mts_weights_key)) == 0;
+}
+
+static uint32_t look_up(mts_weights *pool, const mts_weights_key *key, uint64_t hash)
+{
+    const mts_weights_index *index = pool->kept[pool->looking - 1];
+    const uint32_t known = mts_map_find(&index->map, hash, same_kept, index->items, key);
+    pool->missing = pool->missing || known == MTS_MAP_NONE;
+    return known != MTS_MAP_NONE ? index->items[known].offset : 0;
+}
+#endif
+
 /* Offset of a new entry of `count` elements, or of an equal older one. */
 static uint32_t add(mts_weights *pool, const mts_weights_key *key, size_t count,
                     const mts_weights_source *source)
@@ -92,6 +112,11 @@ static uint32_t add(mts_weights *pool, const mts_weights_key *key, size_t count,
         return 0;
     }
     const uint64_t hash = mts_hash(key, sizeof *key, 0);
+#ifndef MTS_SMALL
+    if (pool->looking != 0) {
+        return look_up(pool, key, hash);
+    }
+#endif
     const uint32_t known = mts_map_find(&pool->map, hash, same_key, pool->entries, key);
     if (known != MTS_MAP_NONE) {
         return (uint32_t)(pool->entries[known].offset - origin(pool));

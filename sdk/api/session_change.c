@@ -403,7 +403,8 @@ static mts_status check_add(const mts_session *session, const mts_archive *extra
 /* An allocator of the caller's belongs to one thread: then all is done now. */
 static bool start_thread(mts_session *session, change *c)
 {
-    if (session->runtime->alloc || mts_guard_begin(session->runtime->device, &c->guard, NULL) != MTS_STATUS_OK) {
+    const bool own = session->runtime->alloc != mts_allocator_default()->alloc;
+    if (own || mts_guard_begin(session->runtime->device, &c->guard, NULL) != MTS_STATUS_OK) {
         return false;
     }
     c->threaded = mts_os_thread_start(&c->thread, work, c);

@@ -192,6 +192,9 @@ static mts_status engine_build(mts_session *session, const mts_session_options *
         .separate_inputs = options->separate_inputs != 0,
         .zero_copy_inputs = options->zero_copy_inputs != 0,
         .memory_budget = {options->memory_budget},
+#ifndef MTS_SMALL
+        .weights_reserve = options->weights_reserve,
+#endif
         .persistent = options->persistent != 0,
         .packed_channels = options->packed_channels,
         .weight_images = options->weight_images,

@@ -193,6 +193,14 @@ mts_status mts_engine_build_draft(mts_engine_draft **from, const mts_engine_opti
         build->kernels_failed =
             b->in_kernels && (status == MTS_STATUS_DEVICE || status == MTS_STATUS_NOT_FOUND);
     }
+#ifndef MTS_SMALL
+    if (status == MTS_STATUS_OK && b->grown.allocator) { /* what was uploaded is there from now on */
+        mts_weights_index *index = &b->engine->launches.stores[b->kept_count - 1]->index;
+        const mts_weights_index old = *index;
+        *index = b->grown;
+        b->grown = old;
+    }
+#endif
     *out = status == MTS_STATUS_OK ? b->engine : NULL;
     b->engine = status == MTS_STATUS_OK ? NULL : b->engine;
     mts_engine_draft_destroy(from);

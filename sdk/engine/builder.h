@@ -32,6 +32,9 @@ typedef struct mts_builder {
     const mts_weights_index **kept;
     uint32_t *kept_from;
     uint32_t kept_count;
+    /* The last of them has room, and what it holds then, once the engine is made. */
+    bool grows;
+    mts_weights_index grown;
     /* Host memory that the queue may still read. */
     mts_staging staging;
 #endif

@@ -202,13 +202,22 @@ static mts_status find_kept(mts_builder *b)
     if (!b->there || !b->kept || !b->kept_from) {
         return mts_builder_memory(b);
     }
+    /* the one that has room comes last: it is the open section */
+    uint32_t roomy = MTS_NONE;
     for (uint32_t i = 0; i < from->weight_count; i++) {
-        if (from->stores[i] && from->stores[i]->index.elements > 0) {
+        const mts_weights_store *store = from->stores[i];
+        roomy = store && store->index.capacity > store->index.elements ? i : roomy;
+    }
+    for (uint32_t k = 0; k < from->weight_count + 1; k++) {
+        const uint32_t i = k < from->weight_count ? k : roomy;
+        if (i != MTS_NONE && (k == from->weight_count || i != roomy) && from->stores[i] &&
+            from->stores[i]->index.elements > 0) {
             b->kept_from[b->kept_count] = i;
             b->kept[b->kept_count++] = &from->stores[i]->index;
             mts_weights_index_blocks(&from->stores[i]->index, b->there, b->engine->archive->block_count);
         }
     }
+    b->grows = roomy != MTS_NONE;
     return MTS_STATUS_OK;
 }
 #endif
@@ -220,7 +229,7 @@ static mts_status cut_and_plan(mts_builder *b, const mts_stitched *uncut, uint64
     mts_status status = mts_slices_cut(b->stitched, slices, &b->scratch, b->error);
     MTS_TRY(status, mts_fit_weights(b->stitched, buffer_elements(b), &b->scratch, b->error));
 #ifndef MTS_SMALL
-    if (b->there) {
+    if (b->there && !b->grows) { /* where there is room, launches read old and new weights */
         MTS_TRY(status, mts_origin_cut(b->stitched, b->there, b->engine->archive->block_count, &b->scratch,
                                        b->error));
     }
@@ -338,6 +347,11 @@ static mts_status encode(mts_builder *b)
     /* a launch's offsets have 32 bits, and an entry ends at a multiple of some floats */
     const uint64_t most = buffer_elements(b), reach = INT32_MAX - 64;
     b->encoding.pool.section_most = (size_t)(most < reach ? most : reach);
+#ifndef MTS_SMALL
+    const uint64_t reserve = b->engine->options.weights_reserve / mts_precision_size(b->encoding.precision);
+    b->encoding.pool.section_most -=
+        (size_t)(reserve < b->encoding.pool.section_most / 2 ? reserve : b->encoding.pool.section_most / 2);
+#endif
     b->encoding.pool.spare = mts_launch_vector(b->encoding.device) == 1 ? 3 : 0; /* of four rows */
     if (b->like) {
         b->encoding.cases = b->like->cases;
@@ -461,6 +475,7 @@ void mts_builder_release(mts_builder *b)
         mts_alloc_free(b->scratch.allocator, b->staging.items[i]);
     }
     mts_alloc_free(b->scratch.allocator, b->staging.items);
+    mts_weights_index_release(&b->grown);
 #endif
     if (b->encoding.arena) {
         mts_encoding_release(&b->encoding);

@@ -35,6 +35,11 @@ typedef struct mts_engine_options {
     /* Inputs stay in the caller's memory, see mts_engine_set_input. */
     bool zero_copy_inputs;
     mts_memory_budget memory_budget;
+#ifndef MTS_SMALL
+    /* Bytes of the weights' last buffer that stay free, for blocks of later engines that share
+       it. */
+    uint64_t weights_reserve;
+#endif
     /* Groups run one after another, a launch for each layer, without lanes and waves
        (plan/lanes.h, waves.h): dry runs and samples of a session with a budget, which has
        them only if they fit, and samples whose layers are measured. */

@@ -345,7 +345,8 @@ static mts_status encode_whole(mts_encoding *encoding, const mts_step *step)
 static mts_status encode_kept(mts_encoding *encoding, const mts_step *step)
 {
     const mts_encoding before = *encoding;
-    for (uint32_t s = 0; s < encoding->pool.kept_count; s++) {
+    const uint32_t closed = encoding->pool.kept_count - (encoding->pool.open ? 1 : 0);
+    for (uint32_t s = 0; s < closed; s++) {
         encoding->pool.looking = s + 1;
         encoding->pool.missing = false;
         const mts_status status = encode_described(encoding, step);

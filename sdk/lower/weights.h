@@ -40,8 +40,8 @@ typedef struct mts_weights_index {
     struct mts_weights_kept *items;
     size_t count;
     mts_map map;
-    /* Elements of the section. */
-    size_t elements;
+    /* Elements of the section, and those that its buffer has room for. */
+    size_t elements, capacity;
 } mts_weights_index;
 #endif
 
@@ -80,6 +80,8 @@ typedef struct mts_weights {
        is not found there sets `missing`. */
     uint32_t looking;
     bool missing;
+    /* The last one of them, which is the open section: its buffer has room; or NULL. */
+    const mts_weights_index *open;
 #endif
 } mts_weights;
 
@@ -100,6 +102,11 @@ void mts_weights_restart(mts_weights *pool, const mts_weights_mark *mark);
 /* A part of a section: its entries from part / parts of its elements on. */
 typedef struct mts_weights_cut {
     uint32_t section, part, parts;
+#ifndef MTS_SMALL
+    /* The first elements of the section, which are on the device: `elements` begins behind
+       them. */
+    size_t skip;
+#endif
 } mts_weights_cut;
 
 /*
@@ -168,7 +175,8 @@ uint32_t mts_weights_ordered(mts_weights *pool, const mts_value *value, const ui
 /* Whether the pool's element at `at` was made of one of a constant's blocks. */
 bool mts_weights_holds(const mts_weights *pool, size_t at, const mts_value *value);
 #ifndef MTS_SMALL
-/* The pool, which is empty, begins with these sections. They outlive it. False: no memory. */
+/* The pool, which is empty, begins with these sections. They outlive it. Where the buffer of the
+   last one has room, that section is open. False: no memory. */
 bool mts_weights_keep(mts_weights *pool, const mts_weights_index *const *kept, uint32_t count);
 /*
  * Notes what a section of the pool holds. `fixed`: addresses that stay what they are, `count` of
@@ -176,6 +184,9 @@ bool mts_weights_keep(mts_weights *pool, const mts_weights_index *const *kept, u
  * False: no memory. Released in any case by mts_weights_index_release.
  */
 bool mts_weights_index_make(const mts_weights *pool, uint32_t section, const uintptr_t *fixed, size_t count,
+                            mts_weights_index *out);
+/* The same of a section that was open when the pool was made: with what it held before. */
+bool mts_weights_index_grow(const mts_weights *pool, const uintptr_t *fixed, size_t count,
                             mts_weights_index *out);
 void mts_weights_index_release(mts_weights_index *index);
 /* Marks the blocks that an index has entries of. */

@@ -32,15 +32,13 @@ static bool lasts(const mts_weights_key *key, const uintptr_t *fixed, size_t cou
            (!addressed || key->other == 0 || is_fixed(fixed, count, key->other));
 }
 
-bool mts_weights_index_make(const mts_weights *pool, uint32_t section, const uintptr_t *fixed, size_t count,
-                            mts_weights_index *out)
+/* Appends the section's entries to an index with room for `most` of them. */
+static bool add_entries(const mts_weights *pool, uint32_t section, const uintptr_t *fixed, size_t count,
+                        mts_weights_index *out)
 {
     const size_t first = mts_weights_section_first(pool, section);
     const size_t elements = mts_weights_section_count(pool, section);
-    *out = (mts_weights_index){.allocator = pool->allocator, .elements = elements};
-    mts_map_init(&out->map, pool->allocator);
-    out->items = mts_alloc_zero(pool->allocator, pool->entry_count, sizeof *out->items);
-    bool done = out->items && mts_map_reserve(&out->map, pool->entry_count);
+    bool done = true;
     for (size_t i = 0; done && i < pool->entry_count; i++) {
         const mts_weights_entry *entry = &pool->entries[i];
         if (entry->offset < first || entry->offset >= first + elements || !lasts(&entry->key, fixed, count)) {
@@ -52,6 +50,36 @@ bool mts_weights_index_make(const mts_weights *pool, uint32_t section, const uin
         out->count++;
     }
     return done;
+}
+
+static bool make_room(const mts_weights *pool, uint32_t section, size_t entries, mts_weights_index *out)
+{
+    const size_t elements = mts_weights_section_count(pool, section);
+    *out = (mts_weights_index){.allocator = pool->allocator, .elements = elements, .capacity = elements};
+    mts_map_init(&out->map, pool->allocator);
+    out->items = mts_alloc_zero(pool->allocator, entries, sizeof *out->items);
+    return out->items && mts_map_reserve(&out->map, entries);
+}
+
+bool mts_weights_index_make(const mts_weights *pool, uint32_t section, const uintptr_t *fixed, size_t count,
+                            mts_weights_index *out)
+{
+    return make_room(pool, section, pool->entry_count, out) && add_entries(pool, section, fixed, count, out);
+}
+
+bool mts_weights_index_grow(const mts_weights *pool, const uintptr_t *fixed, size_t count,
+                            mts_weights_index *out)
+{
+    const uint32_t section = pool->kept_count - 1;
+    const mts_weights_index *old = pool->kept[section];
+    bool done = make_room(pool, section, old->count + pool->entry_count, out);
+    for (size_t i = 0; done && i < old->count; i++) {
+        out->items[i] = old->items[i];
+        done = mts_map_add(&out->map, mts_hash(&old->items[i].key, sizeof old->items[i].key, 0), (uint32_t)i);
+        out->count++;
+    }
+    out->capacity = old->capacity;
+    return done && add_entries(pool, section, fixed, count, out);
 }
 
 void mts_weights_index_release(mts_weights_index *index)
@@ -81,7 +109,11 @@ bool mts_weights_keep(mts_weights *pool, const mts_weights_index *const *kept, u
     }
     for (uint32_t i = 0; i < count; i++) {
         pool->count += kept[i]->elements;
-        pool->sections[pool->section_count++] = pool->count;
+        if (i + 1 == count && kept[i]->capacity > kept[i]->elements) {
+            pool->open = kept[i];
+        } else {
+            pool->sections[pool->section_count++] = pool->count;
+        }
     }
     pool->kept = kept;
     pool->kept_count = count;

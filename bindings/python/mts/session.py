@@ -119,6 +119,7 @@ class Session(Owner):
     :param weight_images: such convolutions read weights through images, on OpenCL
     :param placement: on a runtime of several devices: stages of all tasks, or whole tasks in groups
     :param placement_goal: most frames a second, or a frame alone soonest
+    :param weights_reserve: bytes on the device for weights that `add` and `update` bring
     :param on_device_lost: "replan": the session goes on on the devices that remain
     :param done: called with a ticket and a status, inside of calls of the session, once for every ticket.
         It may call `output`, `output_ticket`, `enable`, `rate` and `rate_hz`. Required by "block"
@@ -138,7 +139,7 @@ class Session(Owner):
                  packed_channels: Use = "auto", weight_images: Use = "auto",
                  placement: Literal["auto", "stages", "groups"] = "auto",
                  placement_goal: Literal["auto", "throughput", "latency"] = "auto",
-                 on_device_lost: Literal["fail", "replan"] = "fail",
+                 on_device_lost: Literal["fail", "replan"] = "fail", weights_reserve: int = 0,
                  done: Optional[Done] = None, progress: Progress = None) -> None:
         if not isinstance(bundle, Bundle):
             raise invalid(f"a session needs an mts.Bundle, not {type(bundle).__name__}")
@@ -151,7 +152,7 @@ class Session(Owner):
              memory_budget=memory_budget, priorities=priorities, tuning_ms=tuning_ms,
              frames_in_flight=frames_in_flight, when_full=when_full, persistent=int(persistent),
              packed_channels=packed_channels, weight_images=weight_images, placement=placement,
-             placement_goal=placement_goal, on_device_lost=on_device_lost)
+             placement_goal=placement_goal, on_device_lost=on_device_lost, weights_reserve=weights_reserve)
         self._tasks = {task.name: task for task in chosen}
         self._names = {name: ffi.new("char[]", name.encode()) for name in self._tasks}
         self._changed = False  # tasks that a change has removed, or not yet added, are in _tasks too

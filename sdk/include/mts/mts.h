@@ -438,6 +438,11 @@ typedef struct mts_session_options {
     mts_placement_goal placement_goal;
     /* When one of several devices is lost. REPLAN cannot be had with zero_copy_inputs. */
     mts_on_device_lost on_device_lost;
+    /* Bytes behind the weights on the device that stay free for blocks of mts_session_add and
+       _update: what these bring, packed, and a little more. memory_budget counts them. Where blocks do
+       not fit there, they get a buffer of their own, with copies of what the same launches need besides.
+       0 (default): none. A library built with MTS_SMALL ignores it. */
+    uint64_t weights_reserve;
 } mts_session_options;
 
 /*

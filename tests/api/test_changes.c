@@ -169,12 +169,15 @@ typedef struct stream {
     uint32_t checked;
 } stream;
 
+static uint64_t reserve; /* of the sessions that are made */
+
 static void open_stream(stream *s, uint32_t in_flight)
 {
     mts_session_options options;
     memset(s, 0, sizeof *s);
     mts_session_options_default(&options);
     options.frames_in_flight = in_flight;
+    options.weights_reserve = reserve;
     s->in_flight = in_flight;
     s->first = 1;
     must(mts_session_create(world.runtime, world.base_bundle, &options, &s->session), "create");
@@ -284,6 +287,11 @@ static void tasks_are_added_and_removed_in_a_stream_and_no_frame_is_lost_or_wron
     (void)state;
     add_and_remove_in_a_stream(1);
     add_and_remove_in_a_stream(3);
+    reserve = (uint64_t)1 << 20; /* new weights go to the buffer that runs read */
+    add_and_remove_in_a_stream(3);
+    reserve = 4096; /* too little: a buffer of their own */
+    add_and_remove_in_a_stream(1);
+    reserve = 0;
 }
 
 static void run_and_check(mts_session *session, uint32_t picture, task_set set)
@@ -344,6 +352,42 @@ static void only_new_blocks_are_uploaded(void **state)
     must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
     assert_int_equal(stats_of(s.session).weight_bytes, first);
     run_and_check(s.session, 3, FIRST);
+    mts_session_destroy(&whole);
+    close_stream(&s);
+}
+
+static void with_room_nothing_is_stored_twice(void **state)
+{
+    (void)state;
+    stream s;
+    mts_session *whole = NULL;
+    must(mts_session_create(world.runtime, world.all_bundle, NULL, &whole), "create");
+    const uint64_t together = stats_of(whole).weight_bytes;
+    reserve = (uint64_t)1 << 20;
+    open_stream(&s, 1);
+    const uint64_t before = stats_of(s.session).weight_bytes - reserve;
+    const uint32_t launches = stats_of(whole).launches;
+    reserve = 0;
+    assert_true(together > before);
+    close_stream(&s);
+    /* exactly the room that is needed, and a tenth more: what is packed in rows differs a little */
+    reserve = (together - before) * 11 / 10;
+    open_stream(&s, 1);
+    reserve = 0;
+    must(mts_session_add(s.session, world.extra_bundle), "add");
+    must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+    print_message("%s: weights with their room %llu, created with the task %llu; %u launches, %u\n",
+                  world.device, (unsigned long long)stats_of(s.session).weight_bytes,
+                  (unsigned long long)together, stats_of(s.session).launches, launches);
+    assert_true(stats_of(s.session).weight_bytes <= together + together / 10);
+    run_and_check(s.session, 1, ALL);
+    must(mts_session_remove(s.session, "t3"), "remove");
+    must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+    run_and_check(s.session, 2, FIRST);
+    must(mts_session_add(s.session, world.extra_bundle), "add"); /* its weights are still there */
+    must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+    assert_true(stats_of(s.session).weight_bytes <= together + together / 10);
+    run_and_check(s.session, 3, ALL);
     mts_session_destroy(&whole);
     close_stream(&s);
 }
@@ -466,6 +510,7 @@ static int run_on(const char *device)
         cmocka_unit_test(tasks_are_added_and_removed_in_a_stream_and_no_frame_is_lost_or_wrong),
         cmocka_unit_test(other_weights_take_the_place_of_those_of_a_task),
         cmocka_unit_test(only_new_blocks_are_uploaded),
+        cmocka_unit_test(with_room_nothing_is_stored_twice),
         cmocka_unit_test(what_was_set_goes_on),
         cmocka_unit_test(changes_that_make_no_sense_are_refused),
         cmocka_unit_test(a_session_may_end_while_it_changes),

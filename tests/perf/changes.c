@@ -2,7 +2,7 @@
  * changes.c: what a change of a session does to a stream of frames: add, update and remove while frames come
  * at a camera's rate.
  *
- *     bench_changes BUNDLE [DEVICE [FRAMES [HZ [IN_FLIGHT]]]]
+ *     bench_changes BUNDLE [DEVICE [FRAMES [HZ [IN_FLIGHT [RESERVE]]]]]
  *
  * The last task of the bundle is added to a session of the others, the first one gets other weights, and the
  * second one is removed, each a quarter of the frames after the one before. Prints for each part of the stream how long the calls of a frame took (submit,
@@ -31,6 +31,7 @@ typedef struct bench {
     mts_session *session;
     mts_ticket first, last;
     uint32_t in_flight;
+    uint64_t reserve;
 } bench;
 
 static bool failed(mts_status status, const char *what)
@@ -225,6 +226,7 @@ static bool open_bench(bench *b, const char *whole, const char *device)
     options.error_size = sizeof error_text;
     mts_session_options_default(&how);
     how.frames_in_flight = b->in_flight;
+    how.weights_reserve = b->reserve;
     return !failed(mts_runtime_create(&options, &b->runtime), "runtime") &&
            !failed(mts_bundle_open(b->runtime, paths[0], &b->base), paths[0]) &&
            !failed(mts_bundle_open(b->runtime, paths[1], &b->extra), paths[1]) &&
@@ -238,9 +240,10 @@ int main(int argc, char **argv)
     const char *device = argc > 2 ? argv[2] : "cpu";
     const uint32_t frames = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : FRAMES;
     const double hz = argc > 4 ? strtod(argv[4], NULL) : 0.0;
-    bench b = {.first = 1, .in_flight = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 1};
+    bench b = {.first = 1, .in_flight = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 1,
+               .reserve = argc > 6 ? strtoul(argv[6], NULL, 10) : 0};
     if (argc < 2 || frames < PARTS || frames > FRAMES_MOST || b.in_flight == 0) {
-        (void)fprintf(stderr, "usage: bench_changes BUNDLE [DEVICE [FRAMES [HZ [IN_FLIGHT]]]]\n");
+        (void)fprintf(stderr, "usage: bench_changes BUNDLE [DEVICE [FRAMES [HZ [IN_FLIGHT [RESERVE]]]]]\n");
         return 2;
     }
     for (size_t i = 0; i < sizeof pixels; i++) {

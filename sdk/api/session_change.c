@@ -119,8 +119,7 @@ static bool keep_equal(change *c, uint32_t task)
 {
     mts_archive *joined = c->joined;
     const mts_archive *old = c->session->archive;
-    const bool equal =
-        task < old->task_count && mts_task_equal(&joined->tasks[task], &old->tasks[task]);
+    const bool equal = task < old->task_count && mts_task_equal(&joined->tasks[task], &old->tasks[task]);
     if (equal) {
         joined->tasks[task] = old->tasks[task];
     }
@@ -157,9 +156,10 @@ static mts_status choose_tasks(change *c)
         } else if (c->kind == UPDATE) {
             moved[moved_count++] = i;
         } else {
-            status = mts_fail(&c->error, MTS_STATUS_INVALID_ARGUMENT,
-                              "the session runs a task '%s' with other weights: mts_session_update changes it",
-                              archive->tasks[task].name);
+            status =
+                mts_fail(&c->error, MTS_STATUS_INVALID_ARGUMENT,
+                         "the session runs a task '%s' with other weights: mts_session_update changes it",
+                         archive->tasks[task].name);
         }
     }
     for (uint32_t i = 0; i < moved_count; i++) {
@@ -196,8 +196,8 @@ static void work(void *context)
     change *c = context;
     const mts_session *s = c->session;
     if (c->extra) {
-        c->status = mts_archive_join(s->archive, c->extra, MTS_JOIN_REPLACE, &s->runtime->allocator, &c->joined,
-                                     &c->error);
+        c->status = mts_archive_join(s->archive, c->extra, MTS_JOIN_REPLACE, &s->runtime->allocator,
+                                     &c->joined, &c->error);
     }
     MTS_TRY(c->status, choose_tasks(c));
     if (c->status == MTS_STATUS_OK && !changes_nothing(c)) {
@@ -207,8 +207,8 @@ static void work(void *context)
         options.priorities = s->priorities ? c->priorities : NULL;
         options.context = c;
         options.progress = cancelled;
-        c->status = mts_planned_engine_change(s->runtime->device, c->joined ? c->joined : s->archive, &options,
-                                              &s->report.kept, c->like, &c->engine, &c->error);
+        c->status = mts_planned_engine_change(s->runtime->device, c->joined ? c->joined : s->archive,
+                                              &options, &s->report.kept, c->like, &c->engine, &c->error);
     }
     atomic_store(&c->ended, 1);
     mts_os_word_wake(&c->ended);
@@ -340,8 +340,8 @@ static mts_status check_session(const mts_session *session, const char *call, mt
                         call);
     }
     return session->engine_options.zero_copy_inputs
-               ? mts_fail(error, MTS_STATUS_UNSUPPORTED, "%s: a session with zero_copy_inputs does not change",
-                          call)
+               ? mts_fail(error, MTS_STATUS_UNSUPPORTED,
+                          "%s: a session with zero_copy_inputs does not change", call)
                : MTS_STATUS_OK;
 }
 
@@ -397,7 +397,8 @@ static mts_status check_add(const mts_session *session, const mts_archive *extra
         }
     }
     return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                    "mts_session_add: the session runs all %" PRIu32 " tasks of the bundle", extra->task_count);
+                    "mts_session_add: the session runs all %" PRIu32 " tasks of the bundle",
+                    extra->task_count);
 }
 
 /* An allocator of the caller's belongs to one thread: then all is done now. */

@@ -94,8 +94,7 @@ GUARDED(command_list_submit, (mts_device * device, mts_command_list *list, mts_e
         (device, list, error))
 GUARDED(wait, (mts_device * device, mts_error *error), (device, error))
 GUARDED(event_record, (mts_device * device, uint32_t index, mts_error *error), (device, index, error))
-GUARDED(event_query,
-        (mts_device * device, uint32_t index, bool waits, bool *passed, mts_error *error),
+GUARDED(event_query, (mts_device * device, uint32_t index, bool waits, bool *passed, mts_error *error),
         (device, index, waits, passed, error))
 GUARDED(host_create, (mts_device * device, size_t size, void **out, mts_error *error),
         (device, size, out, error))

@@ -16,8 +16,7 @@ static mts_status copy_slot(const mts_engine *from, const mts_input_slot *a, con
 {
     const size_t size = mts_precision_size(from->stats.precision);
     const size_t bytes = a->count * size;
-    mts_status status =
-        mts_buffer_read(from->launches.act, (size_t)a->offset * size, memory, bytes, error);
+    mts_status status = mts_buffer_read(from->launches.act, (size_t)a->offset * size, memory, bytes, error);
     MTS_TRY(status, mts_buffer_write(to->launches.act, (size_t)b->offset * size, memory, bytes, error));
     return status;
 }

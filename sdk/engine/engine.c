@@ -21,7 +21,8 @@ void mts_engine_destroy(mts_engine **engine_at)
     }
     mts_engine *engine = *engine_at;
     *engine_at = NULL;
-    if (engine->launches.act && !is_settled(engine)) { /* a failed submission, or a frame without a run, may be on the device */
+    if (engine->launches.act &&
+        !is_settled(engine)) { /* a failed submission, or a frame without a run, may be on the device */
         (void)mts_device_wait(engine->device, NULL); /* where the device is lost nothing is on it */
     }
     mts_submissions_release(engine);

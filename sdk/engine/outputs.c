@@ -196,8 +196,8 @@ void mts_outputs_carry(const mts_outputs *from, const mts_output_port *a, mts_ou
         return;
     }
     if (!b->constant) {
-        float *place = b->offset < to->offset ? to->input_floats + b->offset
-                                              : to->floats + (b->offset - to->offset);
+        float *place =
+            b->offset < to->offset ? to->input_floats + b->offset : to->floats + (b->offset - to->offset);
         memcpy(place, values, b->count * sizeof *place);
     }
     if (b->host && a->host) {

@@ -109,7 +109,8 @@ static bool pack(mts_builder *b, uint32_t section, size_t skip, size_t bytes, vo
     const uint32_t count = count_parts(b, bytes);
     bool done = true;
     for (uint32_t i = 0; i < count; i++) {
-        parts[i] = (packing){.pool = &b->encoding.pool, .cut = {section, i, count, skip}, .elements = elements};
+        parts[i] =
+            (packing){.pool = &b->encoding.pool, .cut = {section, i, count, skip}, .elements = elements};
         started[i] = i > 0 && mts_os_thread_start(&parts[i].thread, pack_part, &parts[i]);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -162,8 +163,8 @@ static bool keep_staged(mts_builder *b, void *memory)
    later engines find it. */
 static bool reads_section(const mts_builder *b, uint32_t section)
 {
-    bool reads = b->kept[section]->capacity > b->kept[section]->elements ||
-                 (b->grows && section + 1 == b->kept_count);
+    bool reads =
+        b->kept[section]->capacity > b->kept[section]->elements || (b->grows && section + 1 == b->kept_count);
     for (size_t l = 0; !reads && l < b->encoding.launch_count; l++) {
         reads = b->encoding.launches[l].section == section;
     }

@@ -26,8 +26,8 @@ static bool is_fixed(const uintptr_t *fixed, size_t count, uint64_t address)
 static bool lasts(const mts_weights_key *key, const uintptr_t *fixed, size_t count)
 {
     const bool ones = key->kind == MTS_WEIGHTS_SCALED && key->identity == 0; /* of no vector */
-    const bool addressed = key->kind == MTS_WEIGHTS_DENSE || key->kind == MTS_WEIGHTS_ORDERED ||
-                           key->kind == MTS_WEIGHTS_SCALED;
+    const bool addressed =
+        key->kind == MTS_WEIGHTS_DENSE || key->kind == MTS_WEIGHTS_ORDERED || key->kind == MTS_WEIGHTS_SCALED;
     return (key->by_address == 0 || ones) &&
            (!addressed || key->other == 0 || is_fixed(fixed, count, key->other));
 }
@@ -103,8 +103,8 @@ void mts_weights_index_blocks(const mts_weights_index *index, bool *blocks, uint
 
 bool mts_weights_keep(mts_weights *pool, const mts_weights_index *const *kept, uint32_t count)
 {
-    if (count > 0 && !mts_alloc_grow(pool->allocator, (void **)&pool->sections, &pool->section_capacity, count,
-                                     sizeof *pool->sections)) {
+    if (count > 0 && !mts_alloc_grow(pool->allocator, (void **)&pool->sections, &pool->section_capacity,
+                                     count, sizeof *pool->sections)) {
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {

@@ -240,7 +240,8 @@ int main(int argc, char **argv)
     const char *device = argc > 2 ? argv[2] : "cpu";
     const uint32_t frames = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : FRAMES;
     const double hz = argc > 4 ? strtod(argv[4], NULL) : 0.0;
-    bench b = {.first = 1, .in_flight = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 1,
+    bench b = {.first = 1,
+               .in_flight = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 1,
                .reserve = argc > 6 ? strtoul(argv[6], NULL, 10) : 0};
     if (argc < 2 || frames < PARTS || frames > FRAMES_MOST || b.in_flight == 0) {
         (void)fprintf(stderr, "usage: bench_changes BUNDLE [DEVICE [FRAMES [HZ [IN_FLIGHT [RESERVE]]]]]\n");

@@ -13,6 +13,7 @@ int cli_command_inspect(int argc, char **argv);
 int cli_command_run(int argc, char **argv);
 int cli_command_eval(int argc, char **argv);
 int cli_command_export(int argc, char **argv);
+int cli_command_append(int argc, char **argv);
 int cli_command_zip(int argc, char **argv);
 int cli_command_prune(int argc, char **argv);
 int cli_command_split(int argc, char **argv);

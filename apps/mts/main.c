@@ -20,6 +20,7 @@ static const struct {
     {"inspect", cli_command_inspect, "print what a bundle holds and shares"},
     {"run", cli_command_run, "run a bundle's tasks on a picture"},
     {"eval", cli_command_eval, "measure each task's accuracy against labels"},
+    {"append", cli_command_append, "put the tasks of two bundles, or a bundle and a patch, into one"},
     {"export", cli_command_export, "write a task of a bundle as an ONNX model"},
 #ifdef MTS_COMPRESS
     {"zip", cli_command_zip, "make tasks share weights"},

@@ -51,6 +51,8 @@ struct mts_bundle {
     void *copy;     /* of memory that was not aligned; NULL otherwise */
 };
 
+typedef struct mts_api_changes mts_api_changes; /* of session_change.c */
+
 struct mts_session {
     mts_runtime *runtime;
     mts_bundle *bundle;
@@ -59,6 +61,13 @@ struct mts_session {
     bool separate_inputs;
     uint32_t task_count;
     uint32_t *tasks; /* indices in the archive */
+#ifndef MTS_SMALL
+    /* Tasks that may run: the bundle's archive, or what changes have joined. */
+    const mts_archive *archive;
+    mts_engine_options engine_options; /* without tasks, priorities, progress */
+    uint32_t *priorities;              /* per task, or NULL */
+    mts_api_changes *changes;          /* NULL: none was begun */
+#endif
 
     /* Its runs, whose tickets are the engine's numbers (session_flow.c). */
     mts_when_full when_full;
@@ -73,6 +82,16 @@ struct mts_session {
     uint64_t drops; /* of the last 64 submissions, the last one's lowest: which were dropped */
     mts_flow flow;
 };
+
+/* The tasks that a session may run. */
+static inline const mts_archive *mts_api_archive(const mts_session *session)
+{
+#ifdef MTS_SMALL
+    return session->bundle->archive;
+#else
+    return session->archive;
+#endif
+}
 
 /* ---- what public calls have in common (report.c) ---- */
 
@@ -119,6 +138,13 @@ mts_status mts_api_device_open(const char *id, uint32_t rank, const mts_device_o
    *rank becomes its number. NOT_FOUND: there is none, or the caller named the device. */
 mts_status mts_api_runtime_open_next(mts_runtime *runtime, uint32_t *rank, mts_device **out,
                                      mts_device_desc *desc, mts_error *error);
+
+#ifndef MTS_SMALL
+/* Between frames: makes a change that is ready. `frame`: a frame is about to be submitted. */
+void mts_api_session_change(mts_session *session, bool frame);
+/* Ends a change that has not been made, and frees all that changes have needed. */
+void mts_api_changes_release(mts_session *session);
+#endif
 
 /* Waits, where when_full says so, until `has_room`. */
 mts_status mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_pipeline *pipeline),

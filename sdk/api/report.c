@@ -33,7 +33,7 @@ mts_status mts_api_session_task(const mts_session *session, const char *name, ui
     if (!session || !name) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the name of the task is NULL");
     }
-    *task = mts_archive_find(session->bundle->archive, name);
+    *task = mts_archive_find(mts_api_archive(session), name);
     for (uint32_t i = 0; *task != MTS_NONE && i < session->task_count; i++) {
         if (session->tasks[i] == *task) {
             return MTS_STATUS_OK;

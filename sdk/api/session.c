@@ -16,7 +16,7 @@
 /* Finds the tasks that the options name. */
 static mts_status tasks_resolve(mts_session *session, const mts_session_options *options, mts_error *error)
 {
-    const mts_archive *archive = session->bundle->archive;
+    const mts_archive *archive = mts_api_archive(session);
     const uint32_t count = options->tasks ? options->task_count : archive->task_count;
     session->tasks = mts_alloc_zero(&session->runtime->allocator, count, sizeof *session->tasks);
     if (!session->tasks) {
@@ -130,7 +130,7 @@ static mts_status pipeline_create(mts_session *session, const mts_session_option
                                   mts_error *error)
 {
     (void)options;
-    return mts_planned_engine_create(session->runtime->device, session->bundle->archive, engine, how,
+    return mts_planned_engine_create(session->runtime->device, mts_api_archive(session), engine, how,
                                      &session->pipeline, &session->report, error);
 }
 
@@ -162,7 +162,7 @@ static mts_status place_session(mts_session *session, const mts_session_options 
         .goal = throughput ? MTS_CHAIN_THROUGHPUT : MTS_CHAIN_LATENCY,
         .replan = options->on_device_lost == MTS_ON_DEVICE_LOST_REPLAN,
     };
-    return mts_pipeline_create(session->bundle->archive, &pipeline, &session->pipeline, error);
+    return mts_pipeline_create(mts_api_archive(session), &pipeline, &session->pipeline, error);
 }
 
 static mts_status pipeline_create(mts_session *session, const mts_session_options *options,
@@ -173,7 +173,7 @@ static mts_status pipeline_create(mts_session *session, const mts_session_option
     if (session->runtime->more_count > 0) {
         return place_session(session, options, engine, how, error);
     }
-    mts_status status = mts_planned_engine_create(session->runtime->device, session->bundle->archive, engine,
+    mts_status status = mts_planned_engine_create(session->runtime->device, mts_api_archive(session), engine,
                                                   how, &made, &session->report, error);
     MTS_TRY(status, mts_pipeline_of_engine(&made, &session->runtime->allocator, &session->pipeline, error));
     mts_engine_destroy(&made);
@@ -192,6 +192,9 @@ static mts_status engine_build(mts_session *session, const mts_session_options *
         .separate_inputs = options->separate_inputs != 0,
         .zero_copy_inputs = options->zero_copy_inputs != 0,
         .memory_budget = {options->memory_budget},
+#ifndef MTS_SMALL
+        .weights_reserve = options->weights_reserve,
+#endif
         .persistent = options->persistent != 0,
         .packed_channels = options->packed_channels,
         .weight_images = options->weight_images,
@@ -202,6 +205,12 @@ static mts_status engine_build(mts_session *session, const mts_session_options *
         .context = options->context,
         .progress = options->progress,
     };
+#ifndef MTS_SMALL
+    session->engine_options = engine;
+    session->engine_options.tasks = session->engine_options.priorities = NULL;
+    session->engine_options.progress = NULL;
+    session->engine_options.context = NULL;
+#endif
     const mts_planning_options how = {
         .grouping = options->grouping, .tuning_ms = options->tuning_ms, .cache = &session->runtime->cache};
     session->separate_inputs = engine.separate_inputs;
@@ -260,12 +269,35 @@ static mts_status move_to_next(mts_session *session, const mts_session_options *
     return failed;
 }
 
+#ifndef MTS_SMALL
+/* For engines with other tasks: the caller's array need not live until then. */
+static mts_status keep_priorities(mts_session *session, const mts_session_options *options, mts_error *error)
+{
+    if (!options->priorities) {
+        return MTS_STATUS_OK;
+    }
+    session->priorities =
+        mts_alloc_zero(&session->runtime->allocator, session->task_count, sizeof *session->priorities);
+    if (!session->priorities) {
+        return mts_fail_memory(error);
+    }
+    memcpy(session->priorities, options->priorities, session->task_count * sizeof *session->priorities);
+    return MTS_STATUS_OK;
+}
+#endif
+
 static mts_status session_build(mts_session *session, const mts_session_options *options, mts_error *error)
 {
     mts_status status = tasks_resolve(session, options, error);
     if (status != MTS_STATUS_OK) {
         return status;
     }
+#ifndef MTS_SMALL
+    status = keep_priorities(session, options, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+#endif
     session->runtime->device->full = false;
     status = engine_build(session, options, error);
     return may_move(session->runtime, options, status) ? move_to_next(session, options, status, error)
@@ -309,6 +341,9 @@ mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle, const mt
     if (status == MTS_STATUS_OK) {
         session->runtime = runtime;
         session->bundle = bundle;
+#ifndef MTS_SMALL
+        session->archive = bundle->archive;
+#endif
         status = session_build(session, &known, &error);
     }
     if (status != MTS_STATUS_OK) {
@@ -330,12 +365,18 @@ void mts_session_destroy(mts_session **session)
         return;
     }
     *session = NULL;
+#ifndef MTS_SMALL
+    mts_api_changes_release(dead);
+#endif
     if (dead->pipeline) {
         mts_api_session_abandon(dead);
     }
     mts_pipeline_destroy(&dead->pipeline);
     mts_planning_report_release(&dead->report);
     mts_alloc_free(&dead->runtime->allocator, dead->tasks);
+#ifndef MTS_SMALL
+    mts_alloc_free(&dead->runtime->allocator, dead->priorities);
+#endif
     mts_alloc_free(&dead->runtime->allocator, dead);
 }
 
@@ -344,7 +385,7 @@ static mts_status port_find(const mts_session *session, const char *name, bool o
                             uint32_t *task, const mts_port **port, mts_error *error)
 {
     mts_status status = mts_api_session_task(session, name, task, error);
-    MTS_TRY(status, mts_api_port(&session->bundle->archive->tasks[*task], output, index, port, error));
+    MTS_TRY(status, mts_api_port(&mts_api_archive(session)->tasks[*task], output, index, port, error));
     return status;
 }
 

@@ -23,7 +23,7 @@ static mts_status find_task(const mts_session *session, const char *name, uint32
             "the session's inputs are common: set regions for all tasks (NULL), or create it with "
             "separate_inputs");
     }
-    const mts_task *found = &session->bundle->archive->tasks[*task];
+    const mts_task *found = &mts_api_archive(session)->tasks[*task];
     if (!mts_preprocess_takes_frames(&found->preprocess, found->graph)) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "task '%s' takes no frames", name);
     }
@@ -35,7 +35,7 @@ static mts_status find_task(const mts_session *session, const char *name, uint32
 static mts_status check_count(const mts_session *session, uint32_t task, uint32_t count, mts_error *error)
 {
     for (uint32_t i = 0; i < session->task_count; i++) {
-        const mts_task *t = &session->bundle->archive->tasks[session->tasks[i]];
+        const mts_task *t = &mts_api_archive(session)->tasks[session->tasks[i]];
         if ((task == MTS_NONE || task == session->tasks[i]) &&
             mts_preprocess_takes_frames(&t->preprocess, t->graph) &&
             count > t->graph->inputs[0].shape.dims[0]) {

@@ -19,7 +19,7 @@ static mts_status frame_set(mts_session *session, const char *name, const mts_fr
             error, MTS_STATUS_INVALID_ARGUMENT,
             "the session's inputs are common: submit the frame, or create it with separate_inputs");
     }
-    if (session->bundle->archive->tasks[task].preprocess.color == MTS_COLOR_NONE) {
+    if (mts_api_archive(session)->tasks[task].preprocess.color == MTS_COLOR_NONE) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "task '%s' takes no frames: it was compiled without a color, use mts_session_input",
                         name);
@@ -40,7 +40,7 @@ mts_status mts_session_input_frame(mts_session *session, const char *task, const
 static bool takes_frames(const mts_session *session)
 {
     for (uint32_t i = 0; i < session->task_count; i++) {
-        const mts_task *task = &session->bundle->archive->tasks[session->tasks[i]];
+        const mts_task *task = &mts_api_archive(session)->tasks[session->tasks[i]];
         if (mts_preprocess_takes_frames(&task->preprocess, task->graph)) {
             return true;
         }
@@ -83,6 +83,9 @@ mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_
     }
     if (status == MTS_STATUS_OK) {
         mts_api_session_deliver(session);
+#ifndef MTS_SMALL
+        mts_api_session_change(session, frame != NULL);
+#endif
         status =
             frame ? submit_frame(session, frame, &dropped, &error) : submit_inputs(session, &dropped, &error);
     }

@@ -115,6 +115,11 @@ static mts_status run_once(const mts_builder *b)
     if (status == MTS_STATUS_OK && e->launches.list) {
         status = mts_command_list_calibrate(e->launches.list, b->error);
     }
+#ifndef MTS_SMALL
+    if (b->staging.count > 0) {
+        MTS_TRY(status, mts_device_wait(e->device, b->error));
+    }
+#endif
     if (stand_in) {
         e->launches.generation = MTS_GENERATION_NONE;
         mts_buffer_destroy(&stand_in);
@@ -188,6 +193,14 @@ mts_status mts_engine_build_draft(mts_engine_draft **from, const mts_engine_opti
         build->kernels_failed =
             b->in_kernels && (status == MTS_STATUS_DEVICE || status == MTS_STATUS_NOT_FOUND);
     }
+#ifndef MTS_SMALL
+    if (status == MTS_STATUS_OK && b->grown.allocator) { /* what was uploaded is there from now on */
+        mts_weights_index *index = &b->engine->launches.stores[b->kept_count - 1]->index;
+        const mts_weights_index old = *index;
+        *index = b->grown;
+        b->grown = old;
+    }
+#endif
     *out = status == MTS_STATUS_OK ? b->engine : NULL;
     b->engine = status == MTS_STATUS_OK ? NULL : b->engine;
     mts_engine_draft_destroy(from);
@@ -198,7 +211,12 @@ mts_status mts_engine_create(mts_device *device, const mts_archive *archive,
                              const mts_engine_options *options, const mts_decision *decision,
                              mts_engine_build *build, mts_engine **out, mts_error *error)
 {
-    const mts_builder with = {.decision = *decision, .like = build ? build->like : NULL, .error = error};
+    const mts_builder with = {.decision = *decision,
+                              .like = build ? build->like : NULL,
+#ifndef MTS_SMALL
+                              .shares_weights = build && build->like && build->shares_weights,
+#endif
+                              .error = error};
     mts_engine_draft *made = NULL;
     *out = NULL;
     if (build) {

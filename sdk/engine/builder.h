@@ -7,6 +7,14 @@
 #include "engine/state.h"
 #include "strategy/program.h"
 
+#ifndef MTS_SMALL
+/* Packed weights that are written without a wait, of the allocator. */
+typedef struct mts_staging {
+    void **items;
+    size_t count, capacity;
+} mts_staging;
+#endif
+
 /* What exists only while an engine is built. It does not move. */
 typedef struct mts_builder {
     mts_engine *engine;
@@ -16,6 +24,20 @@ typedef struct mts_builder {
     mts_decision decision;
     /* Its kernels are shared where the new engine needs the same, or NULL. */
     const mts_engine *like;
+#ifndef MTS_SMALL
+    /* See mts_engine_build.shares_weights; which blocks it has, or NULL. */
+    bool shares_weights;
+    bool *there;
+    /* Sections of the weights: those of `like`, which come first, and their numbers there. */
+    const mts_weights_index **kept;
+    uint32_t *kept_from;
+    uint32_t kept_count;
+    /* The last of them has room, and what it holds then, once the engine is made. */
+    bool grows;
+    mts_weights_index grown;
+    /* Host memory that the queue may still read. */
+    mts_staging staging;
+#endif
     /* Only the footprint is wanted, or the least that it can be: nothing is encoded. */
     bool dry_run, only_least;
     /* Groups run at the same time: in lanes of memory (plan/lanes.h), or in waves

@@ -10,6 +10,7 @@
 #include "lower/launch_shape.h"
 #include "plan/device_defaults.h"
 #include "plan/fit.h"
+#include "plan/origin.h"
 #include "plan/slices.h"
 #include "plan/wave_steps.h"
 
@@ -187,12 +188,52 @@ static mts_status plan(mts_builder *b)
     return status;
 }
 
+#ifndef MTS_SMALL
+/* What the engine whose weights are shared has on the device. */
+static mts_status find_kept(mts_builder *b)
+{
+    if (!b->shares_weights) {
+        return MTS_STATUS_OK;
+    }
+    const mts_launches *from = &b->like->launches;
+    b->there = mts_arena_zero(&b->scratch, b->engine->archive->block_count, sizeof *b->there);
+    b->kept = mts_arena_zero(&b->scratch, from->weight_count, sizeof *b->kept);
+    b->kept_from = mts_arena_zero(&b->scratch, from->weight_count, sizeof *b->kept_from);
+    if (!b->there || !b->kept || !b->kept_from) {
+        return mts_builder_memory(b);
+    }
+    /* the one that has room comes last: it is the open section */
+    uint32_t roomy = MTS_NONE;
+    for (uint32_t i = 0; i < from->weight_count; i++) {
+        const mts_weights_store *store = from->stores[i];
+        roomy = store && store->index.capacity > store->index.elements ? i : roomy;
+    }
+    for (uint32_t k = 0; k < from->weight_count + 1; k++) {
+        const uint32_t i = k < from->weight_count ? k : roomy;
+        if (i != MTS_NONE && (k == from->weight_count || i != roomy) && from->stores[i] &&
+            from->stores[i]->index.elements > 0) {
+            b->kept_from[b->kept_count] = i;
+            b->kept[b->kept_count++] = &from->stores[i]->index;
+            mts_weights_index_blocks(&from->stores[i]->index, b->there, b->engine->archive->block_count);
+        }
+    }
+    b->grows = roomy != MTS_NONE;
+    return MTS_STATUS_OK;
+}
+#endif
+
 /* Layers for slices of so many bytes, from the uncut ones, and their plan. */
 static mts_status cut_and_plan(mts_builder *b, const mts_stitched *uncut, uint64_t slices)
 {
     *b->stitched = *uncut;
     mts_status status = mts_slices_cut(b->stitched, slices, &b->scratch, b->error);
     MTS_TRY(status, mts_fit_weights(b->stitched, buffer_elements(b), &b->scratch, b->error));
+#ifndef MTS_SMALL
+    if (b->there && !b->grows) { /* where there is room, launches read old and new weights */
+        MTS_TRY(status, mts_origin_cut(b->stitched, b->there, b->engine->archive->block_count, &b->scratch,
+                                       b->error));
+    }
+#endif
     MTS_TRY(status, plan(b));
     return status;
 }
@@ -250,6 +291,9 @@ static mts_status stitch_and_plan(mts_builder *b)
                                         .share = b->engine->options.strategy == MTS_STRATEGY_COMPACT};
     mts_status status = mts_stitch(&request, &b->scratch, &b->stitched, b->error);
     MTS_TRY(status, mts_build_zero_copy(b));
+#ifndef MTS_SMALL
+    MTS_TRY(status, find_kept(b));
+#endif
     MTS_TRY(status, plan_to_fit(b));
     return status;
 }
@@ -303,11 +347,21 @@ static mts_status encode(mts_builder *b)
     /* a launch's offsets have 32 bits, and an entry ends at a multiple of some floats */
     const uint64_t most = buffer_elements(b), reach = INT32_MAX - 64;
     b->encoding.pool.section_most = (size_t)(most < reach ? most : reach);
+#ifndef MTS_SMALL
+    const uint64_t reserve = b->engine->options.weights_reserve / mts_precision_size(b->encoding.precision);
+    b->encoding.pool.section_most -=
+        (size_t)(reserve < b->encoding.pool.section_most / 2 ? reserve : b->encoding.pool.section_most / 2);
+#endif
     b->encoding.pool.spare = mts_launch_vector(b->encoding.device) == 1 ? 3 : 0; /* of four rows */
     if (b->like) {
         b->encoding.cases = b->like->cases;
     }
     mts_status status = make_masks(b);
+#ifndef MTS_SMALL
+    if (b->kept_count > 0 && !mts_weights_keep(&b->encoding.pool, b->kept, b->kept_count)) {
+        status = mts_builder_memory(b);
+    }
+#endif
     MTS_TRY(status, mts_encode_plan(&b->encoding));
     MTS_TRY(status, keep_masks(b));
     if (status != MTS_STATUS_OK) {
@@ -413,6 +467,16 @@ mts_status mts_builder_draft(mts_builder *b, mts_device *device, const mts_archi
 
 void mts_builder_release(mts_builder *b)
 {
+#ifndef MTS_SMALL
+    if (b->staging.count > 0) {
+        (void)mts_device_wait(b->like->device, NULL); /* also where making the engine failed */
+    }
+    for (size_t i = 0; i < b->staging.count; i++) {
+        mts_alloc_free(b->scratch.allocator, b->staging.items[i]);
+    }
+    mts_alloc_free(b->scratch.allocator, b->staging.items);
+    mts_weights_index_release(&b->grown);
+#endif
     if (b->encoding.arena) {
         mts_encoding_release(&b->encoding);
     }

@@ -35,6 +35,11 @@ typedef struct mts_engine_options {
     /* Inputs stay in the caller's memory, see mts_engine_set_input. */
     bool zero_copy_inputs;
     mts_memory_budget memory_budget;
+#ifndef MTS_SMALL
+    /* Bytes of the weights' last buffer that stay free, for blocks of later engines that share
+       it. */
+    uint64_t weights_reserve;
+#endif
     /* Groups run one after another, a launch for each layer, without lanes and waves
        (plan/lanes.h, waves.h): dry runs and samples of a session with a budget, which has
        them only if they fit, and samples whose layers are measured. */
@@ -64,6 +69,12 @@ typedef struct mts_engine_build {
     /* An engine whose kernels the new one shares where the device still has them; NULL:
        none. */
     const mts_engine *like;
+#ifndef MTS_SMALL
+    /* Its weights on the device are shared, too: only blocks that it does not have are
+       uploaded. Blocks have the same numbers in both archives, and tasks that both have the same
+       graphs, by address. The new engine belongs to a second thread while it is made. */
+    bool shares_weights;
+#endif
     /* Out: kernels did not build, did not run, or (NOT_FOUND) do not exist for this
        device. */
     bool kernels_failed;

@@ -54,6 +54,9 @@ static mts_status write_arena(mts_engine *engine, uint64_t offset, const float *
 
 static mts_status set_slot(mts_engine *engine, mts_input_slot *slot, const float *floats, mts_error *error)
 {
+#ifndef MTS_SMALL
+    slot->set = !slot->zero_copy;
+#endif
     return slot->zero_copy ? mts_zero_copy_set(&engine->inputs.slots, slot, floats, error)
                            : write_arena(engine, slot->offset, floats, slot->count, error);
 }

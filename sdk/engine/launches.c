@@ -56,6 +56,28 @@ mts_status mts_launches_prepare(mts_launches *launches, const mts_input_slots *i
     return status;
 }
 
+#ifdef MTS_SMALL
+static void release_weights(mts_launches *launches)
+{
+    for (uint32_t i = 0; i < launches->weight_count; i++) {
+        mts_buffer_destroy(&launches->weights[i]);
+    }
+}
+#else
+static void release_weights(mts_launches *launches)
+{
+    for (uint32_t i = 0; i < launches->weight_count; i++) {
+        mts_weights_store *store = launches->stores ? launches->stores[i] : NULL;
+        if (store && --store->users == 0) {
+            const mts_allocator *allocator = launches->device->allocator;
+            mts_buffer_destroy(&store->buffer);
+            mts_weights_index_release(&store->index);
+            mts_alloc_free(allocator, store);
+        }
+    }
+}
+#endif
+
 void mts_launches_release(mts_launches *launches)
 {
     mts_command_list_destroy(&launches->list);
@@ -63,8 +85,6 @@ void mts_launches_release(mts_launches *launches)
         mts_kernel_destroy(&launches->kernels[i].kernel);
     }
     mts_buffer_destroy(&launches->params);
-    for (uint32_t i = 0; i < launches->weight_count; i++) {
-        mts_buffer_destroy(&launches->weights[i]);
-    }
+    release_weights(launches);
     mts_buffer_destroy(&launches->act);
 }

@@ -15,6 +15,16 @@ typedef struct mts_built_kernel {
     mts_kernel *kernel;
 } mts_built_kernel;
 
+#ifndef MTS_SMALL
+/* A section of weights on the device, which several engines of a session may read. Engines
+   that share one are made and destroyed by one thread at a time. */
+typedef struct mts_weights_store {
+    uint32_t users;
+    mts_buffer *buffer;
+    mts_weights_index index;
+} mts_weights_store;
+#endif
+
 typedef struct mts_launches {
     mts_device *device;
     /* Activations, kernel parameters. */
@@ -22,6 +32,11 @@ typedef struct mts_launches {
     /* A buffer for each section of the weight pool. */
     mts_buffer **weights;
     uint32_t weight_count;
+#ifndef MTS_SMALL
+    /* [weight_count]: what the buffers belong to; NULL: no launch reads the section, whose
+       buffer is that of the first one. */
+    mts_weights_store **stores;
+#endif
     mts_built_kernel *kernels;
     uint32_t kernel_count;
     mts_encoded_launch *encoded;

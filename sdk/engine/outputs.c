@@ -187,6 +187,25 @@ void mts_outputs_take(mts_outputs *outputs, const mts_engine_tasks *tasks, const
     outputs->valid = true;
 }
 
+#ifndef MTS_SMALL
+void mts_outputs_carry(const mts_outputs *from, const mts_output_port *a, mts_outputs *to,
+                       const mts_output_port *b)
+{
+    const float *values = floats_of(from, a);
+    if (a->count != b->count || a->dtype != b->dtype) {
+        return;
+    }
+    if (!b->constant) {
+        float *place =
+            b->offset < to->offset ? to->input_floats + b->offset : to->floats + (b->offset - to->offset);
+        memcpy(place, values, b->count * sizeof *place);
+    }
+    if (b->host && a->host) {
+        memcpy(b->host, a->host, b->count * mts_type_size(b->dtype));
+    }
+}
+#endif
+
 mts_status mts_engine_output(const mts_engine *engine, uint32_t task, uint32_t output, const void **data,
                              size_t *size, mts_error *error)
 {

@@ -44,5 +44,10 @@ mts_status mts_outputs_hand_back(const mts_outputs *outputs, mts_error *error);
    keep theirs. */
 void mts_outputs_take(mts_outputs *outputs, const mts_engine_tasks *tasks, const uint32_t *active,
                       const mts_readback *from);
+#ifndef MTS_SMALL
+/* Copies an output that can be read to the same output of another engine. */
+void mts_outputs_carry(const mts_outputs *from, const mts_output_port *a, mts_outputs *to,
+                       const mts_output_port *b);
+#endif
 
 #endif

@@ -20,6 +20,10 @@ typedef struct mts_input_slot {
     /* The first task and its input that read the slot, for error texts. */
     const char *task;
     uint32_t input;
+#ifndef MTS_SMALL
+    /* The caller has set its data, which lies in the arena. */
+    bool set;
+#endif
 
     /* The data stays the caller's; the members below belong to such slots. */
     bool zero_copy;

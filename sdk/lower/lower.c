@@ -311,6 +311,18 @@ static mts_status refuse_weights(const mts_encoding *encoding, const mts_step *s
                     encoding->precision == MTS_PRECISION_FLOAT32 ? "store them as float16, or " : "");
 }
 
+/* Takes back what was encoded since. */
+static void take_back(mts_encoding *encoding, const mts_encoding *before)
+{
+    encoding->launch_count = before->launch_count;
+    encoding->params.count = before->params.count;
+    encoding->params.identity = before->params.identity;
+    encoding->params.identity_count = before->params.identity_count;
+    encoding->cases = before->cases;
+    encoding->mul_adds = before->mul_adds;
+    encoding->counted = before->counted;
+}
+
 /*
  * A step whose weights do not fit into the open section is taken back and begins the next
  * one. Where they do not fit into an empty one either, it is taken back again for
@@ -322,13 +334,7 @@ static mts_status encode_whole(mts_encoding *encoding, const mts_step *step)
     const mts_weights_mark mark = mts_weights_mark_get(&encoding->pool);
     mts_status status = encode_described(encoding, step);
     for (int again = 0; again < 2 && status == MTS_STATUS_OK && !mts_weights_fits(&encoding->pool); again++) {
-        encoding->launch_count = before.launch_count;
-        encoding->params.count = before.params.count;
-        encoding->params.identity = before.params.identity;
-        encoding->params.identity_count = before.params.identity_count;
-        encoding->cases = before.cases;
-        encoding->mul_adds = before.mul_adds;
-        encoding->counted = before.counted;
+        take_back(encoding, &before);
         encoding->least_weights = again > 0;
         mts_weights_restart(&encoding->pool, &mark);
         status = encode_described(encoding, step);
@@ -337,6 +343,29 @@ static mts_status encode_whole(mts_encoding *encoding, const mts_step *step)
     return status != MTS_STATUS_OK || mts_weights_fits(&encoding->pool) ? status
                                                                         : refuse_weights(encoding, step);
 }
+
+#ifndef MTS_SMALL
+/* A launch reads one section. A step of which a section on the device has all weights reads
+   that one, and adds none; else all of its weights go to the open section. */
+static mts_status encode_kept(mts_encoding *encoding, const mts_step *step)
+{
+    const mts_encoding before = *encoding;
+    const uint32_t closed = encoding->pool.kept_count - (encoding->pool.open ? 1 : 0);
+    for (uint32_t s = 0; s < closed; s++) {
+        encoding->pool.looking = s + 1;
+        encoding->pool.missing = false;
+        const mts_status status = encode_described(encoding, step);
+        encoding->pool.looking = 0;
+        if (status != MTS_STATUS_OK || !encoding->pool.missing) {
+            return status;
+        }
+        take_back(encoding, &before);
+    }
+    return encode_whole(encoding, step);
+}
+#else
+#define encode_kept encode_whole
+#endif
 
 _Static_assert((int)MTS_PROGRAM_OPERATOR + (int)MTS_OP_COUNT <= (int)MTS_PROGRAM_FUNCTION, "");
 
@@ -381,7 +410,7 @@ mts_status mts_encode_steps(mts_encoding *encoding)
             encoding->wave = step;
             encoding->wave_cost = wave_cost(encoding, step);
         }
-        status = encode_whole(encoding, step);
+        status = encode_kept(encoding, step);
     }
     return status;
 }

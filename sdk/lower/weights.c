@@ -28,6 +28,11 @@ void mts_weights_release(mts_weights *pool)
 
 uint32_t mts_weights_section(const mts_weights *pool)
 {
+#ifndef MTS_SMALL
+    if (pool->looking != 0) {
+        return pool->looking - 1;
+    }
+#endif
     return (uint32_t)pool->section_count;
 }
 
@@ -51,6 +56,11 @@ static size_t origin(const mts_weights *pool)
 
 bool mts_weights_fits(const mts_weights *pool)
 {
+#ifndef MTS_SMALL
+    if (pool->open) {
+        return pool->count - origin(pool) <= pool->open->capacity;
+    }
+#endif
     return pool->section_most == 0 || pool->count - origin(pool) <= pool->section_most;
 }
 
@@ -64,6 +74,9 @@ void mts_weights_restart(mts_weights *pool, const mts_weights_mark *mark)
     pool->count = mark->count;
     pool->entry_count = mark->entry_count;
     pool->full = false;
+#ifndef MTS_SMALL
+    pool->open = NULL;
+#endif
     mts_map_release(&pool->map); /* nothing of the sections before is found again */
     mts_map_init(&pool->map, pool->allocator);
     if (pool->count == origin(pool) || pool->failed) {
@@ -84,6 +97,26 @@ static bool same_key(const void *entries, uint32_t index, const void *key)
     return memcmp(&((const mts_weights_entry *)entries)[index].key, key, sizeof(mts_weights_key)) == 0;
 }
 
+#ifndef MTS_SMALL
+static bool same_kept(const void *items, uint32_t index, const void *key)
+{
+    return memcmp(&((const mts_weights_kept *)items)[index].key, key, sizeof(mts_weights_key)) == 0;
+}
+
+static uint32_t find_in(const mts_weights_index *index, const mts_weights_key *key, uint64_t hash)
+{
+    return mts_map_find(&index->map, hash, same_kept, index->items, key);
+}
+
+static uint32_t look_up(mts_weights *pool, const mts_weights_key *key, uint64_t hash)
+{
+    const mts_weights_index *index = pool->kept[pool->looking - 1];
+    const uint32_t known = find_in(index, key, hash);
+    pool->missing = pool->missing || known == MTS_MAP_NONE;
+    return known != MTS_MAP_NONE ? index->items[known].offset : 0;
+}
+#endif
+
 /* Offset of a new entry of `count` elements, or of an equal older one. */
 static uint32_t add(mts_weights *pool, const mts_weights_key *key, size_t count,
                     const mts_weights_source *source)
@@ -92,6 +125,15 @@ static uint32_t add(mts_weights *pool, const mts_weights_key *key, size_t count,
         return 0;
     }
     const uint64_t hash = mts_hash(key, sizeof *key, 0);
+#ifndef MTS_SMALL
+    if (pool->looking != 0) {
+        return look_up(pool, key, hash);
+    }
+    const uint32_t there = pool->open ? find_in(pool->open, key, hash) : MTS_MAP_NONE;
+    if (there != MTS_MAP_NONE) {
+        return pool->open->items[there].offset;
+    }
+#endif
     const uint32_t known = mts_map_find(&pool->map, hash, same_key, pool->entries, key);
     if (known != MTS_MAP_NONE) {
         return (uint32_t)(pool->entries[known].offset - origin(pool));

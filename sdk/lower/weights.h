@@ -30,6 +30,21 @@ typedef struct mts_weights_mark {
     size_t count, entry_count;
 } mts_weights_mark;
 
+#ifndef MTS_SMALL
+/*
+ * What a section on the device holds, after the pool that it was packed of has gone: keys and
+ * offsets. Blocks have the same numbers wherever it is looked into.
+ */
+typedef struct mts_weights_index {
+    const mts_allocator *allocator;
+    struct mts_weights_kept *items;
+    size_t count;
+    mts_map map;
+    /* Elements of the section, and those that its buffer has room for. */
+    size_t elements, capacity;
+} mts_weights_index;
+#endif
+
 typedef struct mts_weights {
     const mts_allocator *allocator;
     mts_precision precision;
@@ -57,6 +72,17 @@ typedef struct mts_weights {
     bool too_large;
     size_t too_large_at;
     float too_large_value;
+#ifndef MTS_SMALL
+    /* Sections that are on the device: the pool's first ones, which get no entries. */
+    const mts_weights_index *const *kept;
+    uint32_t kept_count;
+    /* 1 + the one of them that entries are looked up in, instead of being added; 0: none. What
+       is not found there sets `missing`. */
+    uint32_t looking;
+    bool missing;
+    /* The last one of them, which is the open section: its buffer has room; or NULL. */
+    const mts_weights_index *open;
+#endif
 } mts_weights;
 
 void mts_weights_init(mts_weights *pool, mts_precision precision, const mts_allocator *allocator);
@@ -76,6 +102,11 @@ void mts_weights_restart(mts_weights *pool, const mts_weights_mark *mark);
 /* A part of a section: its entries from part / parts of its elements on. */
 typedef struct mts_weights_cut {
     uint32_t section, part, parts;
+#ifndef MTS_SMALL
+    /* The first elements of the section, which are on the device: `elements` begins behind
+       them. */
+    size_t skip;
+#endif
 } mts_weights_cut;
 
 /*
@@ -143,6 +174,24 @@ uint32_t mts_weights_ordered(mts_weights *pool, const mts_value *value, const ui
                              uint32_t owner);
 /* Whether the pool's element at `at` was made of one of a constant's blocks. */
 bool mts_weights_holds(const mts_weights *pool, size_t at, const mts_value *value);
+#ifndef MTS_SMALL
+/* The pool, which is empty, begins with these sections. They outlive it. Where the buffer of the
+   last one has room, that section is open. False: no memory. */
+bool mts_weights_keep(mts_weights *pool, const mts_weights_index *const *kept, uint32_t count);
+/*
+ * Notes what a section of the pool holds. `fixed`: addresses that stay what they are, `count` of
+ * them, ascending: an entry that only an address identifies is noted if it is one of these.
+ * False: no memory. Released in any case by mts_weights_index_release.
+ */
+bool mts_weights_index_make(const mts_weights *pool, uint32_t section, const uintptr_t *fixed, size_t count,
+                            mts_weights_index *out);
+/* The same of a section that was open when the pool was made: with what it held before. */
+bool mts_weights_index_grow(const mts_weights *pool, const uintptr_t *fixed, size_t count,
+                            mts_weights_index *out);
+void mts_weights_index_release(mts_weights_index *index);
+/* Marks the blocks that an index has entries of. */
+void mts_weights_index_blocks(const mts_weights_index *index, bool *blocks, uint32_t count);
+#endif
 /* rows x row floats, rounded up to `pixels`: 1 where the column is < columns, else 0. */
 uint32_t mts_weights_mask(mts_weights *pool, uint32_t rows, uint32_t row, uint32_t columns, uint32_t pixels);
 

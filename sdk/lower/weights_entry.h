@@ -1,6 +1,7 @@
 /*
  * weights_entry.h: what the weight pool knows of one of its entries: under which key it
- * is found again, and what it is packed of. Only weights.c and weights_pack.c include it.
+ * is found again, and what it is packed of. Only weights.c, weights_index.c and
+ * weights_pack.c include it.
  */
 #ifndef MTS_LOWER_WEIGHTS_ENTRY_H
 #define MTS_LOWER_WEIGHTS_ENTRY_H
@@ -61,5 +62,13 @@ struct mts_weights_entry {
     /* Elements, without those that fill up to the next entry. */
     size_t count;
 };
+
+#ifndef MTS_SMALL
+/* An entry of a section on the device; its offset counts from the section's start. */
+typedef struct mts_weights_kept {
+    mts_weights_key key;
+    uint32_t offset;
+} mts_weights_kept;
+#endif
 
 #endif

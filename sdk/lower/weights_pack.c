@@ -341,8 +341,12 @@ static size_t least(size_t a, size_t b)
 
 bool mts_weights_pack(mts_weights *pool, const mts_weights_cut *cut, void *elements)
 {
-    const size_t first = mts_weights_section_first(pool, cut->section);
-    const size_t count = mts_weights_section_count(pool, cut->section);
+    size_t first = mts_weights_section_first(pool, cut->section);
+    size_t count = mts_weights_section_count(pool, cut->section);
+#ifndef MTS_SMALL
+    first += cut->skip;
+    count -= cut->skip;
+#endif
     const size_t end = first + count;
     const size_t step = count / cut->parts + 1;
     const size_t from = entry_from(pool, least(first + cut->part * step, end));

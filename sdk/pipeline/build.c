@@ -137,6 +137,7 @@ void mts_pipeline_destroy(mts_pipeline **pipeline)
     mts_pipeline *p = *pipeline;
     const mts_allocator *allocator = p->allocator;
     *pipeline = NULL;
+    mts_engine_destroy(&p->before);
     if (p->engine) {
         mts_engine_destroy(&p->engine);
     } else {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/submission.h"
+#include "pipeline/change.h"
 #include "pipeline/copies.h"
 #include "pipeline/recover.h"
 #include "platform/os/os.h"
@@ -45,6 +46,10 @@ static void free_slot(mts_pipeline *p, uint32_t index)
 
 void mts_pipeline_advance(mts_pipeline *p)
 {
+    if (p->before) {
+        mts_pair_advance(p);
+        return;
+    }
     if (p->engine) {
         mts_engine_advance(p->engine);
         return;
@@ -78,6 +83,9 @@ static void keep_run(mts_pipeline *p, const mts_pipeline_run *run)
 
 mts_status mts_pipeline_submit(mts_pipeline *p, mts_error *error)
 {
+    if (p->before) {
+        return mts_pair_submit(p, error);
+    }
     if (p->engine) {
         return mts_engine_submit(p->engine, error);
     }
@@ -104,6 +112,9 @@ mts_status mts_pipeline_submit(mts_pipeline *p, mts_error *error)
 mts_status mts_pipeline_submit_frame(mts_pipeline *p, const mts_frame_view *frame, mts_engine_drop *dropped,
                                      mts_error *error)
 {
+    if (p->before) {
+        return mts_pair_submit_frame(p, frame, dropped, error);
+    }
     if (p->engine) {
         return mts_engine_submit_frame(p->engine, frame, dropped, error);
     }
@@ -136,6 +147,9 @@ mts_status mts_pipeline_submit_frame(mts_pipeline *p, const mts_frame_view *fram
 
 bool mts_pipeline_oldest(const mts_pipeline *p, mts_engine_run *out)
 {
+    if (p->before) {
+        return mts_pair_oldest(p, out);
+    }
     if (p->engine) {
         return mts_engine_oldest(p->engine, out);
     }
@@ -166,6 +180,9 @@ static bool wait_alone(mts_pipeline *p)
 mts_status mts_pipeline_wait_until(mts_pipeline *p, uint64_t until, mts_error *error)
 {
     uint64_t pause = 0;
+    if (p->before) {
+        return mts_pair_wait_until(p, until, error);
+    }
     if (p->engine) {
         return mts_engine_wait_until(p->engine, until, error);
     }
@@ -229,6 +246,9 @@ static void release_old(mts_pipeline *p)
 
 mts_status mts_pipeline_take(mts_pipeline *p, mts_error *error)
 {
+    if (p->before) {
+        return mts_pair_take(p, error);
+    }
     if (p->engine) {
         return mts_engine_take(p->engine, error);
     }
@@ -279,6 +299,9 @@ static void withdraw_parts(mts_pipeline *p, mts_pipeline_run *run)
 
 bool mts_pipeline_drop_oldest(mts_pipeline *p, mts_engine_drop *dropped)
 {
+    if (p->before) {
+        return mts_pair_drop_oldest(p, dropped);
+    }
     if (p->engine) {
         return mts_engine_drop_oldest(p->engine, dropped);
     }
@@ -302,6 +325,9 @@ bool mts_pipeline_drop_oldest(mts_pipeline *p, mts_engine_drop *dropped)
 
 bool mts_pipeline_cancel(mts_pipeline *p, uint64_t number)
 {
+    if (p->before && mts_engine_cancel(p->before, number)) {
+        return true;
+    }
     if (p->engine) {
         return mts_engine_cancel(p->engine, number);
     }
@@ -323,6 +349,9 @@ bool mts_pipeline_cancel(mts_pipeline *p, uint64_t number)
 
 bool mts_pipeline_withdraw(mts_pipeline *p, uint64_t number)
 {
+    if (p->before && mts_engine_withdraw(p->before, number)) {
+        return true;
+    }
     if (p->engine) {
         return mts_engine_withdraw(p->engine, number);
     }
@@ -337,6 +366,9 @@ bool mts_pipeline_withdraw(mts_pipeline *p, uint64_t number)
 
 void mts_pipeline_stop(mts_pipeline *p)
 {
+    if (p->before) {
+        mts_engine_stop(p->before);
+    }
     if (p->engine) {
         mts_engine_stop(p->engine);
         return;
@@ -360,21 +392,33 @@ void mts_pipeline_stop(mts_pipeline *p)
 
 bool mts_pipeline_holds(const mts_pipeline *p, uint64_t number)
 {
+    if (p->before && mts_engine_holds(p->before, number)) {
+        return true;
+    }
     return p->engine ? mts_engine_holds(p->engine, number) : find_run(p, number) < p->used;
 }
 
 bool mts_pipeline_has_slot(const mts_pipeline *p)
 {
+    if (p->before) {
+        return mts_pair_has_slot(p);
+    }
     return p->engine ? mts_engine_has_slot(p->engine) : p->used < p->slots;
 }
 
 bool mts_pipeline_can_start(const mts_pipeline *p)
 {
+    if (p->before) {
+        return mts_pair_can_start(p);
+    }
     return p->engine ? mts_engine_can_start(p->engine) : p->used < p->slots && mts_pipeline_may_begin(p);
 }
 
 bool mts_pipeline_can_start_by_drop(const mts_pipeline *p)
 {
+    if (p->before) {
+        return mts_pair_can_start_by_drop(p);
+    }
     if (p->engine) {
         return mts_engine_can_start_by_drop(p->engine);
     }
@@ -384,6 +428,9 @@ bool mts_pipeline_can_start_by_drop(const mts_pipeline *p)
 
 uint32_t mts_pipeline_in_flight(const mts_pipeline *p)
 {
+    if (p->before) {
+        return mts_pair_in_flight(p);
+    }
     return p->engine ? mts_engine_in_flight(p->engine) : p->used;
 }
 

@@ -6,6 +6,8 @@
 
 #ifndef MTS_SMALL
 
+#include "pipeline/change.h"
+
 #include <inttypes.h>
 
 #include "pipeline/copies.h"
@@ -77,7 +79,7 @@ mts_status mts_pipeline_output(const mts_pipeline *p, uint32_t task, uint32_t ou
                                size_t *size, mts_error *error)
 {
     if (p->engine) {
-        return mts_engine_output(p->engine, task, output, data, size, error);
+        return mts_engine_output(mts_pair_shown(p), task, output, data, size, error);
     }
     mts_part_place place = {.part = MTS_NONE};
     const uint32_t t = mts_pipeline_position(p, task);
@@ -116,7 +118,7 @@ static const mts_engine_task *find_task(const mts_pipeline *p, uint32_t task, mt
 mts_status mts_pipeline_output_run(const mts_pipeline *p, uint32_t task, uint64_t *run, mts_error *error)
 {
     if (p->engine) {
-        return mts_engine_output_run(p->engine, task, run, error);
+        return mts_engine_output_run(mts_pair_shown(p), task, run, error);
     }
     const mts_engine_task *t = find_task(p, task, error);
     if (!t) {
@@ -133,7 +135,7 @@ mts_status mts_pipeline_latency(const mts_pipeline *p, uint32_t task, uint64_t *
                                 double *p95, mts_error *error)
 {
     if (p->engine) {
-        return mts_engine_latency(p->engine, task, runs, p50, p95, error);
+        return mts_engine_latency(mts_pair_shown(p), task, runs, p50, p95, error);
     }
     const mts_engine_task *t = find_task(p, task, error);
     if (!t) {
@@ -149,24 +151,36 @@ mts_status mts_pipeline_latency(const mts_pipeline *p, uint32_t task, uint64_t *
 
 mts_status mts_pipeline_enable(mts_pipeline *p, uint32_t task, bool enabled, mts_error *error)
 {
+    if (p->before) { /* of its frames that wait; it may not have the task */
+        (void)mts_engine_enable(p->before, task, enabled, NULL);
+    }
     return p->engine ? mts_engine_enable(p->engine, task, enabled, error)
                      : mts_tasks_enable(&p->schedule, task, enabled, error);
 }
 
 mts_status mts_pipeline_rate(mts_pipeline *p, uint32_t task, uint32_t every, mts_error *error)
 {
+    if (p->before) { /* of its frames that wait; it may not have the task */
+        (void)mts_engine_rate(p->before, task, every, NULL);
+    }
     return p->engine ? mts_engine_rate(p->engine, task, every, error)
                      : mts_tasks_rate(&p->schedule, task, every, error);
 }
 
 mts_status mts_pipeline_rate_hz(mts_pipeline *p, uint32_t task, double hz, mts_error *error)
 {
+    if (p->before) { /* of its frames that wait; it may not have the task */
+        (void)mts_engine_rate_hz(p->before, task, hz, NULL);
+    }
     return p->engine ? mts_engine_rate_hz(p->engine, task, hz, error)
                      : mts_tasks_rate_hz(&p->schedule, task, hz, error);
 }
 
 void mts_pipeline_deadline(mts_pipeline *p, uint32_t ms)
 {
+    if (p->before) {
+        mts_engine_deadline(p->before, ms);
+    }
     if (p->engine) {
         mts_engine_deadline(p->engine, ms);
         return;

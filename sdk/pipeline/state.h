@@ -80,6 +80,8 @@ struct mts_pipeline {
     const mts_allocator *allocator;
     /* On one device: everything. */
     mts_engine *engine;
+    /* The one before a change (change.h), or NULL. */
+    mts_engine *before;
 
     /* ---- on several ---- */
 

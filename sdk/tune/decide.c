@@ -280,6 +280,103 @@ static mts_status decide_and_create(mts_planning *p, mts_engine **out)
     return status;
 }
 
+#ifndef MTS_SMALL
+
+static void *copy_of(const mts_allocator *allocator, const void *from, size_t count, size_t size)
+{
+    void *made = mts_alloc_zero(allocator, count, size);
+    if (made && count > 0) {
+        memcpy(made, from, count * size);
+    }
+    return made;
+}
+
+/* Keeps the decision in the report. */
+static mts_status keep_plan(mts_planning *p, mts_kept_plan *kept)
+{
+    const mts_kernel_configs *configs = p->decision.configs ? p->decision.configs : &p->defaults;
+    const bool groups = measures_groups(p);
+    kept->slice_bytes = p->decision.slice_bytes;
+    mts_kernel_configs_init(&kept->configs, p->allocator);
+    kept->configs.entries = copy_of(p->allocator, configs->entries, configs->count, sizeof *configs->entries);
+    kept->failed = copy_of(p->allocator, p->failed, p->failed_count, sizeof *p->failed);
+    kept->task_count = groups ? p->task_count : 0;
+    kept->tasks = copy_of(p->allocator, p->tasks, kept->task_count, sizeof *p->tasks);
+    kept->groups = copy_of(p->allocator, p->group_of, kept->task_count, sizeof *p->group_of);
+    if (!kept->configs.entries || !kept->failed || !kept->tasks || !kept->groups) {
+        return mts_planning_memory(p);
+    }
+    kept->configs.count = kept->configs.capacity = configs->count;
+    kept->configs.failed = kept->failed;
+    kept->configs.failed_count = p->failed_count;
+    return MTS_STATUS_OK;
+}
+
+/* The group that the session measured for a task; MTS_NONE: the task is new. */
+static uint32_t kept_group(const mts_kept_plan *kept, uint32_t task)
+{
+    for (uint32_t i = 0; i < kept->task_count; i++) {
+        if (kept->tasks[i] == task) {
+            return kept->groups[i];
+        }
+    }
+    return MTS_NONE;
+}
+
+/* Tasks of one class (a family and a priority) are one group, unless groups were measured: then
+   those of one measured group are, and new ones of a class are a group. */
+static void keep_groups(mts_planning *p, const mts_kept_plan *kept)
+{
+    uint32_t count = 0;
+    for (uint32_t c = 0; c < p->class_count; c++) {
+        const uint32_t first = count;
+        for (uint32_t t = 0; t < p->task_count; t++) {
+            if (p->class_of[t] != c) {
+                continue;
+            }
+            uint32_t group = MTS_NONE;
+            for (uint32_t k = 0; k < t && group == MTS_NONE; k++) {
+                const bool same = p->class_of[k] == c && p->group_of[k] >= first &&
+                                  kept_group(kept, p->tasks[k]) == kept_group(kept, p->tasks[t]);
+                group = same ? p->group_of[k] : MTS_NONE;
+            }
+            p->group_of[t] = group != MTS_NONE ? group : count++;
+        }
+    }
+}
+
+static mts_status change(mts_planning *p, const mts_kept_plan *kept, const mts_engine *like, mts_engine **out)
+{
+    mts_engine_options options = p->options;
+    options.tasks = p->tasks;
+    options.task_count = p->task_count;
+    const mts_decision decision = {
+        .group_of = p->group_of, .slice_bytes = kept->slice_bytes, .configs = &kept->configs};
+    mts_engine_build build = {.like = like, .shares_weights = true};
+    keep_groups(p, kept);
+    return mts_engine_create(p->device, p->archive, &options, &decision, &build, out, p->error);
+}
+
+mts_status mts_planned_engine_change(mts_device *device, const mts_archive *archive,
+                                     const mts_engine_options *options, const mts_kept_plan *kept,
+                                     const mts_engine *like, mts_engine **out, mts_error *error)
+{
+    mts_planning p = {.device = device,
+                      .archive = archive,
+                      .allocator = device->allocator,
+                      .options = *options,
+                      .error = error};
+    *out = NULL;
+    mts_arena_init(&p.arena, p.allocator);
+    mts_status status = resolve_tasks(&p, options);
+    MTS_TRY(status, mts_planning_classes(&p));
+    MTS_TRY(status, change(&p, kept, like, out));
+    mts_arena_release(&p.arena);
+    return status;
+}
+
+#endif
+
 static void release(mts_planning *p)
 {
     mts_engine_destroy(&p->previous);
@@ -315,6 +412,13 @@ mts_status mts_planned_engine_create(mts_device *device, const mts_archive *arch
     if (status == MTS_STATUS_OK && report) {
         *report = p.report;
         report->slice_bytes = p.decision.slice_bytes;
+#ifndef MTS_SMALL
+        status = keep_plan(&p, &report->kept);
+        if (status != MTS_STATUS_OK) {
+            mts_engine_destroy(out);
+            mts_planning_report_release(report);
+        }
+#endif
         p.report = (mts_planning_report){0};
     }
     release(&p);

@@ -18,6 +18,12 @@ void mts_planning_report_release(mts_planning_report *report)
     if (report->allocator) {
         mts_alloc_free(report->allocator, report->plans);
         mts_alloc_free(report->allocator, report->samples);
+#ifndef MTS_SMALL
+        mts_kernel_configs_release(&report->kept.configs);
+        mts_alloc_free(report->allocator, report->kept.failed);
+        mts_alloc_free(report->allocator, report->kept.tasks);
+        mts_alloc_free(report->allocator, report->kept.groups);
+#endif
     }
     *report = (mts_planning_report){0};
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "plan/kernel_config.h"
 
 #define MTS_CONSIDERED_TEXT 48
 /* of_class of a plan that concerns all tasks. */
@@ -61,6 +62,19 @@ typedef struct mts_planning_sample {
     uint64_t weights; /* bytes, with kernel parameters */
 } mts_planning_sample;
 
+#ifndef MTS_SMALL
+/* What was decided, for the same session with other tasks (mts_planned_engine_change). */
+typedef struct mts_kept_plan {
+    /* Kernels, measured or not, with those that failed, which the table's `failed` points to. */
+    mts_kernel_configs configs;
+    mts_kernel_config *failed;
+    uint64_t slice_bytes;
+    /* Groups that were measured, by index of the task in the archive; 0 tasks: families. */
+    uint32_t task_count;
+    uint32_t *tasks, *groups;
+} mts_kept_plan;
+#endif
+
 typedef struct mts_planning_report {
     const mts_allocator *allocator; /* of both arrays; NULL: there are none */
     mts_considered_plan *plans;
@@ -83,6 +97,10 @@ typedef struct mts_planning_report {
     /* 0: as decided; 1: default configurations, 2: smallest tiles, because others
        failed. */
     uint32_t fallback;
+#ifndef MTS_SMALL
+    /* Not in caches, and empty until the engine exists. */
+    mts_kept_plan kept;
+#endif
 } mts_planning_report;
 
 /* Forgets everything but the memory of the arrays. */

@@ -26,4 +26,16 @@ mts_status mts_planned_engine_create(mts_device *device, const mts_archive *arch
                                      const mts_engine_options *options, const mts_planning_options *how,
                                      mts_engine **out, mts_planning_report *report, mts_error *error);
 
+#ifndef MTS_SMALL
+/*
+ * The engine of a session that exists, for other tasks or other weights, by the decisions that it
+ * has: nothing is measured. It shares the kernels and the weights of `like` (engine.h, shares_weights).
+ * A second thread may do this while the first one runs frames, if the device is guarded
+ * (device/guard.h). Errors: those of creating an engine; kernels do not fall back.
+ */
+mts_status mts_planned_engine_change(mts_device *device, const mts_archive *archive,
+                                     const mts_engine_options *options, const mts_kept_plan *kept,
+                                     const mts_engine *like, mts_engine **out, mts_error *error);
+#endif
+
 #endif

@@ -1,12 +1,13 @@
 /*
  * Writes the seeds of the fuzzers into folders: a bundle with a bit of everything, a TensorFlow Lite model, and one with
- * each of the operators.
- * Usage: fuzz_seed ARCHIVES MODELS
+ * each of the operators; and a patch that leads from the bundle to itself.
+ * Usage: fuzz_seed ARCHIVES MODELS PATCHES
  */
 #include <stdio.h>
 
 #include "compiler/import/tflite/tflite.h"
 #include "compiler/models/bundle.h"
+#include "compiler/models/patch.h"
 #include "compiler/passes/discover.h"
 #include "platform/os/os.h"
 #include "support/sample_archive.h"
@@ -67,16 +68,28 @@ static mts_status write_operators(const char *folder, mts_error *error)
     return status;
 }
 
+static mts_status write_patch(const char *folder, const mts_bundle_bytes *bundle, mts_error *error)
+{
+    char path[512];
+    mts_bundle_bytes patch;
+    const mts_patch_file file = {bundle->data, bundle->size, "sample"};
+    (void)snprintf(path, sizeof path, "%s/sample.mtsp", folder);
+    mts_status status = mts_patch_make(&file, &file, mts_allocator_default(), &patch, NULL, error);
+    MTS_TRY(status, mts_os_file_write(path, patch.data, patch.size, error));
+    mts_bundle_bytes_release(&patch);
+    return status;
+}
+
 int main(int count, char **arguments)
 {
     char path[512];
     mts_discover_options options = {0};
     mts_discover_report report;
     mts_bundle_bytes bytes = {.allocator = mts_allocator_default()};
-    mts_archive *archive = count == 3 ? mts_sample_archive(mts_allocator_default()) : NULL;
+    mts_archive *archive = count == 4 ? mts_sample_archive(mts_allocator_default()) : NULL;
     if (!archive || mts_discover(archive, &options, &report, NULL) != MTS_STATUS_OK ||
         mts_bundle_encode(archive, mts_allocator_default(), &bytes, NULL) != MTS_STATUS_OK) {
-        fprintf(stderr, "usage: fuzz_seed ARCHIVES MODELS\n");
+        fprintf(stderr, "usage: fuzz_seed ARCHIVES MODELS PATCHES\n");
         mts_archive_destroy(&archive);
         return 2;
     }
@@ -86,6 +99,7 @@ int main(int count, char **arguments)
     if (status == MTS_STATUS_OK) {
         status = write_model(arguments[2], &error);
         MTS_TRY(status, write_operators(arguments[2], &error));
+        MTS_TRY(status, write_patch(arguments[3], &bytes, &error));
     }
     mts_bundle_bytes_release(&bytes);
     mts_archive_destroy(&archive);

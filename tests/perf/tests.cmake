@@ -25,6 +25,9 @@ target_link_libraries(bench_wave_bound PRIVATE mts_options mts_static m)
 # bench_control: a frame with all tasks but one disabled against a session of that task alone
 add_executable(bench_control ${CMAKE_CURRENT_SOURCE_DIR}/perf/control.c)
 target_link_libraries(bench_control PRIVATE mts_options mts_static m)
+# bench_changes: add, update and remove in a stream of frames
+add_executable(bench_changes ${CMAKE_CURRENT_SOURCE_DIR}/perf/changes.c)
+target_link_libraries(bench_changes PRIVATE mts_test_support)
 # What runs on machines with a GPU, tried without one: tiny networks on the fake driver.
 include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
 if(MTS_TEST_PYTHON AND TARGET mts_program AND TARGET mts_fake_driver AND NOT MTS_SANITIZE)

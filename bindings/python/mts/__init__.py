@@ -21,21 +21,21 @@ from mts.session import Flow, Launch, Session, SessionStats, TaskStats
 
 __version__ = version()
 __all__ = [
-    "Bundle", "Device", "Error", "Flow", "Frame", "Launch", "Port", "PruneReport", "Region", "Runtime", "Session",
-    "SessionStats", "SplitReport", "Status", "Summary", "Task", "TaskInfo", "TaskStats", "TrainReport", "ZipReport",
-    "compile", "devices", "export", "inspect", "kit", "prune", "split", "train", "zip",
+    "Appended", "Bundle", "Device", "Error", "Flow", "Frame", "Launch", "Port", "PruneReport", "Region", "Runtime",
+    "Session", "SessionStats", "SplitReport", "Status", "Summary", "Task", "TaskInfo", "TaskStats", "TrainReport",
+    "ZipReport", "append", "compile", "devices", "export", "inspect", "kit", "prune", "split", "train", "zip",
 ]
 
 if TYPE_CHECKING:
     from mts import kit
-    from mts.compiler import Summary, Task, compile, export  # noqa: A004
+    from mts.compiler import Appended, Summary, Task, append, compile, export  # noqa: A004
     from mts.compress import (  # noqa: A004
         PruneReport, SplitReport, TrainReport, ZipReport, prune, split, train, zip)
 
 # The compiler and libmtsz with its libraries are loaded when they are first used: a program that only
 # runs bundles starts without them.
 _LATER = {
-    **dict.fromkeys(("Summary", "Task", "compile", "export"), "mts.compiler"),
+    **dict.fromkeys(("Appended", "Summary", "Task", "append", "compile", "export"), "mts.compiler"),
     **dict.fromkeys(("PruneReport", "SplitReport", "TrainReport", "ZipReport", "prune", "split", "train", "zip"),
                     "mts.compress"),
 }

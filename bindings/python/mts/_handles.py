@@ -85,7 +85,7 @@ class Gate:
 class Node:
     """An object of the library. `what` names it in messages."""
 
-    __slots__ = ("gate", "handle", "destroy", "parent", "children", "closed", "unwanted", "leases", "keep", "what")
+    __slots__ = ("gate", "handle", "destroy", "parent", "children", "closed", "unwanted", "leases", "keep", "what", "others")
 
     def __init__(self, gate: Gate, what: str, parent: Optional[Node], destroy: Callable[[Any], None]) -> None:
         self.gate, self.what, self.destroy = gate, what, destroy
@@ -96,12 +96,19 @@ class Node:
         self.unwanted = False  # closed, or no variable names it any more
         self.leases = 0
         self.keep: list[Any] = []  # what the library's object points to
+        self.others: list[Node] = []  # further objects that have to outlive it
 
     def opened(self, handle: Any) -> None:
         """The library made the object."""
         self.handle = handle
         if self.parent:
             self.parent.children.add(self)
+
+    def depend(self, other: Node) -> None:
+        """The object uses another one besides its parent: it ends before that one."""
+        if other is not self.parent and other not in self.others:
+            self.others.append(other)
+            other.children.add(self)
 
     def use(self) -> Any:
         """The handle of an open object."""
@@ -140,9 +147,10 @@ class Node:
         self.handle = None
         self.destroy(slot)
         self.keep.clear()
-        if self.parent:
-            self.parent.children.discard(self)
-            self.parent.reap()
+        for above in [*self.others, *([self.parent] if self.parent else [])]:
+            above.children.discard(self)
+            above.reap()
+        self.others.clear()
 
     def unlease(self) -> None:
         self.leases -= 1

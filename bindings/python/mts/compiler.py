@@ -215,6 +215,37 @@ def compile(tasks: Union[Path, Mapping[str, Union[Model, Task, Mapping[str, Any]
     return Summary(**read(summary, ffi.typeof("mtsc_summary")))
 
 
+@dataclass(frozen=True)
+class Appended:
+    """What `append` made (mtsc_append_report). Sizes in bytes."""
+
+    tasks: int
+    tasks_added: int
+    blocks_added: int
+    weights_added: int  #: of these blocks
+    base_bytes: int  #: of the first bundle
+    result_bytes: int  #: of the one that results
+    written_bytes: int  #: of the file that was written
+
+
+def append(bundle: Path, extra: Path, out: Path, *, patch: bool = False) -> Appended:
+    """Writes a bundle with the tasks of two bundles; equal blocks of weights are stored once.
+
+    :param bundle: path of the first bundle
+    :param extra: path of the second one, or of a patch that was made for the first one
+    :param out: path of the file to write
+    :param patch: True: only what the first bundle has not, which `append` applies later
+    :return: what was added
+    :raises Error: INVALID_ARGUMENT: both have a task of one name, or the patch is for another bundle;
+        MALFORMED: a file is damaged
+    """
+    options = Options(0.0, None, None, "appending")
+    report = ffi.new("mtsc_append_report *", {"size": ffi.sizeof("mtsc_append_report")})
+    options.check(lib.mtsc_append(encode(bundle, "path"), encode(extra, "path"), encode(out, "path"), int(patch),
+                                  options.struct, report))
+    return Appended(**read(report, ffi.typeof("mtsc_append_report")))
+
+
 def export(bundle: Path, task: Optional[str], out: Path, *, separate_inputs: bool = False) -> None:
     """Writes a task of a bundle as plain ONNX, which any other run-time can run.
 

@@ -119,6 +119,7 @@ class Session(Owner):
     :param weight_images: such convolutions read weights through images, on OpenCL
     :param placement: on a runtime of several devices: stages of all tasks, or whole tasks in groups
     :param placement_goal: most frames a second, or a frame alone soonest
+    :param weights_reserve: bytes on the device for weights that `add` and `update` bring
     :param on_device_lost: "replan": the session goes on on the devices that remain
     :param done: called with a ticket and a status, inside of calls of the session, once for every ticket.
         It may call `output`, `output_ticket`, `enable`, `rate` and `rate_hz`. Required by "block"
@@ -138,7 +139,7 @@ class Session(Owner):
                  packed_channels: Use = "auto", weight_images: Use = "auto",
                  placement: Literal["auto", "stages", "groups"] = "auto",
                  placement_goal: Literal["auto", "throughput", "latency"] = "auto",
-                 on_device_lost: Literal["fail", "replan"] = "fail",
+                 on_device_lost: Literal["fail", "replan"] = "fail", weights_reserve: int = 0,
                  done: Optional[Done] = None, progress: Progress = None) -> None:
         if not isinstance(bundle, Bundle):
             raise invalid(f"a session needs an mts.Bundle, not {type(bundle).__name__}")
@@ -151,9 +152,10 @@ class Session(Owner):
              memory_budget=memory_budget, priorities=priorities, tuning_ms=tuning_ms,
              frames_in_flight=frames_in_flight, when_full=when_full, persistent=int(persistent),
              packed_channels=packed_channels, weight_images=weight_images, placement=placement,
-             placement_goal=placement_goal, on_device_lost=on_device_lost)
+             placement_goal=placement_goal, on_device_lost=on_device_lost, weights_reserve=weights_reserve)
         self._tasks = {task.name: task for task in chosen}
         self._names = {name: ffi.new("char[]", name.encode()) for name in self._tasks}
+        self._changed = False  # tasks that a change has removed, or not yet added, are in _tasks too
         self._zero_copy = int(zero_copy_frames), bool(zero_copy_inputs)
         self._frames: dict[int, Any] = {}  # arrays of zero-copy frames in flight, by ticket
         self._arrays: dict[tuple[str, int], Any] = {}  # arrays of zero-copy inputs
@@ -195,7 +197,19 @@ class Session(Owner):
     @property
     def tasks(self) -> tuple[TaskInfo, ...]:
         """The tasks that run."""
-        return tuple(self._tasks.values())
+        return tuple(info for name, info in self._tasks.items() if not self._changed or self._runs(name))
+
+    def _runs(self, task: str) -> bool:
+        """Whether the session has the task now: changes are made between frames."""
+        stats = ffi.new("mts_task_stats *", {"size": ffi.sizeof("mts_task_stats")})
+        entered = self._gate.enter(in_done=True)
+        try:
+            there = lib.mts_session_task_stats(self._node.use(), self._names[task], stats) == 0
+            self._gate.text[0] = b"\0"
+            return there
+        finally:
+            if entered:
+                self._gate.leave()
 
     def _name(self, task: str) -> Any:
         name = self._names.get(task) if isinstance(task, str) else None
@@ -456,6 +470,69 @@ class Session(Owner):
     def deadline(self, milliseconds: int) -> None:
         """Task groups that have not begun that long after a submission are left out; 0: no deadline."""
         self._control(lib.mts_session_deadline, milliseconds)
+
+    # ---- other tasks, other weights ----
+
+    def _change(self, function: Any, bundle: Bundle) -> None:
+        if not isinstance(bundle, Bundle):
+            raise invalid(f"a mts.Bundle is needed, not {type(bundle).__name__}")
+        gate = self._gate
+        tasks = bundle.tasks
+        gate.enter()
+        try:
+            status = function(self._node.use(), bundle._node.use())
+            if status:
+                gate.fail(status)
+            self._node.depend(bundle._node)
+            self._changed = True
+            for task in tasks:
+                self._tasks[task.name] = task
+                self._names.setdefault(task.name, ffi.new("char[]", task.name.encode()))
+        finally:
+            gate.leave()
+
+    def add(self, bundle: Bundle) -> None:
+        """Begins to add the tasks of a bundle that the session does not run, while frames go on. Does not
+        wait: a later `submit` or `settle` makes the change, and `settle` tells how it ended.
+
+        :param bundle: of the same runtime; closing it closes the session
+        :raises Error: BUSY: another change has not ended; INVALID_ARGUMENT: the session runs all of its
+            tasks; UNSUPPORTED: several devices, or zero_copy_inputs
+        """
+        self._change(lib.mts_session_add, bundle)
+
+    def remove(self, task: str) -> None:
+        """Begins to remove a task, as `add` adds some.
+
+        :raises Error: as `add`; NOT_FOUND: no such task; INVALID_ARGUMENT: it is the only one
+        """
+        self._control(lib.mts_session_remove, self._name(task))
+        self._changed = True
+
+    def update(self, bundle: Bundle) -> None:
+        """Begins to give the tasks of a bundle, all of which the session runs, its weights.
+
+        :param bundle: as in `add`; its tasks have the inputs and outputs of the session's
+        :raises Error: as `add`; NOT_FOUND: the session does not run one of them
+        """
+        self._change(lib.mts_session_update, bundle)
+
+    def settle(self, timeout: Optional[float] = None) -> None:
+        """Waits until the change that was begun has been made.
+
+        :param timeout: seconds; None: no limit
+        :raises Error: TIMEOUT: it goes on; BUSY: runs have to be consumed first; any other status says why
+            it has failed: the session is as it was
+        """
+        gate = self._gate
+        milliseconds = INFINITE if timeout is None else _milliseconds(timeout)
+        gate.enter()
+        try:
+            status = lib.mts_session_settle(self._node.use(), milliseconds)
+            if status:
+                gate.fail(status)
+        finally:
+            gate.leave()
 
     # ---- reports ----
 

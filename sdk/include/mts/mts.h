@@ -145,7 +145,8 @@ typedef struct mts_runtime_options {
     size_t error_size;
     /* First argument of the callbacks. */
     void *context;
-    /* Receives sentences of the log. NULL (default): there is no log. */
+    /* Receives sentences of the log. While a session changes (mts_session_add), calls may also come
+       from a thread of the library. NULL (default): there is no log. */
     void (*log)(void *context, mts_log_severity severity, const char *text);
     /* Allocates `size` bytes, or returns NULL. `alloc` and `free` are both given, or both NULL
        (default: malloc and free). */
@@ -437,6 +438,11 @@ typedef struct mts_session_options {
     mts_placement_goal placement_goal;
     /* When one of several devices is lost. REPLAN cannot be had with zero_copy_inputs. */
     mts_on_device_lost on_device_lost;
+    /* Bytes behind the weights on the device that stay free for blocks of mts_session_add and
+       _update: what these bring, packed, and a little more. memory_budget counts them. Where blocks do
+       not fit there, they get a buffer of their own, with copies of what the same launches need besides.
+       0 (default): none. A library built with MTS_SMALL ignores it. */
+    uint64_t weights_reserve;
 } mts_session_options;
 
 /*
@@ -650,6 +656,60 @@ MTS_API mts_status mts_session_deadline(mts_session *session, uint32_t ms);
  * @return INVALID_ARGUMENT: the ticket does not name a run in flight. BUSY: `done` is running.
  */
 MTS_API mts_status mts_session_cancel(mts_session *session, mts_ticket ticket);
+
+/* ---- other tasks, other weights: docs/CHANGES.md ---- */
+
+/*
+ * Begins to add tasks to a session that runs: those of a bundle that the session does not run.
+ * The call does not wait. A thread of the library plans, builds kernels and uploads blocks of
+ * weights that are not on the device yet; blocks are compared by content, also with those of
+ * other bundles. Frames go on meanwhile. Once the session's next plan is ready, the next call of
+ * mts_session_submit or mts_session_settle makes the change: submissions from then on run the new
+ * tasks, too, and earlier ones end with the tasks that they began with. No submission is lost.
+ * Kernels and groups that were measured are kept, and nothing is measured anew. An added task has
+ * priority 0. If the runtime has an allocator of the caller's, all of it happens inside this call.
+ * @param session a session of one device, without zero_copy_inputs
+ * @param bundle opened by the session's runtime; outlives the session. It may have tasks that the
+ * session runs, with the same weights; these stay as they are
+ * @return OK: the change has begun; mts_session_settle tells how it ended. BUSY: another change has
+ * not ended, or `done` is running. INVALID_ARGUMENT: the session runs all tasks of the bundle, or
+ * another runtime opened it. UNSUPPORTED: the session has several devices or zero_copy_inputs, or
+ * the library was built with MTS_SMALL.
+ */
+MTS_API mts_status mts_session_add(mts_session *session, mts_bundle *bundle);
+/*
+ * Begins to remove a task from a session that runs, as mts_session_add adds some. Memory that only
+ * its weights need is freed if the task was added or updated; weights that the session was created
+ * with stay on the device.
+ * @param session as in mts_session_add
+ * @param task its name
+ * @return as mts_session_add. NOT_FOUND: no such task. INVALID_ARGUMENT: it is the only one.
+ */
+MTS_API mts_status mts_session_remove(mts_session *session, const char *task);
+/*
+ * Begins to give tasks of a session that runs other weights, as mts_session_add adds tasks: all
+ * tasks of a bundle take the place of those of the same name. A task whose weights are the same
+ * stays as it is.
+ * @param session as in mts_session_add
+ * @param bundle as in mts_session_add. Each of its tasks has the inputs and outputs, in name, type
+ * and shape, of the task whose place it takes
+ * @return as mts_session_add. NOT_FOUND: the session does not run one of the tasks.
+ * INVALID_ARGUMENT: an input or output differs.
+ */
+MTS_API mts_status mts_session_update(mts_session *session, mts_bundle *bundle);
+/*
+ * Waits until the change that was begun has been made or has failed. A change that failed leaves the
+ * session as it was.
+ * @param session a session
+ * @param timeout_ms 0: does not wait. MTS_TIMEOUT_INFINITE: no limit
+ * @return OK: it has been made, or none was begun since the last call that did not return TIMEOUT or
+ * BUSY. TIMEOUT: it goes on. BUSY: it is ready, but runs that were submitted since the change
+ * before it have to be consumed first; or `done` is running. Any other status says why it has failed.
+ * LIMIT: the device memory or memory_budget is too small, or the bundles have too many tasks.
+ * INVALID_ARGUMENT: a task of the bundle has the name of one that the session runs, and other
+ * weights.
+ */
+MTS_API mts_status mts_session_settle(mts_session *session, uint32_t timeout_ms);
 
 #ifdef __cplusplus
 }

@@ -260,6 +260,40 @@ MTS_API mts_status mtsc_export(const char *bundle_path, const char *task, const 
 MTS_API mts_status mtsc_export_stitched(const char *bundle_path, const char *onnx_path,
                                         uint32_t separate_inputs, const mtsc_options *options);
 
+/* What mtsc_append made. */
+typedef struct mtsc_append_report {
+    /* sizeof(mtsc_append_report), set by the caller. */
+    size_t size;
+    /* Tasks of the bundle that results, and those that the first bundle did not have. */
+    uint32_t tasks, tasks_added;
+    /* Blocks of weights that the first bundle did not have, and their bytes. */
+    uint32_t blocks_added;
+    uint64_t weights_added;
+    /* Bytes of the first bundle, of the one that results, and of the file that was written. */
+    uint64_t base_bytes, result_bytes, written_bytes;
+} mtsc_append_report;
+
+/*
+ * Writes a bundle with the tasks of two bundles. Blocks of weights that both have, byte by byte, are
+ * stored once; no weight is changed or cut anew. Or writes a patch: what the result has and the
+ * first bundle has not (docs/FORMAT.md). Applied to that bundle, a patch gives the same bytes as the
+ * two bundles do.
+ *
+ * @param bundle_path of the first bundle.
+ * @param extra_path of the bundle whose tasks are appended, or of a patch that is applied.
+ * @param output_path of the file to write, see mtsc_file_write; neither of the two.
+ * @param patch 0: a bundle is written. 1: a patch.
+ * @param options NULL: the defaults.
+ * @param report written on success; NULL: not wanted.
+ * @return OK; NOT_FOUND: no such file; IO: it cannot be read or written; MALFORMED: a bundle or the
+ *     patch is damaged; UNSUPPORTED: it has another format version; INVALID_ARGUMENT: both bundles
+ *     have a task of one name, the patch was made for another bundle, a path is missing or leads to
+ *     a file that is read, `patch` is another number, or 1 where the second file is a patch; LIMIT:
+ *     too many tasks or blocks.
+ */
+MTS_API mts_status mtsc_append(const char *bundle_path, const char *extra_path, const char *output_path,
+                               uint32_t patch, const mtsc_options *options, mtsc_append_report *report);
+
 /*
  * Writes a file; all functions here write their files in this way. The data goes to a temporary
  * file, which is synchronised to disk and then renamed. So a reader never sees half a file, and a

@@ -1,0 +1,155 @@
+/*
+ * carry.c: see carry.h.
+ */
+#include "engine/carry.h"
+
+#ifndef MTS_SMALL
+
+#include <string.h>
+
+#include "engine/state.h"
+
+/* ---- inputs ---- */
+
+static mts_status copy_slot(const mts_engine *from, const mts_input_slot *a, const mts_engine *to,
+                            const mts_input_slot *b, void *memory, mts_error *error)
+{
+    const size_t size = mts_precision_size(from->stats.precision);
+    const size_t bytes = a->count * size;
+    mts_status status = mts_buffer_read(from->launches.act, (size_t)a->offset * size, memory, bytes, error);
+    MTS_TRY(status, mts_buffer_write(to->launches.act, (size_t)b->offset * size, memory, bytes, error));
+    return status;
+}
+
+/* Whether the slot holds what the caller has set; inputs with frames get the next frame. */
+static bool is_set(const mts_input_slot *slot, bool frames)
+{
+    return slot->set || (frames && slot->frame_input != MTS_NONE);
+}
+
+static mts_status carry_slots(mts_engine *from, mts_engine *to, bool frames, void *memory, mts_error *error)
+{
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t t = 0; t < to->tasks.count; t++) {
+        const mts_engine_task *task = &to->tasks.items[t];
+        const mts_engine_task *old = mts_tasks_find(&from->tasks, task->task);
+        for (uint32_t i = 0; old && status == MTS_STATUS_OK && i < task->input_count && i < old->input_count;
+             i++) {
+            const mts_input_slot *a = &from->inputs.slots.items[old->inputs[i].slot];
+            mts_input_slot *b = &to->inputs.slots.items[task->inputs[i].slot];
+            if (is_set(a, frames) && a->count == b->count && !b->set) {
+                status = copy_slot(from, a, to, b, memory, error);
+                b->set = true; /* several tasks may read it */
+            }
+        }
+    }
+    /* as it was: an input that takes frames is not the caller's tensor */
+    for (uint32_t s = 0; s < to->inputs.slots.count; s++) {
+        mts_input_slot *slot = &to->inputs.slots.items[s];
+        slot->set = slot->set && slot->frame_input == MTS_NONE;
+    }
+    return status;
+}
+
+static mts_status carry_inputs(mts_engine *from, mts_engine *to, bool frames, mts_error *error)
+{
+    bool any = false;
+    for (uint32_t s = 0; s < from->inputs.slots.count; s++) {
+        any = any || is_set(&from->inputs.slots.items[s], frames);
+    }
+    if (!any) {
+        return MTS_STATUS_OK;
+    }
+    void *memory = mts_alloc_raw(from->allocator, mts_engine_largest_input(from), sizeof(float));
+    if (!memory) {
+        return mts_fail_memory(error);
+    }
+    const mts_status status = carry_slots(from, to, frames, memory, error);
+    mts_alloc_free(from->allocator, memory);
+    return status;
+}
+
+/* ---- settings ---- */
+
+static void carry_regions(const mts_engine *from, mts_engine *to, uint32_t a, uint32_t b)
+{
+    const mts_frame_list *own = &from->frames.lists[a];
+    const mts_frame_list *other = &to->frames.lists[b];
+    for (uint32_t i = 0; i < own->count && i < other->count; i++) {
+        const mts_frame_image *image = &from->frames.images[own->first + i];
+        to->frames.images[other->first + i].region = image->region;
+        to->frames.images[other->first + i].show = image->show;
+    }
+}
+
+static void carry_settings(const mts_engine *from, mts_engine *to)
+{
+    for (uint32_t t = 0; t < to->tasks.count; t++) {
+        mts_engine_task *task = &to->tasks.items[t];
+        const mts_engine_task *old = mts_tasks_find(&from->tasks, task->task);
+        if (!old) {
+            continue;
+        }
+        task->schedule = old->schedule;
+        if (task->input_count == 0 || old->input_count == 0) {
+            continue;
+        }
+        const uint32_t a = from->inputs.slots.items[old->inputs[0].slot].frame_input;
+        const uint32_t b = to->inputs.slots.items[task->inputs[0].slot].frame_input;
+        if (a != MTS_NONE && b != MTS_NONE) {
+            carry_regions(from, to, a, b);
+        }
+    }
+}
+
+mts_status mts_engine_carry(mts_engine *from, mts_engine *to, bool frames, mts_error *error)
+{
+    const mts_status status = carry_inputs(from, to, frames, error);
+    if (status == MTS_STATUS_OK) {
+        carry_settings(from, to);
+        to->submissions.last = from->submissions.last;
+        to->submissions.deadline_ms = from->submissions.deadline_ms;
+    }
+    return status;
+}
+
+void mts_engine_carry_outputs(const mts_engine *from, mts_engine *to)
+{
+    for (uint32_t t = 0; t < to->tasks.count; t++) {
+        mts_engine_task *task = &to->tasks.items[t];
+        const mts_engine_task *old = mts_tasks_find(&from->tasks, task->task);
+        if (!old) {
+            continue;
+        }
+        task->latencies = old->latencies;
+        task->output_run = old->output_run;
+        for (uint32_t o = 0; old->output_run != 0 && o < task->output_count && o < old->output_count; o++) {
+            mts_outputs_carry(&from->outputs, &old->outputs[o], &to->outputs, &task->outputs[o]);
+        }
+    }
+    to->outputs.valid = from->outputs.valid;
+}
+
+/* ---- submissions ---- */
+
+bool mts_engine_has(const mts_engine *engine, mts_submission_state state)
+{
+    return mts_submissions_count(&engine->submissions, state) > 0;
+}
+
+uint32_t mts_engine_slots(const mts_engine *engine)
+{
+    return engine->submissions.slots;
+}
+
+bool mts_engine_drops(const mts_engine *engine)
+{
+    return engine->submissions.spare > 0;
+}
+
+void mts_engine_pause(mts_engine *engine, bool held)
+{
+    engine->submissions.held = held;
+}
+
+#endif

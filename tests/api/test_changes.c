@@ -1,0 +1,554 @@
+/*
+ * Sessions that change while they run: tasks are added, removed and given other weights, and every frame's
+ * outputs are, bit for bit on each device, those of a session that was created with the tasks of that frame.
+ *
+ * MTS_TEST_DEVICE=cuda runs the tests on the first CUDA device, the emulated one in ctest.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/api_fixture.h"
+#include "support/subset.h"
+#include "support/synth.h"
+
+#define TASKS 4u
+#define PICTURES 5u
+#define CLASSES 10u
+#define FRAMES_MOST 16u
+
+/* What a frame may run: each set's outputs are known before. */
+typedef enum task_set { FIRST, ALL, WITHOUT, UPDATED, SETS } task_set;
+
+static const char *const names[TASKS] = {"t0", "t1", "t2", "t3"};
+
+static struct {
+    test_synth all;
+    char base[128], extra[128], other[128]; /* t0 to t2; t3; t1 with other weights */
+    const char *device;
+    mts_runtime *runtime;
+    char error[512];
+    mts_bundle *base_bundle, *extra_bundle, *other_bundle, *all_bundle;
+    uint8_t pixels[PICTURES][API_PIXELS];
+    float known[SETS][PICTURES][TASKS][CLASSES];
+} world;
+
+static void must(mts_status status, const char *what)
+{
+    if (status != MTS_STATUS_OK) {
+        fail_msg("%s on %s: %s (%s)", what, world.device, mts_status_name(status), world.error);
+    }
+}
+
+static bool has_task(task_set set, uint32_t task)
+{
+    return set == FIRST ? task < 3 : set == WITHOUT ? task != 1 : true;
+}
+
+static void read_outputs(mts_session *session, task_set set, float outputs[TASKS][CLASSES])
+{
+    for (uint32_t t = 0; t < TASKS; t++) {
+        mts_tensor tensor;
+        if (has_task(set, t)) {
+            must(mts_session_output(session, names[t], 0, &tensor), names[t]);
+            assert_int_equal(tensor.bytes, CLASSES * sizeof(float));
+            memcpy(outputs[t], tensor.data, tensor.bytes);
+        } else {
+            assert_int_equal(mts_session_output(session, names[t], 0, &tensor), MTS_STATUS_NOT_FOUND);
+        }
+    }
+}
+
+/* ---- what each set of tasks computes ---- */
+
+static void know(task_set set, mts_bundle *bundle, const char *const *tasks, uint32_t count)
+{
+    mts_session_options options;
+    mts_session *session = NULL;
+    mts_session_options_default(&options);
+    options.tasks = tasks;
+    options.task_count = count;
+    must(mts_session_create(world.runtime, bundle, &options, &session), "create");
+    for (uint32_t i = 0; i < PICTURES; i++) {
+        mts_ticket ticket = 0;
+        const mts_frame frame = api_frame(world.pixels[i]);
+        must(mts_session_submit(session, &frame, &ticket), "submit");
+        must(mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE), "wait");
+        for (uint32_t t = 0; t < TASKS; t++) {
+            mts_tensor tensor;
+            if (mts_session_output(session, names[t], 0, &tensor) == MTS_STATUS_OK) {
+                memcpy(world.known[set][i][t], tensor.data, tensor.bytes);
+            }
+        }
+    }
+    mts_session_destroy(&session);
+}
+
+static void know_all(void)
+{
+    static const char *const without[] = {"t0", "t2", "t3"};
+    know(FIRST, world.base_bundle, NULL, 0);
+    know(ALL, world.all_bundle, NULL, 0);
+    know(WITHOUT, world.all_bundle, without, 3);
+    know(UPDATED, world.all_bundle, NULL, 0);
+    know(UPDATED, world.other_bundle, NULL, 0); /* overwrites what t1 computes */
+}
+
+static void write_bundles(void)
+{
+    static const uint32_t first[] = {0, 1, 2};
+    static const uint32_t last[] = {3};
+    static const uint32_t other[] = {1};
+    const double prune = 0.8;
+    const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, TASKS, &prune, 1, 0.8);
+    test_synth_open(&world.all, &o);
+    (void)snprintf(world.base, sizeof world.base, "%s.base", world.all.path);
+    (void)snprintf(world.extra, sizeof world.extra, "%s.extra", world.all.path);
+    (void)snprintf(world.other, sizeof world.other, "%s.other", world.all.path);
+    test_subset_write(world.all.archive, first, 3, 1.0f, world.base);
+    test_subset_write(world.all.archive, last, 1, 1.0f, world.extra);
+    test_subset_write(world.all.archive, other, 1, 1.25f, world.other);
+}
+
+static void open_runtime(mts_runtime_options *options)
+{
+    options->device = world.device;
+    options->error_text = world.error;
+    options->error_size = sizeof world.error;
+    must(mts_runtime_create(options, &world.runtime), "runtime");
+    must(mts_bundle_open(world.runtime, world.base, &world.base_bundle), "base");
+    must(mts_bundle_open(world.runtime, world.extra, &world.extra_bundle), "extra");
+    must(mts_bundle_open(world.runtime, world.other, &world.other_bundle), "other");
+    must(mts_bundle_open(world.runtime, world.all.path, &world.all_bundle), "all");
+}
+
+static void close_runtime(void)
+{
+    mts_bundle_destroy(&world.base_bundle);
+    mts_bundle_destroy(&world.extra_bundle);
+    mts_bundle_destroy(&world.other_bundle);
+    mts_bundle_destroy(&world.all_bundle);
+    mts_runtime_destroy(&world.runtime);
+}
+
+static int open_world(void **state)
+{
+    mts_runtime_options options;
+    (void)state;
+    for (uint32_t i = 0; i < PICTURES; i++) {
+        api_pixels(world.pixels[i], i + 1);
+    }
+    mts_runtime_options_default(&options);
+    open_runtime(&options);
+    know_all();
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    (void)state;
+    close_runtime();
+    return 0;
+}
+
+/* ---- a stream of frames ---- */
+
+typedef struct stream {
+    mts_session *session;
+    uint32_t in_flight; /* frames that are kept in flight */
+    mts_ticket first, last;
+    task_set sets[FRAMES_MOST + 1]; /* by ticket */
+    uint32_t checked;
+} stream;
+
+static uint64_t reserve; /* of the sessions that are made */
+
+static void open_stream(stream *s, uint32_t in_flight)
+{
+    mts_session_options options;
+    memset(s, 0, sizeof *s);
+    mts_session_options_default(&options);
+    options.frames_in_flight = in_flight;
+    options.weights_reserve = reserve;
+    s->in_flight = in_flight;
+    s->first = 1;
+    must(mts_session_create(world.runtime, world.base_bundle, &options, &s->session), "create");
+}
+
+static void close_stream(stream *s)
+{
+    mts_session_destroy(&s->session);
+}
+
+static double difference(const float *a, const float *b)
+{
+    return test_difference(a, b, CLASSES);
+}
+
+static void consume(stream *s)
+{
+    float outputs[TASKS][CLASSES];
+    const uint32_t at = (uint32_t)(s->first % (FRAMES_MOST + 1));
+    must(mts_session_wait(s->session, s->first, MTS_TIMEOUT_INFINITE), "wait");
+    for (uint32_t t = 0; t < TASKS; t++) {
+        mts_tensor tensor;
+        mts_ticket ticket = 0;
+        if (!has_task(s->sets[at], t) ||
+            mts_session_output(s->session, names[t], 0, &tensor) == MTS_STATUS_NOT_FOUND) {
+            continue; /* a task that was removed meanwhile has no outputs that can be read */
+        }
+        must(mts_session_output_ticket(s->session, names[t], &ticket), "ticket");
+        assert_int_equal(ticket, s->first);
+        memcpy(outputs[t], tensor.data, sizeof outputs[t]);
+        const float *known = world.known[s->sets[at]][s->first % PICTURES][t];
+        if (memcmp(outputs[t], known, sizeof outputs[t]) != 0) {
+            fail_msg("%s: frame %u, task %s, set %d: the outputs differ by %g", world.device,
+                     (unsigned)s->first, names[t], (int)s->sets[at], difference(outputs[t], known));
+        }
+    }
+    s->first++;
+    s->checked++;
+}
+
+/* Submits a frame, whose tasks are known once it was submitted: `before`, or `after` if the change has been
+   made. True: it has. */
+static bool submit(stream *s, task_set before, task_set after, const char *told, bool there)
+{
+    mts_ticket ticket = 0;
+    mts_tensor tensor;
+    while (s->last + 1 - s->first >= s->in_flight) {
+        consume(s);
+    }
+    const mts_frame frame = api_frame(world.pixels[(s->last + 1) % PICTURES]);
+    must(mts_session_submit(s->session, &frame, &ticket), "submit");
+    assert_int_equal(ticket, s->last + 1);
+    s->last = ticket;
+    /* the session says of a task that it does not have that there is none */
+    mts_task_stats stats = {.size = sizeof stats};
+    const bool has = mts_session_task_stats(s->session, told, &stats) == MTS_STATUS_OK;
+    (void)tensor;
+    s->sets[ticket % (FRAMES_MOST + 1)] = has == there ? after : before;
+    return has == there;
+}
+
+/* Frames until the change has been made, and some after it. */
+static void stream_over_change(stream *s, task_set before, task_set after, const char *told, bool there)
+{
+    uint32_t frames = 0;
+    while (!submit(s, before, after, told, there)) {
+        assert_true(++frames < 200000);
+    }
+    for (uint32_t i = 0; i < 2 * PICTURES; i++) {
+        assert_true(submit(s, before, after, told, there));
+    }
+    must(mts_session_settle(s->session, 0), "settle");
+}
+
+static void drain(stream *s)
+{
+    mts_flow flow = {.size = sizeof flow};
+    while (s->first <= s->last) {
+        consume(s);
+    }
+    must(mts_session_flow(s->session, &flow), "flow");
+    assert_int_equal(flow.submitted, s->last);
+    assert_int_equal(flow.completed, s->last);
+    assert_int_equal(flow.dropped + flow.failed + flow.in_flight, 0);
+    assert_int_equal(s->checked, s->last);
+}
+
+static void add_and_remove_in_a_stream(uint32_t in_flight)
+{
+    stream s;
+    open_stream(&s, in_flight);
+    for (uint32_t i = 0; i < 3; i++) {
+        (void)submit(&s, FIRST, FIRST, "t3", false);
+    }
+    must(mts_session_add(s.session, world.extra_bundle), "add");
+    stream_over_change(&s, FIRST, ALL, "t3", true);
+    must(mts_session_remove(s.session, "t1"), "remove");
+    stream_over_change(&s, ALL, WITHOUT, "t1", false);
+    must(mts_session_add(s.session, world.all_bundle), "add again");
+    stream_over_change(&s, WITHOUT, ALL, "t1", true);
+    drain(&s);
+    close_stream(&s);
+}
+
+static void tasks_are_added_and_removed_in_a_stream_and_no_frame_is_lost_or_wrong(void **state)
+{
+    (void)state;
+    add_and_remove_in_a_stream(1);
+    add_and_remove_in_a_stream(3);
+    reserve = (uint64_t)1 << 20; /* new weights go to the buffer that runs read */
+    add_and_remove_in_a_stream(3);
+    reserve = 4096; /* too little: a buffer of their own */
+    add_and_remove_in_a_stream(1);
+    reserve = 0;
+}
+
+static void run_and_check(mts_session *session, uint32_t picture, task_set set)
+{
+    float outputs[TASKS][CLASSES];
+    mts_ticket ticket = 0;
+    const mts_frame frame = api_frame(world.pixels[picture]);
+    must(mts_session_submit(session, &frame, &ticket), "submit");
+    must(mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE), "wait");
+    read_outputs(session, set, outputs);
+    for (uint32_t t = 0; t < TASKS; t++) {
+        if (has_task(set, t)) {
+            assert_memory_equal(outputs[t], world.known[set][picture][t], sizeof outputs[t]);
+        }
+    }
+}
+
+static mts_session_stats stats_of(const mts_session *session)
+{
+    mts_session_stats stats = {.size = sizeof stats};
+    must(mts_session_stats_get(session, &stats), "stats");
+    return stats;
+}
+
+static void other_weights_take_the_place_of_those_of_a_task(void **state)
+{
+    (void)state;
+    stream s;
+    open_stream(&s, 1);
+    run_and_check(s.session, 0, FIRST);
+    must(mts_session_add(s.session, world.extra_bundle), "add");
+    must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+    run_and_check(s.session, 1, ALL);
+    for (uint32_t round = 0; round < 2; round++) { /* the second time nothing changes */
+        must(mts_session_update(s.session, world.other_bundle), "update");
+        must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+        run_and_check(s.session, 2, UPDATED);
+    }
+    close_stream(&s);
+}
+
+static void only_new_blocks_are_uploaded(void **state)
+{
+    (void)state;
+    stream s;
+    mts_session *whole = NULL;
+    open_stream(&s, 1);
+    must(mts_session_create(world.runtime, world.all_bundle, NULL, &whole), "create");
+    const uint64_t first = stats_of(s.session).weight_bytes;
+    must(mts_session_add(s.session, world.extra_bundle), "add");
+    must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+    const uint64_t after = stats_of(s.session).weight_bytes;
+    assert_true(after > first);
+    print_message("%s: weights %llu, with a task more %llu, created with it %llu\n", world.device,
+                  (unsigned long long)first, (unsigned long long)after,
+                  (unsigned long long)stats_of(whole).weight_bytes);
+    must(mts_session_remove(s.session, "t3"), "remove");
+    must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+    assert_int_equal(stats_of(s.session).weight_bytes, first);
+    run_and_check(s.session, 3, FIRST);
+    mts_session_destroy(&whole);
+    close_stream(&s);
+}
+
+static void with_room_nothing_is_stored_twice(void **state)
+{
+    (void)state;
+    stream s;
+    mts_session *whole = NULL;
+    must(mts_session_create(world.runtime, world.all_bundle, NULL, &whole), "create");
+    const uint64_t together = stats_of(whole).weight_bytes;
+    reserve = (uint64_t)1 << 20;
+    open_stream(&s, 1);
+    const uint64_t before = stats_of(s.session).weight_bytes - reserve;
+    const uint32_t launches = stats_of(whole).launches;
+    reserve = 0;
+    assert_true(together > before);
+    close_stream(&s);
+    /* exactly the room that is needed, and a tenth more: what is packed in rows differs a little */
+    reserve = (together - before) * 11 / 10;
+    open_stream(&s, 1);
+    reserve = 0;
+    must(mts_session_add(s.session, world.extra_bundle), "add");
+    must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+    print_message("%s: weights with their room %llu, created with the task %llu; %u launches, %u\n",
+                  world.device, (unsigned long long)stats_of(s.session).weight_bytes,
+                  (unsigned long long)together, stats_of(s.session).launches, launches);
+    assert_true(stats_of(s.session).weight_bytes <= together + together / 10);
+    run_and_check(s.session, 1, ALL);
+    must(mts_session_remove(s.session, "t3"), "remove");
+    must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+    run_and_check(s.session, 2, FIRST);
+    must(mts_session_add(s.session, world.extra_bundle), "add"); /* its weights are still there */
+    must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+    assert_true(stats_of(s.session).weight_bytes <= together + together / 10);
+    run_and_check(s.session, 3, ALL);
+    mts_session_destroy(&whole);
+    close_stream(&s);
+}
+
+static void what_was_set_goes_on(void **state)
+{
+    (void)state;
+    stream s;
+    mts_ticket ticket = 0;
+    mts_ticket of_task = 0;
+    open_stream(&s, 1);
+    run_and_check(s.session, 0, FIRST);
+    must(mts_session_enable(s.session, "t0", 0), "enable");
+    must(mts_session_add(s.session, world.extra_bundle), "add");
+    must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+    mts_tensor tensor;
+    must(mts_session_output(s.session, "t0", 0, &tensor), "output"); /* of the run that was consumed last */
+    assert_memory_equal(tensor.data, world.known[FIRST][0][0], CLASSES * sizeof(float));
+    assert_int_equal(mts_session_output(s.session, "t3", 0, &tensor), MTS_STATUS_NOT_FOUND);
+    /* the frame that was submitted last is the input of a run without one */
+    must(mts_session_submit(s.session, NULL, &ticket), "submit");
+    must(mts_session_wait(s.session, ticket, MTS_TIMEOUT_INFINITE), "wait");
+    assert_int_equal(ticket, 2);
+    must(mts_session_output(s.session, "t3", 0, &tensor), "output");
+    assert_memory_equal(tensor.data, world.known[ALL][0][3], CLASSES * sizeof(float));
+    must(mts_session_output(s.session, "t0", 0, &tensor), "output");
+    assert_memory_equal(tensor.data, world.known[FIRST][0][0], CLASSES * sizeof(float));
+    must(mts_session_output_ticket(s.session, "t0", &of_task), "ticket");
+    assert_int_equal(of_task, 1);
+    mts_task_stats stats = {.size = sizeof stats};
+    must(mts_session_task_stats(s.session, "t1", &stats), "task stats");
+    assert_int_equal(stats.runs, 2);
+    must(mts_session_enable(s.session, "t0", 1), "enable");
+    run_and_check(s.session, 4, ALL);
+    close_stream(&s);
+}
+
+static void changes_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    stream s;
+    open_stream(&s, 1);
+    assert_int_equal(mts_session_add(NULL, world.extra_bundle), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_session_add(s.session, NULL), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_session_add(s.session, world.base_bundle), MTS_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(world.error, "runs all 3 tasks"));
+    assert_int_equal(mts_session_update(s.session, world.extra_bundle), MTS_STATUS_NOT_FOUND);
+    assert_int_equal(mts_session_remove(s.session, "nobody"), MTS_STATUS_NOT_FOUND);
+    assert_int_equal(mts_session_remove(s.session, NULL), MTS_STATUS_INVALID_ARGUMENT);
+    must(mts_session_settle(s.session, 0), "settle");
+    must(mts_session_remove(s.session, "t0"), "remove");
+    must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+    must(mts_session_remove(s.session, "t1"), "remove");
+    assert_int_equal(mts_session_remove(s.session, "t2"), MTS_STATUS_BUSY);
+    must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+    assert_int_equal(mts_session_remove(s.session, "t2"), MTS_STATUS_INVALID_ARGUMENT);
+    close_stream(&s);
+}
+
+static void a_session_may_end_while_it_changes(void **state)
+{
+    (void)state;
+    stream s;
+    open_stream(&s, 3);
+    (void)submit(&s, FIRST, FIRST, "t3", false);
+    must(mts_session_add(s.session, world.extra_bundle), "add");
+    close_stream(&s);
+    open_stream(&s, 3);
+    (void)submit(&s, FIRST, FIRST, "t3", false);
+    must(mts_session_add(s.session, world.extra_bundle), "add");
+    must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+    (void)submit(&s, ALL, ALL, "t3", true);
+    close_stream(&s);
+}
+
+/* ---- with an allocator of the caller's, which fails ---- */
+
+static void a_failed_add_leaves_the_session_as_it_was(void **state)
+{
+    (void)state;
+    api_fixture fixture;
+    bool done = false;
+    if (strncmp(world.device, "cpu", 3) != 0) {
+        skip();
+    }
+    mts_runtime *const runtime = world.runtime;
+    mts_bundle *const bundles[] = {world.base_bundle, world.extra_bundle, world.other_bundle,
+                                   world.all_bundle};
+    mts_runtime_options options = api_options(&fixture, world.device);
+    open_runtime(&options);
+    for (size_t n = 1; !done; n += n < 20 ? 1 : 7) {
+        stream s;
+        open_stream(&s, 1);
+        run_and_check(s.session, 0, FIRST);
+        const size_t alive = fixture.alive;
+        fixture.fail_from = fixture.calls + n;
+        mts_status status = mts_session_add(s.session, world.extra_bundle);
+        done = fixture.calls < fixture.fail_from;
+        fixture.fail_from = 0;
+        assert_int_equal(status, done ? MTS_STATUS_OK : MTS_STATUS_OUT_OF_MEMORY);
+        if (!done) {
+            assert_true(fixture.alive <= alive + 1); /* the record of changes stays */
+            must(mts_session_settle(s.session, 0), "settle");
+        }
+        run_and_check(s.session, 1, done ? ALL : FIRST);
+        close_stream(&s);
+    }
+    close_runtime();
+    assert_int_equal(fixture.alive, 0);
+    world.runtime = runtime;
+    world.base_bundle = bundles[0];
+    world.extra_bundle = bundles[1];
+    world.other_bundle = bundles[2];
+    world.all_bundle = bundles[3];
+}
+
+static int run_on(const char *device)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tasks_are_added_and_removed_in_a_stream_and_no_frame_is_lost_or_wrong),
+        cmocka_unit_test(other_weights_take_the_place_of_those_of_a_task),
+        cmocka_unit_test(only_new_blocks_are_uploaded),
+        cmocka_unit_test(with_room_nothing_is_stored_twice),
+        cmocka_unit_test(what_was_set_goes_on),
+        cmocka_unit_test(changes_that_make_no_sense_are_refused),
+        cmocka_unit_test(a_session_may_end_while_it_changes),
+        cmocka_unit_test(a_failed_add_leaves_the_session_as_it_was),
+    };
+    world.device = device;
+    return cmocka_run_group_tests_name(device, tests, open_world, close_world);
+}
+
+/* Whether a device's name is in the list of those that can be opened. */
+static bool is_there(const char *id)
+{
+    for (uint32_t i = 0; i < mts_device_count(); i++) {
+        mts_device_desc desc = {.size = sizeof desc};
+        if (mts_device_describe(i, &desc) == MTS_STATUS_OK && strcmp(desc.id, id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int main(void)
+{
+    const char *wanted = getenv("MTS_TEST_DEVICE");
+    const bool cuda = wanted && strcmp(wanted, "cuda") == 0;
+    static const char *const devices[] = {"cpu", "opencl:0"};
+    int failed = 0;
+    if (cuda && !is_there("cuda:0")) {
+        return 77;
+    }
+    write_bundles();
+    for (size_t i = 0; !cuda && i < sizeof devices / sizeof devices[0]; i++) {
+        failed += is_there(devices[i]) ? run_on(devices[i]) : 0;
+    }
+    failed += cuda ? run_on("cuda:0") : 0;
+    (void)unlink(world.base);
+    (void)unlink(world.extra);
+    (void)unlink(world.other);
+    test_synth_close(&world.all);
+    return failed;
+}

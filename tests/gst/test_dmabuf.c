@@ -36,7 +36,7 @@ int main(void)
 #define OFFSET 256
 #define CHROMA (OFFSET + STRIDE * HEIGHT)
 #define BYTES (CHROMA + STRIDE * HEIGHT / 2)
-#define MEMORIES 4 /* one more than are under way */
+#define MEMORIES 5 /* one more than the element holds: three under way, one that waits */
 #define ARM "cl_arm_import_memory cl_arm_import_memory_dma_buf"
 #define CAPS "video/x-raw%s,format=NV12,width=64,height=48,framerate=25/1"
 

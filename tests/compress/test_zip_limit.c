@@ -115,6 +115,36 @@ static void a_base_keeps_every_bit_under_a_limit(void **state)
     }
 }
 
+/* Points that a task's answers to the held out images, every third, lose from one bundle to the other. */
+static double bundle_loss(const char *task)
+{
+    mts_change sums = {.form = MTS_CHANGE_SCORES};
+    for (uint32_t i = 2; i < IMAGES; i += 3) {
+        float before[16], after[16];
+        const size_t count = answer(original, task, i, before, 16);
+        assert_int_equal(answer(zipped, task, i, after, 16), count);
+        mts_change_add(&sums, before, after, count, 1);
+    }
+    return mts_change_loss(&sums);
+}
+
+static void differences_from_a_base_are_measured_as_they_are_written(void **state)
+{
+    (void)state;
+    mtsz_zip_options zip = limit_options(3);
+    const char *base[] = {"object"};
+    zip.base = base;
+    zip.base_count = 1;
+    zip.layers = late;
+    zip.layer_count = 2;
+    zip.bytes = 0.86;
+    zip.forms = 1u << MTSZ_FORM_LOW_RANK;
+    const mtsz_zip_report report = must_zip(original, &zip);
+    assert_true(report.rank > 0);
+    const double mean = 0.5 * (bundle_loss("animal") + bundle_loss("legs"));
+    assert_true(fabs(mean - report.loss) < 0.05 * report.loss + 1e-3);
+}
+
 static void filters_that_were_equal_before_stay_so(void **state)
 {
     (void)state;
@@ -235,6 +265,7 @@ int main(void)
         cmocka_unit_test(a_limit_of_loss_is_kept_and_what_was_traded_is_told),
         cmocka_unit_test(a_limit_of_bytes_is_kept_in_the_form_that_was_asked_for),
         cmocka_unit_test(a_base_keeps_every_bit_under_a_limit),
+        cmocka_unit_test(differences_from_a_base_are_measured_as_they_are_written),
         cmocka_unit_test(filters_that_were_equal_before_stay_so),
         cmocka_unit_test(limits_that_make_no_sense_are_refused),
         cmocka_unit_test(limits_that_nothing_keeps_say_what_is_possible),

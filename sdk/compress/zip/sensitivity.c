@@ -191,7 +191,7 @@ static void own_of_original(const mts_zip_fit *fit, uint32_t t)
 
 static bool wants_ranks(const mts_zip *zip, const mts_zip_row *row)
 {
-    return row->reducible && (zip->options->forms == 0 || (zip->options->forms >> MTSZ_FORM_LOW_RANK & 1));
+    return row->reducible && mts_zip_plan_allows(zip, MTSZ_FORM_LOW_RANK);
 }
 
 static mts_status take_prices(sensing *s, mts_zip_partition *partition)

@@ -211,7 +211,8 @@ typedef struct mtsz_zip_options {
     /* Called for each plan of the search, with `context`; NULL (default): not called. */
     void (*trial)(void *context, const mtsz_zip_trial *trial);
     /* Forms that the search may choose: bits 1 << MTSZ_FORM_FILTERS and 1 << MTSZ_FORM_LOW_RANK.
-       Default: 0, both. LOW_RANK includes one weight without any difference. */
+       Default: 0, both. LOW_RANK includes one weight without any difference, which is told as
+       FILTERS of all channels. */
     uint32_t forms;
 } mtsz_zip_options;
 

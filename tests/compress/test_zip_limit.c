@@ -273,6 +273,17 @@ static void the_expected_loss_is_fifty_times_the_divergence(void **state)
     mts_change_add(&same, p, q, 2, 1);
     assert_true(fabs(mts_change_loss(&sums) - 50.0 * nats) < 1e-5);
     assert_true(fabs(mts_change_loss(&same) - 50.0 * nats) < 1e-5);
+    /* A class that both rule out loses nothing; answers that are no numbers are worse than any. */
+    static const float masked[3] = {1.0f, 0.0f, -INFINITY}, others_masked[3] = {0.0f, 0.0f, -INFINITY};
+    static const float broken_answer[2] = {NAN, NAN};
+    sums = (mts_change){.form = MTS_CHANGE_SCORES};
+    mts_change_add(&sums, masked, others_masked, 3, 1);
+    assert_true(fabs(mts_change_loss(&sums) - 50.0 * nats) < 1e-5);
+    for (mts_change_form form = MTS_CHANGE_SCORES; form <= MTS_CHANGE_PROBABILITIES; form++) {
+        sums = (mts_change){.form = form};
+        mts_change_add(&sums, p, broken_answer, 2, 1);
+        assert_true(isnan(mts_change_loss(&sums)));
+    }
 }
 
 int main(void)

@@ -269,7 +269,7 @@ static mts_status weigh(sensing *s)
 {
     mts_zip *zip = s->zip;
     const uint32_t outputs = s->row->outputs;
-    double lost[MTS_ZIP_TASKS_MAX], mean = INFINITY;
+    double lost[MTS_ZIP_TASKS_MAX] = {0.0}, mean = INFINITY;
     candidate *order = mts_alloc_zero(zip->allocator, outputs, sizeof *order);
     mts_status status = order ? MTS_STATUS_OK : mts_fail_memory(zip->error);
     for (uint32_t o = 0; order && o < outputs; o++) {

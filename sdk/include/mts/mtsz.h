@@ -237,8 +237,8 @@ typedef struct mtsz_zip_report {
     /* 1: the result of re-training was kept, because it changes no more answers than zipping
        alone. */
     int retrained;
-    /* With mtsz_zip_options.low_rank: the largest relative error of a weight, and the largest
-       rank; 0 otherwise. */
+    /* With mtsz_zip_options.low_rank: the largest relative error of a weight; 0 otherwise. And the
+       largest rank of a difference, under max_loss or bytes too; 0: there is none. */
     double deviation;
     uint32_t rank;
     /* With max_loss or bytes: points of accuracy that are expected to be lost on the images that were

@@ -8,7 +8,7 @@
 #include "compress/zip/pam.h"
 
 /* What the callbacks have been told. */
-static uint32_t rows, sharing_rows, predicted, measured, within;
+static uint32_t rows, sharing_rows, partly, predicted, measured, within;
 static uint64_t saved;
 static double within_loss, within_bytes;
 
@@ -24,6 +24,7 @@ static void take_row(void *context, const mtsz_zip_layer *layer)
     assert_int_equal(layer->form == MTSZ_FORM_LOW_RANK, layer->rank > 0);
     assert_true(layer->parts == 0 || strchr(layer->tasks, '+'));
     sharing_rows += layer->parts ? 1 : 0;
+    partly += layer->shared > 0 && layer->shared < layer->channels ? 1 : 0;
     saved += layer->bytes_saved;
 }
 
@@ -47,7 +48,7 @@ static mtsz_zip_options limit_options(uint32_t tasks)
     mtsz_zip_options zip = zip_options(0.9, tasks);
     zip.layer = take_row;
     zip.trial = take_trial;
-    rows = sharing_rows = predicted = measured = within = 0;
+    rows = sharing_rows = partly = predicted = measured = within = 0;
     saved = 0;
     return zip;
 }
@@ -89,10 +90,25 @@ static void a_limit_of_bytes_is_kept_in_the_form_that_was_asked_for(void **state
     assert_true(part_of(&filters) <= 0.89 && part_of(&filters) > 0.8);
     assert_int_equal(filters.rank, 0);
     assert_int_equal(filters.trials, 1);
+    assert_true(partly > 0);
     float before[16], after[16];
     const size_t count = answer(original, "pet", 3, before, 16); /* is not zipped */
     assert_int_equal(answer(zipped, "pet", 3, after, 16), count);
     assert_memory_equal(before, after, count * sizeof *before);
+}
+
+static void low_rank_alone_shares_all_channels_of_a_layer_or_none(void **state)
+{
+    (void)state;
+    mtsz_zip_options zip = limit_options(3);
+    zip.layers = late;
+    zip.layer_count = 2;
+    zip.bytes = 0.88;
+    zip.forms = 1u << MTSZ_FORM_LOW_RANK;
+    const mtsz_zip_report report = must_zip(original, &zip);
+    assert_true(part_of(&report) <= 0.89);
+    assert_true(sharing_rows > 0);
+    assert_int_equal(partly, 0);
 }
 
 static void a_base_keeps_every_bit_under_a_limit(void **state)
@@ -113,6 +129,36 @@ static void a_base_keeps_every_bit_under_a_limit(void **state)
         assert_int_equal(answer(zipped, "object", i, after, 16), count);
         assert_memory_equal(before, after, count * sizeof *before);
     }
+}
+
+/* Points that a task's answers to the held out images, every third, lose from one bundle to the other. */
+static double bundle_loss(const char *task)
+{
+    mts_change sums = {.form = MTS_CHANGE_SCORES};
+    for (uint32_t i = 2; i < IMAGES; i += 3) {
+        float before[16], after[16];
+        const size_t count = answer(original, task, i, before, 16);
+        assert_int_equal(answer(zipped, task, i, after, 16), count);
+        mts_change_add(&sums, before, after, count, 1);
+    }
+    return mts_change_loss(&sums);
+}
+
+static void differences_from_a_base_are_measured_as_they_are_written(void **state)
+{
+    (void)state;
+    mtsz_zip_options zip = limit_options(3);
+    const char *base[] = {"object"};
+    zip.base = base;
+    zip.base_count = 1;
+    zip.layers = late;
+    zip.layer_count = 2;
+    zip.bytes = 0.86;
+    zip.forms = 1u << MTSZ_FORM_LOW_RANK;
+    const mtsz_zip_report report = must_zip(original, &zip);
+    assert_true(report.rank > 0);
+    const double mean = 0.5 * (bundle_loss("animal") + bundle_loss("legs"));
+    assert_true(fabs(mean - report.loss) < 0.05 * report.loss + 1e-3);
 }
 
 static void filters_that_were_equal_before_stay_so(void **state)
@@ -227,6 +273,17 @@ static void the_expected_loss_is_fifty_times_the_divergence(void **state)
     mts_change_add(&same, p, q, 2, 1);
     assert_true(fabs(mts_change_loss(&sums) - 50.0 * nats) < 1e-5);
     assert_true(fabs(mts_change_loss(&same) - 50.0 * nats) < 1e-5);
+    /* A class that both rule out loses nothing; answers that are no numbers are worse than any. */
+    static const float masked[3] = {1.0f, 0.0f, -INFINITY}, others_masked[3] = {0.0f, 0.0f, -INFINITY};
+    static const float broken_answer[2] = {NAN, NAN};
+    sums = (mts_change){.form = MTS_CHANGE_SCORES};
+    mts_change_add(&sums, masked, others_masked, 3, 1);
+    assert_true(fabs(mts_change_loss(&sums) - 50.0 * nats) < 1e-5);
+    for (mts_change_form form = MTS_CHANGE_SCORES; form <= MTS_CHANGE_PROBABILITIES; form++) {
+        sums = (mts_change){.form = form};
+        mts_change_add(&sums, p, broken_answer, 2, 1);
+        assert_true(isnan(mts_change_loss(&sums)));
+    }
 }
 
 int main(void)
@@ -234,7 +291,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_limit_of_loss_is_kept_and_what_was_traded_is_told),
         cmocka_unit_test(a_limit_of_bytes_is_kept_in_the_form_that_was_asked_for),
+        cmocka_unit_test(low_rank_alone_shares_all_channels_of_a_layer_or_none),
         cmocka_unit_test(a_base_keeps_every_bit_under_a_limit),
+        cmocka_unit_test(differences_from_a_base_are_measured_as_they_are_written),
         cmocka_unit_test(filters_that_were_equal_before_stay_so),
         cmocka_unit_test(limits_that_make_no_sense_are_refused),
         cmocka_unit_test(limits_that_nothing_keeps_say_what_is_possible),

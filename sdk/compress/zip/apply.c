@@ -59,7 +59,12 @@ static mts_status put_filters(applying *a, const mts_zip_part *part)
     for (uint32_t i = 0; i < part->shared; i++) {
         a->taken[order[i].channel] |= part->tasks;
         for (uint32_t t = 0; t < zip->count; t++) {
-            if ((part->tasks >> t & 1) && !zip->frozen[t]) {
+            if (!(part->tasks >> t & 1) || zip->frozen[t]) {
+                continue;
+            }
+            if (part->reduced) {
+                mts_zip_put_reduced(a->fit, a->row, t, order[i].channel);
+            } else {
                 mts_zip_put_common(a->fit, a->row, t, order[i].channel);
             }
         }

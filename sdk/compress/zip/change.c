@@ -44,7 +44,8 @@ static double log_sum(const float *scores, size_t count)
 
 static double logarithm(float probability)
 {
-    return log((double)probability > PROBABILITY_LEAST ? (double)probability : PROBABILITY_LEAST);
+    return log((double)probability <= PROBABILITY_LEAST ? PROBABILITY_LEAST
+                                                        : (double)probability); /* NaN stays */
 }
 
 static double divergence_of(mts_change_form form, const float *original, const float *now, size_t size)
@@ -55,7 +56,8 @@ static double divergence_of(mts_change_form form, const float *original, const f
     for (size_t i = 0; i < size; i++) {
         const double p = scores ? (double)original[i] - norm : logarithm(original[i]);
         const double q = scores ? (double)now[i] - norm_now : logarithm(now[i]);
-        sum += exp(p) * (p - q);
+        const double part = exp(p);
+        sum += part == 0.0 ? 0.0 : part * (p - q); /* a class that is ruled out may have -INFINITY twice */
     }
     return sum;
 }

@@ -146,15 +146,21 @@ static void copy_base(const mts_zip_fit *fit, const mts_zip_row *row, mts_net_la
     }
 }
 
-void mts_zip_put_common(const mts_zip_fit *fit, const mts_zip_row *row, uint32_t t, uint32_t o)
+void mts_zip_put_reduced(const mts_zip_fit *fit, const mts_zip_row *row, uint32_t t, uint32_t o)
 {
     const mts_gram *gram = &fit->stats[t].gram;
     mts_net_layer layer = mts_net_layer_of(fit->zip->nets[t], row->nodes[t]);
     put_filter(gram, &layer, o, fit->common[t] + (size_t)o * gram->inputs, fit->scale[t][o]);
+    mts_net_touch(fit->zip->nets[t], row->nodes[t]);
+}
+
+void mts_zip_put_common(const mts_zip_fit *fit, const mts_zip_row *row, uint32_t t, uint32_t o)
+{
+    mts_net_layer layer = mts_net_layer_of(fit->zip->nets[t], row->nodes[t]);
+    mts_zip_put_reduced(fit, row, t, o);
     if (mts_zip_fit_based(fit)) {
         copy_base(fit, row, &layer, o);
     }
-    mts_net_touch(fit->zip->nets[t], row->nodes[t]);
 }
 
 static void put_kept(void *context, uint64_t tasks, uint32_t o)

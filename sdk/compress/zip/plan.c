@@ -67,18 +67,36 @@ static uint32_t rounded(const choice *c, uint32_t shared)
     return shared >= c->row->outputs ? c->row->outputs : shared / multiple * multiple;
 }
 
+bool mts_zip_plan_allows(const mts_zip *zip, mtsz_form form)
+{
+    return zip->options->forms == 0 || (zip->options->forms >> form & 1) != 0;
+}
+
+/* How many of the sorted channels are worth sharing; without the form FILTERS all or none. */
+static uint32_t count_worth(const choice *c, double worth)
+{
+    const uint32_t outputs = c->row->outputs;
+    uint32_t shared = 0;
+    if (mts_zip_plan_allows(c->zip, MTSZ_FORM_FILTERS)) {
+        while (shared < outputs && c->sorted[shared] < worth) {
+            shared++;
+        }
+        return rounded(c, shared);
+    }
+    double sum = 0.0;
+    for (uint32_t o = 0; o < outputs; o++) {
+        sum += c->sorted[o];
+    }
+    return sum < worth * outputs ? outputs : 0;
+}
+
 /* Returns loss + price * bytes of a part that shares filters. */
 static double by_filters(const choice *c, mts_zip_part *part, double *loss)
 {
     const double bytes = (double)filter_bytes(c->row);
     const double each = different(c->zip, c->row, part->tasks);
-    const double worth = c->price * bytes * (each - 1.0);
-    uint32_t shared = 0;
     sort_channels(c, part->tasks);
-    while (shared < c->row->outputs && c->sorted[shared] < worth) {
-        shared++;
-    }
-    part->shared = rounded(c, shared);
+    part->shared = count_worth(c, c->price * bytes * (each - 1.0));
     part->reduced = false;
     *loss = 0.0;
     for (uint32_t i = 0; i < part->shared; i++) {

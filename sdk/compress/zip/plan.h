@@ -52,6 +52,8 @@ mts_status mts_zip_curves(mts_zip *zip, mts_zip_curve **out);
 /* plan.c: chooses for all rows at a price; plans[row_count]. False if memory is short. */
 bool mts_zip_plan(const mts_zip *zip, const mts_zip_curve *curves, double price, mts_zip_row_plan *plans,
                   uint64_t *bytes, double *loss);
+/* Whether options.forms leaves a form to the search. */
+bool mts_zip_plan_allows(const mts_zip *zip, mtsz_form form);
 /* Bytes of a row's weights whose parts share as planned. */
 uint64_t mts_zip_plan_bytes(const mts_zip *zip, const mts_zip_row *row, const mts_zip_row_plan *plan);
 

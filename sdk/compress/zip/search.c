@@ -221,16 +221,16 @@ static mts_status under_loss(search *s)
         status = find_price(s, prediction, 0.0, &price);
         MTS_TRY(status, try_price(s, prediction < most ? price : PRICE_MOST, limit, &lost));
         note(&b, prediction, lost, limit);
-        if (lost <= limit && (lost >= CLOSE * limit || prediction >= most)) {
-            break;
+        if (prediction <= 0.0 || (lost <= limit && (lost >= CLOSE * limit || prediction >= most))) {
+            break; /* near enough, or no other plan */
         }
         prediction = next_prediction(&b, prediction, lost, limit);
     }
     if (status == MTS_STATUS_OK && !s->found) {
         status = mts_fail(s->zip->error, MTS_STATUS_LIMIT,
-                          "no sharing stays within max_loss: of %u plans the most careful one is expected to "
-                          "lose %.3g points, and the limit is %.3g",
-                          s->best->trials, s->least_over, limit);
+                          "no sharing stays within max_loss: of %u plans the most careful one counts %.3g "
+                          "points, %.1f times what it is expected to lose, and the limit is %.3g",
+                          s->best->trials, s->least_over, MARGIN, limit);
     }
     return status;
 }

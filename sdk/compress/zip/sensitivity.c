@@ -191,7 +191,7 @@ static void own_of_original(const mts_zip_fit *fit, uint32_t t)
 
 static bool wants_ranks(const mts_zip *zip, const mts_zip_row *row)
 {
-    return row->reducible && (zip->options->forms == 0 || (zip->options->forms >> MTSZ_FORM_LOW_RANK & 1));
+    return row->reducible && mts_zip_plan_allows(zip, MTSZ_FORM_LOW_RANK);
 }
 
 static mts_status take_prices(sensing *s, mts_zip_partition *partition)
@@ -269,7 +269,7 @@ static mts_status weigh(sensing *s)
 {
     mts_zip *zip = s->zip;
     const uint32_t outputs = s->row->outputs;
-    double lost[MTS_ZIP_TASKS_MAX], mean = INFINITY;
+    double lost[MTS_ZIP_TASKS_MAX] = {0.0}, mean = INFINITY;
     candidate *order = mts_alloc_zero(zip->allocator, outputs, sizeof *order);
     mts_status status = order ? MTS_STATUS_OK : mts_fail_memory(zip->error);
     for (uint32_t o = 0; order && o < outputs; o++) {

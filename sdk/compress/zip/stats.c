@@ -11,7 +11,7 @@
 
 #define RUN_BYTES_MOST ((uint64_t)1 << 30) /* of all runs together */
 #define BATCH_MOST 32u
-#define TRACE_BYTES_MOST ((uint64_t)2 << 30) /* of all tasks */
+#define TRACE_BYTES_MOST ((uint64_t)2 << 30) /* of all tasks in front of one row; a walk has two of these */
 #define IMAGES_LEAST 1000u
 #define ROWS_PER_UNKNOWN 32u
 #define ROWS_LEAST 40000u /* equations of a small layer: more cost time and change nothing */
@@ -116,13 +116,13 @@ static void add_lost(const float *original, const float *zipped, size_t count, f
 
 /* ---- the way to the row ---- */
 
-/* Whether what a row reads is kept of all tasks' images, so that the next row begins there. */
-static bool keeps(const mts_zip *zip, const mts_zip_row *row)
+bool mts_zip_traces_fit(const mts_zip *zip, const mts_zip_row *row, uint32_t networks, uint32_t images)
 {
     uint64_t bytes = 0;
     for (uint32_t t = 0; t < zip->count; t++) {
-        bytes += (zip->alone ? 1 : 2) * (uint64_t)mts_zip_trace_bytes(zip->tasks[t].graph, row->nodes[t]) *
-                 zip->trace_images;
+        bytes += zip->frozen[t]
+                     ? 0
+                     : (uint64_t)networks * images * mts_zip_trace_bytes(zip->tasks[t].graph, row->nodes[t]);
     }
     return bytes <= TRACE_BYTES_MOST;
 }
@@ -268,7 +268,10 @@ uint32_t mts_zip_trace_images(const mts_zip *zip)
 mts_status mts_zip_stats_gather(mts_zip *zip, const mts_zip_row *row, mts_zip_stats *stats)
 {
     zip->trace_images = zip->trace_images ? zip->trace_images : mts_zip_trace_images(zip);
-    gathering g = {.zip = zip, .row = row, .stats = stats, .keep = keeps(zip, row)};
+    gathering g = {.zip = zip,
+                   .row = row,
+                   .stats = stats,
+                   .keep = mts_zip_traces_fit(zip, row, zip->alone ? 1 : 2, zip->trace_images)};
     for (uint32_t t = 0; t < zip->count; t++) {
         const mts_net_layer layer = mts_net_layer_of(zip->originals[t], row->nodes[t]);
         if (!zip->frozen[t] && !mts_gram_init(&stats[t].gram, layer.inputs * layer.rows * layer.columns,

@@ -11,13 +11,13 @@
 
 #define IMAGES_MOST 256u
 #define BATCH_MOST 32u
-#define TASKS_TEXT 1024u
 
 typedef struct telling {
     mts_zip *zip;
     const mts_zip_row *row;
     const mts_net *const *zipped; /* [task] */
     bool look;                    /* the row's answers are wanted */
+    bool keep;                    /* the next row begins in front of this one */
     uint32_t images;
     mts_zip_trace traces[MTS_ZIP_TASKS_MAX];
 } telling;
@@ -45,6 +45,7 @@ static void list(const telling *s, uint32_t first, uint32_t count, uint32_t *gat
 
 static mts_status walk(telling *s, uint32_t t, mts_zip_trace *next, mts_change *sums, mts_error *error)
 {
+    const uint32_t node = s->row->nodes[t];
     mts_zip *zip = s->zip;
     const mts_graph *graph = zip->tasks[t].graph;
     const uint32_t value = graph->outputs[0].value;
@@ -60,12 +61,12 @@ static mts_status walk(telling *s, uint32_t t, mts_zip_trace *next, mts_change *
         } else {
             status = mts_data_feed(zip->data, t, run, indices, count, NULL, error);
         }
-        MTS_TRY(status, mts_net_run_forward(run, count, s->traces[t].node, next->node, error));
-        if (status == MTS_STATUS_OK) {
+        MTS_TRY(status, mts_net_run_forward(run, count, s->traces[t].node, node, error));
+        if (status == MTS_STATUS_OK && s->keep) {
             mts_zip_trace_keep(next, run, first, count);
         }
-        MTS_TRY(status, s->look ? mts_net_run_forward(run, count, next->node, graph->node_count, error)
-                                : MTS_STATUS_OK);
+        MTS_TRY(status,
+                s->look ? mts_net_run_forward(run, count, node, graph->node_count, error) : MTS_STATUS_OK);
         for (uint32_t i = 0; i < count && status == MTS_STATUS_OK && s->look; i++) {
             mts_change_add(sums, zip->answers[t] + gate[i] * size, mts_net_run_value(run, value) + i * size,
                            size, 1);
@@ -80,18 +81,18 @@ static mts_status row_job(void *context, uint32_t t, uint32_t worker, mts_error 
     telling *s = context;
     mts_zip *zip = s->zip;
     mts_change sums = {.form = zip->forms[t]};
-    mts_zip_trace next;
+    mts_zip_trace next = {.node = 0};
     if (zip->frozen[t]) {
         return MTS_STATUS_OK;
     }
     /* The nodes before the row are computed with what they have become; the row is new from here. */
-    mts_status status =
-        mts_zip_trace_init(&next, zip->tasks[t].graph, s->row->nodes[t], s->images, zip->allocator)
-            ? MTS_STATUS_OK
-            : mts_fail_memory(error);
+    mts_status status = !s->keep || mts_zip_trace_init(&next, zip->tasks[t].graph, s->row->nodes[t],
+                                                       s->images, zip->allocator)
+                            ? MTS_STATUS_OK
+                            : mts_fail_memory(error);
     take_layer(s, t);
-    MTS_TRY(status, walk(s, t, &next, &sums, error));
-    if (status == MTS_STATUS_OK) {
+    MTS_TRY(status, s->keep || s->look ? walk(s, t, &next, &sums, error) : status);
+    if (status == MTS_STATUS_OK && s->keep) {
         mts_zip_trace_release(&s->traces[t]);
         s->traces[t] = next;
     } else {
@@ -103,17 +104,28 @@ static mts_status row_job(void *context, uint32_t t, uint32_t worker, mts_error 
 
 /* ---- texts ---- */
 
+/* Bytes of a text that names every task once. */
+static size_t text_room(const mts_zip *zip)
+{
+    size_t room = 1;
+    for (uint32_t t = 0; t < zip->count; t++) {
+        room += strlen(zip->tasks[t].name) + 1;
+    }
+    return room;
+}
+
 /* The tasks of each part that shares, parts apart by "|": "a+b|c+d". */
 static void tasks_text(const mts_zip *zip, const mts_zip_row_plan *plan, char *text)
 {
+    const size_t room = text_room(zip);
     size_t at = 0;
     text[0] = '\0';
     for (uint32_t p = 0; p < plan->part_count; p++) {
         bool first = true;
         for (uint32_t t = 0; t < zip->count && plan->parts[p].shared; t++) {
-            if ((plan->parts[p].tasks >> t & 1) && at + 1 < TASKS_TEXT) {
+            if ((plan->parts[p].tasks >> t & 1) && at + 1 < room) {
                 const char *before = !first ? "+" : at ? "|" : "";
-                const int length = snprintf(text + at, TASKS_TEXT - at, "%s%s", before, zip->tasks[t].name);
+                const int length = snprintf(text + at, room - at, "%s%s", before, zip->tasks[t].name);
                 at += length > 0 ? (size_t)length : 0;
                 first = false;
             }
@@ -157,24 +169,24 @@ static void tell_row(const telling *s, const mts_zip_row_plan *plan, char *text)
     layer.change = zip->change[worst];
     layer.task = zip->tasks[worst].name;
     layer.tasks = text;
-    if (zip->options->layer) {
-        zip->options->layer(zip->options->context, &layer);
-    }
+    zip->options->layer(zip->options->context, &layer);
 }
 
 mts_status mts_zip_tell(mts_zip *zip, const mts_zip_found *found, mts_net *const *zipped)
 {
     telling s = {.zip = zip, .zipped = (const mts_net *const *)zipped};
     s.images = zip->gate_images < IMAGES_MOST ? zip->gate_images : IMAGES_MOST;
-    char *text = mts_alloc_zero(zip->allocator, TASKS_TEXT, 1);
+    char *text = mts_alloc_zero(zip->allocator, text_room(zip), 1);
     mts_status status = text ? MTS_STATUS_OK : mts_fail_memory(zip->error);
+    const uint32_t rows = zip->options->layer ? zip->row_count : 0; /* nobody asks: nothing to look at */
     for (uint32_t t = 0; t < zip->count && status == MTS_STATUS_OK; t++) {
         mts_net_copy(zip->nets[t], zip->originals[t]);
         zip->change[t] = 0.0;
     }
-    for (uint32_t r = 0; r < zip->row_count && status == MTS_STATUS_OK; r++) {
+    for (uint32_t r = 0; r < rows && status == MTS_STATUS_OK; r++) {
         s.row = &zip->rows[r];
-        s.look = s.row->share && zip->options->layer;
+        s.look = s.row->share;
+        s.keep = mts_zip_traces_fit(zip, s.row, 1, s.images);
         status = s.row->done ? mts_threads_run(zip->count, row_job, &s, zip->error) : status;
         if (status == MTS_STATUS_OK && s.row->share) {
             tell_row(&s, &found->plans[r], text);

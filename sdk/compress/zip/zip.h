@@ -128,6 +128,9 @@ mts_status mts_zip_stats_gather(mts_zip *zip, const mts_zip_row *row, mts_zip_st
 void mts_zip_stats_release(mts_zip *zip, mts_zip_stats *stats);
 /* Forgets what the walk over the rows has computed: the next one begins in front. */
 void mts_zip_traces_drop(mts_zip *zip);
+/* Whether traces in front of a row fit into the memory set aside: of all tasks that are zipped, so many
+   `networks` of each. */
+bool mts_zip_traces_fit(const mts_zip *zip, const mts_zip_row *row, uint32_t networks, uint32_t images);
 /* Images that traces hold. */
 uint32_t mts_zip_trace_images(const mts_zip *zip);
 /* Images that a row's statistics take of a task, at least. */

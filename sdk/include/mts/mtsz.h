@@ -211,7 +211,8 @@ typedef struct mtsz_zip_options {
     /* Called for each plan of the search, with `context`; NULL (default): not called. */
     void (*trial)(void *context, const mtsz_zip_trial *trial);
     /* Forms that the search may choose: bits 1 << MTSZ_FORM_FILTERS and 1 << MTSZ_FORM_LOW_RANK.
-       Default: 0, both. LOW_RANK includes one weight without any difference. */
+       Default: 0, both. LOW_RANK includes one weight without any difference, which is told as
+       FILTERS of all channels. */
     uint32_t forms;
 } mtsz_zip_options;
 
@@ -236,8 +237,8 @@ typedef struct mtsz_zip_report {
     /* 1: the result of re-training was kept, because it changes no more answers than zipping
        alone. */
     int retrained;
-    /* With mtsz_zip_options.low_rank: the largest relative error of a weight, and the largest
-       rank; 0 otherwise. */
+    /* With mtsz_zip_options.low_rank: the largest relative error of a weight; 0 otherwise. And the
+       largest rank of a difference, under max_loss or bytes too; 0: there is none. */
     double deviation;
     uint32_t rank;
     /* With max_loss or bytes: points of accuracy that are expected to be lost on the images that were

@@ -19,45 +19,57 @@ int networks_check(const networks_options *options)
     return -1;
 }
 
-/* "3": each third frame; "2.5hz": so many a second. */
-static mts_status rate_set(cli_open *app, const char *task, const char *value, bool *understood)
+/* "3": each third frame; "2.5hz": so many a second. False: it is neither. */
+static bool rate_read(const char *value, double *rate, bool *per_second)
 {
     char number[32];
-    double rate = 0;
     const size_t length = strlen(value);
     const bool hz = length > 2 && length < sizeof number && strcmp(value + length - 2, "hz") == 0;
-    *understood = true;
+    *per_second = hz;
     if (hz) {
         memcpy(number, value, length - 2);
         number[length - 2] = '\0';
         value = number;
     }
-    if (cli_numbers(value, ',', &rate, 1) != 1 || rate > 1e6 || rate <= 0 || (!hz && rate < 1)) {
-        *understood = false;
-        return MTS_STATUS_OK;
-    }
-    return hz ? mts_session_rate_hz(app->session, task, rate)
-              : mts_session_rate(app->session, task, (uint32_t)rate);
+    return cli_numbers(value, ',', rate, 1) == 1 && *rate <= 1e6 && *rate > 0 && (hz || *rate >= 1);
 }
 
+/* Whether an item is a rate of a task that the session has; -1, or the exit status. */
+static int rate_check(cli_open *app, const char *item)
+{
+    char task[256];
+    double rate = 0;
+    bool per_second = false;
+    mts_task_stats stats = {.size = sizeof stats};
+    const char *value = cli_split_pair(item, task, sizeof task);
+    if (!value || !rate_read(value, &rate, &per_second)) {
+        return cli_usage_error(NULL, "--every takes TASK=N or TASK=Nhz, not '%s'", item);
+    }
+    return mts_session_task_stats(app->session, task, &stats) == MTS_STATUS_OK
+               ? -1
+               : cli_failure(NULL, "--every %s: %s", item, app->error);
+}
+
+/* All of them are read before the first is set: a mistake changes nothing. */
 int networks_rates_set(cli_open *app, const cli_list *every)
 {
-    for (size_t i = 0; i < every->count; i++) {
+    int checked = -1;
+    for (size_t i = 0; checked < 0 && i < every->count; i++) {
+        checked = rate_check(app, every->items[i]);
+    }
+    for (size_t i = 0; checked < 0 && i < every->count; i++) {
         char task[256];
-        bool understood = false;
-        mts_status status = MTS_STATUS_OK;
+        double rate = 0;
+        bool per_second = false;
         const char *value = cli_split_pair(every->items[i], task, sizeof task);
-        if (value) {
-            status = rate_set(app, task, value, &understood);
-        }
-        if (!understood) {
-            return cli_usage_error(NULL, "--every takes TASK=N or TASK=Nhz, not '%s'", every->items[i]);
-        }
+        (void)rate_read(value, &rate, &per_second);
+        const mts_status status = per_second ? mts_session_rate_hz(app->session, task, rate)
+                                             : mts_session_rate(app->session, task, (uint32_t)rate);
         if (status != MTS_STATUS_OK) {
-            return cli_failure(NULL, "--every %s: %s", every->items[i], app->error);
+            checked = cli_failure(NULL, "--every %s: %s", every->items[i], app->error);
         }
     }
-    return -1;
+    return checked;
 }
 
 /* Each task has to take frames. */

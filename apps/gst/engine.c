@@ -33,6 +33,7 @@ struct engine {
     uint64_t runs;
     char *texts; /* what lists point into */
     bool failed; /* in the middle of a call of the session */
+    bool gap;    /* a buffer was dropped, and none came out since */
     char error[CLI_ERROR];
 };
 
@@ -77,6 +78,10 @@ static void answered(engine *e, feed_frame *frame, GstBuffer *buffer)
         found = NULL;
     } else {
         buffer = gst_buffer_make_writable(buffer);
+        if (e->gap) {
+            GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DISCONT);
+        }
+        e->gap = false;
         results_attach(buffer, found, frame->source.frame.width, frame->source.frame.height);
     }
     gst_clear_structure(&found);
@@ -98,6 +103,7 @@ static void taken(void *context, feed_frame *frame, mts_status status)
     gst_buffer_unref(buffer);
     if (status == MTS_STATUS_CANCELLED) {
         e->counts.dropped++;
+        e->gap = true;
     } else {
         failure_note(e, e->app.error[0] ? e->app.error : mts_status_name(status));
     }
@@ -309,6 +315,7 @@ void engine_flush(engine *e)
 {
     char error[CLI_ERROR];
     (void)engine_drain(e, error);
+    e->gap = false;
     g_queue_clear_full(&e->ready, (GDestroyNotify)gst_buffer_unref);
     gst_clear_structure(&e->newest);
 }

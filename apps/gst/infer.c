@@ -181,6 +181,7 @@ static gboolean stop(GstBaseTransform *trans)
 {
     MtsInfer *self = (MtsInfer *)trans;
     engine_close(&self->engine);
+    gst_video_info_init(&self->info); /* caps come anew */
     return TRUE;
 }
 
@@ -311,6 +312,9 @@ static gboolean sink_event(GstBaseTransform *trans, GstEvent *event)
 static gboolean query(GstBaseTransform *trans, GstPadDirection direction, GstQuery *asked)
 {
     MtsInfer *self = (MtsInfer *)trans;
+    if (direction == GST_PAD_SINK && GST_QUERY_TYPE(asked) == GST_QUERY_DRAIN && !drain(self)) {
+        return FALSE; /* a source that asks wants all its buffers back, those that are held here, too */
+    }
     const gboolean known = GST_BASE_TRANSFORM_CLASS(mts_infer_parent_class)->query(trans, direction, asked);
     if (known && direction == GST_PAD_SRC && GST_QUERY_TYPE(asked) == GST_QUERY_LATENCY) {
         gboolean live = FALSE;

@@ -95,6 +95,7 @@ static mts_status describe(const mts_cu_library *cu, CUdevice id, mts_device_inf
     (void)snprintf(info->driver, sizeof info->driver, "NVIDIA CUDA %d.%d, compute capability %u.%u",
                    cu->version / 1000, cu->version % 1000 / 10, major, minor);
     info->is_gpu = true;
+    info->builds_aside = true;
     info->packed_lanes = MTS_CHANNEL_PACK;
     info->unified_memory = get_number(cu, id, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
     const bool registers =

@@ -253,6 +253,7 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     info->vector_floats = width >= 16 ? 16 : width >= 8 ? 8 : 4;
     info->launch_ns = info->is_gpu ? GPU_LAUNCH_NS : CPU_LAUNCH_NS;
     info->persistent = find_atomics(cl, id) != NULL;
+    info->builds_aside = true;
     const uint64_t group = get_number(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
     info->work_group_size = group > UINT32_MAX ? UINT32_MAX : (uint32_t)group;
     info->local_bytes = get_number(cl, id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(cl_ulong));

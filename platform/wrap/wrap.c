@@ -574,6 +574,7 @@ mts_status mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *
     wrap->base.allocator = (*inner)->allocator;
     wrap->base.log = (*inner)->log;
     wrap->base.info = (*inner)->info;
+    wrap->base.info.builds_aside = false; /* kernels are in the list of objects, as buffers are */
     wrap->base.lost = (*inner)->lost;
     wrap->hooks = hooks;
     wrap->context = context;

@@ -488,7 +488,8 @@ static mts_status settle(mts_session *session, uint64_t until, mts_error *error)
         if (!all || !all->now) {
             break;
         }
-        if (atomic_load(&all->now->ended) != 0) {
+        /* its thread may have ended since the look above */
+        if (atomic_load(&all->now->ended) != 0 && !mts_pipeline_may_change(session->pipeline)) {
             return mts_fail(error, MTS_STATUS_BUSY,
                             "the change waits until the runs in flight have been consumed");
         }

@@ -63,13 +63,19 @@ static mts_status make_patch(appending *a, const char *base, mts_error *error)
     return mts_patch_make(&from, &to, a->allocator, &a->patch, NULL, error);
 }
 
+static uint32_t more(uint32_t count, uint32_t before)
+{
+    return count > before ? count - before : 0;
+}
+
 static void describe(appending *a)
 {
     const mts_archive *base = a->archives[0];
     a->report.size = sizeof a->report;
     a->report.tasks = a->joined->task_count;
-    a->report.tasks_added = a->joined->task_count - base->task_count;
-    a->report.blocks_added = a->joined->block_count - base->block_count;
+    /* a patch may lead to a bundle that has less */
+    a->report.tasks_added = more(a->joined->task_count, base->task_count);
+    a->report.blocks_added = more(a->joined->block_count, base->block_count);
     for (uint32_t i = base->block_count; i < a->joined->block_count; i++) {
         a->report.weights_added += a->joined->blocks[i].size;
     }

@@ -73,6 +73,9 @@ typedef struct mts_device_info {
     /* Launches of a list that do not depend on each other run at the same time
        (mts_launch.accesses). */
     bool overlaps;
+    /* A kernel is built while another thread submits commands: what a build changes is apart from
+       what commands use (device/guard.h). */
+    bool builds_aside;
     /* MTS_MEMORY_BIT of each kind of memory that mts_buffer_import takes. */
     uint32_t imports;
     uint32_t compute_units;

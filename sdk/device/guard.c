@@ -120,9 +120,10 @@ static mts_status kernel_create(mts_device *device, const mts_kernel_desc *desc,
                                 mts_error *error)
 {
     mts_guard *g = guard_of(device);
-    enter(&g->builds);
+    turns *t = device->info.builds_aside ? &g->builds : &g->commands;
+    enter(t);
     const mts_status status = g->own->kernel_create(device, desc, out, error);
-    leave(&g->builds);
+    leave(t);
     return status;
 }
 

@@ -4,7 +4,8 @@
  *
  * While a device is guarded, a command waits until the one that another thread is at has
  * ended; threads take turns. Building a kernel, which may take seconds, holds up other builds
- * only: backends keep what a build changes apart from what commands use. A command that waits
+ * only, where the device says that builds change nothing that commands use (builds_aside);
+ * elsewhere, also on a device that another one wraps, it is a command. A command that waits
  * for the queue holds up the other thread as long, so the second thread is to have none but at
  * its end. A library built with MTS_SMALL does not have it.
  */

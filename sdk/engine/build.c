@@ -194,11 +194,10 @@ mts_status mts_engine_build_draft(mts_engine_draft **from, const mts_engine_opti
             b->in_kernels && (status == MTS_STATUS_DEVICE || status == MTS_STATUS_NOT_FOUND);
     }
 #ifndef MTS_SMALL
-    if (status == MTS_STATUS_OK && b->grown.allocator) { /* what was uploaded is there from now on */
-        mts_weights_index *index = &b->engine->launches.stores[b->kept_count - 1]->index;
-        const mts_weights_index old = *index;
-        *index = b->grown;
-        b->grown = old;
+    if (status == MTS_STATUS_OK && b->grown.allocator) {
+        b->engine->launches.grown_store = b->engine->launches.stores[b->kept_count - 1];
+        b->engine->launches.grown = b->grown;
+        b->grown = (mts_weights_index){0};
     }
 #endif
     *out = status == MTS_STATUS_OK ? b->engine : NULL;

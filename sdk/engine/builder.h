@@ -32,9 +32,12 @@ typedef struct mts_builder {
     const mts_weights_index **kept;
     uint32_t *kept_from;
     uint32_t kept_count;
-    /* The last of them has room, and what it holds then, once the engine is made. */
+    /* The last of them has room, and what it holds then, once the engine is the session's. */
     bool grows;
     mts_weights_index grown;
+    /* Elements behind the last section that stay free (options.weights_reserve), as far as a buffer
+       and the offsets of launches reach. */
+    size_t reserve;
     /* Host memory that the queue may still read. */
     mts_staging staging;
 #endif

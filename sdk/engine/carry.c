@@ -102,10 +102,24 @@ static void carry_settings(const mts_engine *from, mts_engine *to)
     }
 }
 
+/* What the engine has written to a section that it shares is found by later engines from now on. Not
+   before: until the engine is the session's, its archive may go, and block numbers and addresses with
+   it. */
+static void keep_weights(mts_launches *launches)
+{
+    if (launches->grown_store) {
+        const mts_weights_index old = launches->grown_store->index;
+        launches->grown_store->index = launches->grown;
+        launches->grown_store = NULL;
+        launches->grown = old; /* goes with the engine */
+    }
+}
+
 mts_status mts_engine_carry(mts_engine *from, mts_engine *to, bool frames, mts_error *error)
 {
     const mts_status status = carry_inputs(from, to, frames, error);
     if (status == MTS_STATUS_OK) {
+        keep_weights(&to->launches);
         carry_settings(from, to);
         to->submissions.last = from->submissions.last;
         to->submissions.deadline_ms = from->submissions.deadline_ms;

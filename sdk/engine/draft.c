@@ -206,7 +206,8 @@ static mts_status find_kept(mts_builder *b)
     uint32_t roomy = MTS_NONE;
     for (uint32_t i = 0; i < from->weight_count; i++) {
         const mts_weights_store *store = from->stores[i];
-        roomy = store && store->index.capacity > store->index.elements ? i : roomy;
+        const bool keeps = store && store->index.elements > 0; /* an empty one is not kept */
+        roomy = keeps && store->index.capacity > store->index.elements ? i : roomy;
     }
     for (uint32_t k = 0; k < from->weight_count + 1; k++) {
         const uint32_t i = k < from->weight_count ? k : roomy;
@@ -348,9 +349,11 @@ static mts_status encode(mts_builder *b)
     const uint64_t most = buffer_elements(b), reach = INT32_MAX - 64;
     b->encoding.pool.section_most = (size_t)(most < reach ? most : reach);
 #ifndef MTS_SMALL
+    /* a section and the room behind it are one buffer, with the same limits */
     const uint64_t reserve = b->engine->options.weights_reserve / mts_precision_size(b->encoding.precision);
-    b->encoding.pool.section_most -=
-        (size_t)(reserve < b->encoding.pool.section_most / 2 ? reserve : b->encoding.pool.section_most / 2);
+    const size_t half = b->encoding.pool.section_most / 2;
+    b->reserve = reserve < half ? (size_t)reserve : half;
+    b->encoding.pool.section_most -= b->reserve;
 #endif
     b->encoding.pool.spare = mts_launch_vector(b->encoding.device) == 1 ? 3 : 0; /* of four rows */
     if (b->like) {

@@ -66,9 +66,10 @@ static void release_weights(mts_launches *launches)
 #else
 static void release_weights(mts_launches *launches)
 {
+    mts_weights_index_release(&launches->grown);
     for (uint32_t i = 0; i < launches->weight_count; i++) {
         mts_weights_store *store = launches->stores ? launches->stores[i] : NULL;
-        if (store && --store->users == 0) {
+        if (store && atomic_fetch_sub(&store->users, 1) == 1) {
             const mts_allocator *allocator = launches->device->allocator;
             mts_buffer_destroy(&store->buffer);
             mts_weights_index_release(&store->index);

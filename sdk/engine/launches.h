@@ -4,6 +4,10 @@
 #ifndef MTS_ENGINE_LAUNCHES_H
 #define MTS_ENGINE_LAUNCHES_H
 
+#ifndef MTS_SMALL
+#include <stdatomic.h>
+#endif
+
 #include "engine/zero_copy.h"
 #include "lower/lower.h"
 
@@ -16,10 +20,11 @@ typedef struct mts_built_kernel {
 } mts_built_kernel;
 
 #ifndef MTS_SMALL
-/* A section of weights on the device, which several engines of a session may read. Engines
-   that share one are made and destroyed by one thread at a time. */
+/* A section of weights on the device, which several engines of a session may read. One may be
+   destroyed by the thread that runs frames while another thread makes the next one, so users are
+   counted atomically; the last of them frees it. */
 typedef struct mts_weights_store {
-    uint32_t users;
+    _Atomic(uint32_t) users;
     mts_buffer *buffer;
     mts_weights_index index;
 } mts_weights_store;
@@ -36,6 +41,10 @@ typedef struct mts_launches {
     /* [weight_count]: what the buffers belong to; NULL: no launch reads the section, whose
        buffer is that of the first one. */
     mts_weights_store **stores;
+    /* What one of them holds once the engine is a session's (mts_engine_carry), or NULL: until then
+       no other engine may find there what this one has written behind the rest. */
+    mts_weights_store *grown_store;
+    mts_weights_index grown;
 #endif
     mts_built_kernel *kernels;
     uint32_t kernel_count;

@@ -206,7 +206,8 @@ static mts_status fill_section(mts_builder *b, uint32_t section, size_t skip, mt
 static uint64_t reserve_of(const mts_builder *b, uint32_t section)
 {
     const bool last = section == mts_weights_section(&b->encoding.pool);
-    return last && !b->shares_weights ? b->engine->options.weights_reserve / 64 * 64 : 0;
+    const uint64_t bytes = (uint64_t)b->reserve * mts_precision_size(precision_of(b));
+    return last && !b->shares_weights ? bytes / 64 * 64 : 0;
 }
 #endif
 
@@ -283,7 +284,7 @@ static mts_status upload_part(mts_builder *b, uint32_t section, mts_buffer **out
         *store = reads_section(b, section) ? b->like->launches.stores[b->kept_from[section]] : NULL;
         *out = *store ? (*store)->buffer : NULL;
         if (*store) {
-            (*store)->users++;
+            atomic_fetch_add(&(*store)->users, 1);
         }
         return b->grows && section + 1 == b->kept_count ? grow_store(b, section, *store) : MTS_STATUS_OK;
     }
@@ -291,7 +292,7 @@ static mts_status upload_part(mts_builder *b, uint32_t section, mts_buffer **out
     if (!*store) {
         return mts_builder_memory(b);
     }
-    (*store)->users = 1;
+    atomic_init(&(*store)->users, 1);
     mts_status status = make_index(b, section, *store);
     MTS_TRY(status, upload_section(b, section, &(*store)->buffer));
     *out = (*store)->buffer;

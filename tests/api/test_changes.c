@@ -504,6 +504,67 @@ static void a_failed_add_leaves_the_session_as_it_was(void **state)
     world.all_bundle = bundles[3];
 }
 
+/* The last allocations of a change fail, when its weights are on the device already; the blocks of the next
+   change have the same numbers. */
+static void fail_late_and_update(api_fixture *fixture, size_t back, size_t *calls, uint32_t *failures)
+{
+    stream s;
+    mts_tensor tensor;
+    mts_ticket ticket = 0;
+    open_stream(&s, 1);
+    run_and_check(s.session, 0, FIRST);
+    const size_t before = fixture->calls;
+    fixture->fail_from = back > 0 ? before + *calls - back + 1 : 0;
+    const mts_status status = mts_session_add(s.session, world.extra_bundle);
+    fixture->fail_from = 0;
+    *calls = back > 0 ? *calls : fixture->calls - before;
+    if (status != MTS_STATUS_OK) {
+        (*failures)++;
+        assert_int_equal(status, MTS_STATUS_OUT_OF_MEMORY);
+        run_and_check(s.session, 1, FIRST);
+        must(mts_session_update(s.session, world.other_bundle), "update");
+        const mts_frame frame = api_frame(world.pixels[2]);
+        must(mts_session_submit(s.session, &frame, &ticket), "submit");
+        must(mts_session_wait(s.session, ticket, MTS_TIMEOUT_INFINITE), "wait");
+        for (uint32_t t = 0; t < 3; t++) {
+            must(mts_session_output(s.session, names[t], 0, &tensor), names[t]);
+            assert_memory_equal(tensor.data, world.known[UPDATED][2][t], CLASSES * sizeof(float));
+        }
+    }
+    close_stream(&s);
+}
+
+static void a_change_that_failed_late_leaves_no_weights_for_the_next_one_to_find(void **state)
+{
+    (void)state;
+    api_fixture fixture;
+    size_t calls = 0;
+    uint32_t failures = 0;
+    if (strncmp(world.device, "cpu", 3) != 0) {
+        skip();
+    }
+    mts_runtime *const runtime = world.runtime;
+    mts_bundle *const bundles[] = {world.base_bundle, world.extra_bundle, world.other_bundle,
+                                   world.all_bundle};
+    mts_runtime_options options = api_options(&fixture, world.device);
+    open_runtime(&options);
+    reserve = (uint64_t)1 << 20;
+    fail_late_and_update(&fixture, 0, &calls, &failures); /* what the device allocates once */
+    fail_late_and_update(&fixture, 0, &calls, &failures);
+    for (size_t back = 1; back <= 8; back++) {
+        fail_late_and_update(&fixture, back, &calls, &failures);
+    }
+    reserve = 0;
+    assert_true(failures >= 4);
+    close_runtime();
+    assert_int_equal(fixture.alive, 0);
+    world.runtime = runtime;
+    world.base_bundle = bundles[0];
+    world.extra_bundle = bundles[1];
+    world.other_bundle = bundles[2];
+    world.all_bundle = bundles[3];
+}
+
 static int run_on(const char *device)
 {
     const struct CMUnitTest tests[] = {
@@ -515,6 +576,7 @@ static int run_on(const char *device)
         cmocka_unit_test(changes_that_make_no_sense_are_refused),
         cmocka_unit_test(a_session_may_end_while_it_changes),
         cmocka_unit_test(a_failed_add_leaves_the_session_as_it_was),
+        cmocka_unit_test(a_change_that_failed_late_leaves_no_weights_for_the_next_one_to_find),
     };
     world.device = device;
     return cmocka_run_group_tests_name(device, tests, open_world, close_world);

@@ -256,7 +256,7 @@ static void a_patch_that_lies_is_refused_though_its_checksums_are_right(void **s
         }
         mts_store_u64(field, old);
     }
-    /* what is made is read as a bundle: here a task record that no string names */
+    /* what is made has the hash that the header says */
     const uint64_t result = mts_load_u64(patch.data + MTS_PATCH_RESULT);
     mts_store_u64(patch.data + MTS_PATCH_RESULT, result + 1);
     seal(patch.data);

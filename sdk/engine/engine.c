@@ -4,16 +4,6 @@
  */
 #include "engine/state.h"
 
-#ifdef MTS_SMALL
-#define is_settled(engine) false
-#else
-/* Nothing of it is on the device: its caller has said so. */
-static bool is_settled(const mts_engine *engine)
-{
-    return engine->settled;
-}
-#endif
-
 void mts_engine_destroy(mts_engine **engine_at)
 {
     if (!engine_at || !*engine_at) {
@@ -21,8 +11,7 @@ void mts_engine_destroy(mts_engine **engine_at)
     }
     mts_engine *engine = *engine_at;
     *engine_at = NULL;
-    if (engine->launches.act &&
-        !is_settled(engine)) { /* a failed submission, or a frame without a run, may be on the device */
+    if (engine->launches.act) { /* a failed submission, or a frame without a run, may be on the device */
         (void)mts_device_wait(engine->device, NULL); /* where the device is lost nothing is on it */
     }
     mts_submissions_release(engine);

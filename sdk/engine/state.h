@@ -31,10 +31,6 @@ struct mts_engine {
     mts_filters filters;
     mts_outputs outputs;
     mts_submissions submissions;
-#ifndef MTS_SMALL
-    /* All that was submitted has ended well and was consumed. */
-    bool settled;
-#endif
 };
 
 #endif

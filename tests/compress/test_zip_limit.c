@@ -209,6 +209,11 @@ static void limits_that_make_no_sense_are_refused(void **state)
     mtsz_data none = data;
     none.count = 0;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &none, &zip, "image");
+    const char *const bases[] = {"object", "animal"};
+    zip.base = bases;
+    zip.base_count = 2;
+    expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &data, &zip, "one task as base");
+    zip.base_count = 0;
     zip.forms = 1u << MTSZ_FORM_UXYZ;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &data, &zip, "forms has bits");
     zip.forms = 0;

@@ -137,6 +137,9 @@ static const char *limit_defect(const mtsz_zip_options *o)
     if (o->retrain_seconds > 0.0 || o->max_change < 100.0) {
         return "retrain_seconds and max_change do not go with max_loss or bytes";
     }
+    if (o->base_count > 1) { /* a channel that several bases have is stored once for each */
+        return "max_loss and bytes take one task as base, not several";
+    }
     return o->forms & ~known ? "forms has bits other than those of filters and low rank" : NULL;
 }
 

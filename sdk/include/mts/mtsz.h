@@ -171,7 +171,7 @@ typedef struct mtsz_zip_options {
     const char *const *layers;
     uint32_t layer_count;
     /* Names of those `tasks` whose weights keep every bit. The other tasks take over the filters of
-       these. NULL (default): none. */
+       these. One at most with low_rank, max_loss or bytes. NULL (default): none. */
     const char *const *base;
     uint32_t base_count;
     /* A layer stays private if sharing it would change more than this percentage of the answers of

@@ -96,36 +96,11 @@ static mtsz_train_report must_train(const mtsz_train_options *train, const char 
 /* Whether a bundle's new task is right for an image that it never saw. */
 static bool is_right(const char *path, uint32_t index)
 {
-    mts_runtime *runtime = NULL;
-    mts_bundle *bundle = NULL;
-    mts_session *session = NULL;
-    mts_runtime_options runtime_options;
-    mts_session_options session_options;
-    mts_ticket ticket;
-    mts_tensor tensor;
-    const char *task = "half";
     unsigned char rgb[32 * 32 * 3];
-    mts_runtime_options_default(&runtime_options);
-    runtime_options.device = "reference";
-    mts_session_options_default(&session_options);
-    session_options.tasks = &task;
-    session_options.task_count = 1;
+    float scores[2];
     (void)halves(NULL, index, 32, 32, rgb);
-    const mts_frame frame = {
-        .size = sizeof frame, .data = rgb, .width = 32, .height = 32, .format = MTS_PIXEL_FORMAT_RGB};
-    assert_int_equal(mts_runtime_create(&runtime_options, &runtime), MTS_STATUS_OK);
-    assert_int_equal(mts_bundle_open(runtime, path, &bundle), MTS_STATUS_OK);
-    assert_int_equal(mts_session_create(runtime, bundle, &session_options, &session), MTS_STATUS_OK);
-    assert_int_equal(mts_session_submit(session, &frame, &ticket), MTS_STATUS_OK);
-    assert_int_equal(mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
-    assert_int_equal(mts_session_output(session, task, 0, &tensor), MTS_STATUS_OK);
-    assert_int_equal(tensor.bytes, 2 * sizeof(float));
-    const float *scores = tensor.data;
-    const bool right = (scores[0] > scores[1]) == (index % 3 == 0);
-    mts_session_destroy(&session);
-    mts_bundle_destroy(&bundle);
-    mts_runtime_destroy(&runtime);
-    return right;
+    assert_int_equal(answer_to(path, "half", rgb, scores, 2), 2);
+    return (scores[0] > scores[1]) == (index % 3 == 0);
 }
 
 static void expect_same_answers(const char *path)

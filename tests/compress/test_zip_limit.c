@@ -111,16 +111,23 @@ static void low_rank_alone_shares_all_channels_of_a_layer_or_none(void **state)
     assert_int_equal(partly, 0);
 }
 
-static void a_base_keeps_every_bit_under_a_limit(void **state)
+/* The last layers of three tasks, of which the first keeps every bit. */
+static mtsz_zip_options base_options(void)
 {
-    (void)state;
+    static const char *const base[] = {"object"};
     mtsz_zip_options zip = limit_options(3);
-    const char *base[] = {"object"};
     zip.base = base;
     zip.base_count = 1;
     zip.layers = late;
     zip.layer_count = 2;
     zip.bytes = 0.86;
+    return zip;
+}
+
+static void a_base_keeps_every_bit_under_a_limit(void **state)
+{
+    (void)state;
+    mtsz_zip_options zip = base_options();
     const mtsz_zip_report report = must_zip(original, &zip);
     assert_true(part_of(&report) <= 0.87);
     for (uint32_t i = 0; i < 3; i++) {
@@ -147,13 +154,7 @@ static double bundle_loss(const char *task)
 static void differences_from_a_base_are_measured_as_they_are_written(void **state)
 {
     (void)state;
-    mtsz_zip_options zip = limit_options(3);
-    const char *base[] = {"object"};
-    zip.base = base;
-    zip.base_count = 1;
-    zip.layers = late;
-    zip.layer_count = 2;
-    zip.bytes = 0.86;
+    mtsz_zip_options zip = base_options();
     zip.forms = 1u << MTSZ_FORM_LOW_RANK;
     const mtsz_zip_report report = must_zip(original, &zip);
     assert_true(report.rank > 0);

@@ -143,10 +143,10 @@ static inline uint64_t hash_of(const char *path)
     return hash;
 }
 
-/* Outputs of a task on the reference device for one image, one thread of arithmetic: bits can be compared.
- */
-static inline size_t answer(const char *bundle_path, const char *task, uint32_t index, float *out,
-                            size_t room)
+/* Outputs of a task on the reference device for one image of 32 x 32, one thread of arithmetic: bits can be
+   compared. */
+static inline size_t answer_to(const char *bundle_path, const char *task, const unsigned char *rgb,
+                               float *out, size_t room)
 {
     mts_runtime *runtime = NULL;
     mts_bundle *bundle = NULL;
@@ -155,13 +155,11 @@ static inline size_t answer(const char *bundle_path, const char *task, uint32_t 
     mts_session_options session_options;
     mts_ticket ticket;
     mts_tensor tensor;
-    unsigned char rgb[32 * 32 * 3];
     mts_runtime_options_default(&runtime_options);
     runtime_options.device = "reference";
     mts_session_options_default(&session_options);
     session_options.tasks = &task;
     session_options.task_count = 1;
-    (void)image(NULL, index, 32, 32, rgb);
     const mts_frame frame = {
         .size = sizeof frame, .data = rgb, .width = 32, .height = 32, .format = MTS_PIXEL_FORMAT_RGB};
     assert_int_equal(mts_runtime_create(&runtime_options, &runtime), MTS_STATUS_OK);
@@ -177,6 +175,14 @@ static inline size_t answer(const char *bundle_path, const char *task, uint32_t 
     mts_bundle_destroy(&bundle);
     mts_runtime_destroy(&runtime);
     return count;
+}
+
+static inline size_t answer(const char *bundle_path, const char *task, uint32_t index, float *out,
+                            size_t room)
+{
+    unsigned char rgb[32 * 32 * 3];
+    (void)image(NULL, index, 32, 32, rgb);
+    return answer_to(bundle_path, task, rgb, out, room);
 }
 
 static uint32_t told, told_shared;

@@ -163,7 +163,7 @@ static double unit_beside(const mts_tails *t, uint32_t node)
 }
 
 /* Units, from the first rows: biases may be zero, and count as large as what they are added
-   to. Without the noise of a candidate, so that they are the same whoever is there. */
+   to. Without the noise of a candidate, so that they do not depend on which candidates train together. */
 static mts_status units_measure(mts_tails *t, mts_error *error)
 {
     const mts_graph *tail = t->data.plan->tail;

@@ -22,17 +22,6 @@ typedef struct applying {
     uint64_t *taken;          /* [outputs]: tasks whose filter is common (bits) */
 } applying;
 
-typedef struct candidate {
-    double price;
-    uint32_t channel;
-} candidate;
-
-static int compare(const void *a, const void *b)
-{
-    const candidate *x = a, *y = b;
-    return mts_order(MTS_COMPARE(x->price, y->price), MTS_COMPARE(x->channel, y->channel));
-}
-
 /* What a channel loses by being common: variance in points, as the plan counts it. */
 static double price_of(const applying *a, const mts_zip_part *part, uint32_t o)
 {
@@ -48,14 +37,14 @@ static double price_of(const applying *a, const mts_zip_part *part, uint32_t o)
 static mts_status put_filters(applying *a, const mts_zip_part *part)
 {
     const mts_zip *zip = a->zip;
-    candidate *order = mts_alloc_zero(zip->allocator, a->row->outputs, sizeof *order);
+    mts_zip_candidate *order = mts_alloc_zero(zip->allocator, a->row->outputs, sizeof *order);
     if (!order) {
         return mts_fail_memory(zip->error);
     }
     for (uint32_t o = 0; o < a->row->outputs; o++) {
-        order[o] = (candidate){.price = price_of(a, part, o), .channel = o};
+        order[o] = (mts_zip_candidate){.price = price_of(a, part, o), .channel = o};
     }
-    qsort(order, a->row->outputs, sizeof *order, compare);
+    mts_zip_candidates_sort(order, a->row->outputs);
     for (uint32_t i = 0; i < part->shared; i++) {
         a->taken[order[i].channel] |= part->tasks;
         for (uint32_t t = 0; t < zip->count; t++) {

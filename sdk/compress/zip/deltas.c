@@ -14,8 +14,6 @@
 #include "compress/solve/product.h"
 #include "compress/zip/plan.h"
 
-#define SCALE_LEAST 0.05 /* of the mean scale, as in fit.c */
-
 /* D and the decomposition of D G D', in `scratch`. */
 typedef struct difference {
     double *numbers; /* [outputs][length] */
@@ -69,8 +67,7 @@ static double divisor(const mts_zip_fit *fit, uint32_t t, uint32_t o)
     for (uint32_t k = 0; k < fit->outputs; k++) {
         mean += fabs(fit->scale[t][k]) / fit->outputs;
     }
-    const double least = SCALE_LEAST * mean + 1e-12, scale = fit->scale[t][o];
-    return fabs(scale) >= least ? scale : scale < 0.0 ? -least : least;
+    return mts_zip_divisor(fit->scale[t][o], mean);
 }
 
 static bool take_room(const mts_zip_fit *fit, uint32_t rank, mts_arena *arena, mts_zip_factors *out)

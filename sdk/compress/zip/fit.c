@@ -343,16 +343,20 @@ static mts_status add_pulled(mts_zip_fit *fit, uint32_t t)
     return MTS_STATUS_OK;
 }
 
+double mts_zip_divisor(double scale, double mean)
+{
+    const double least = SCALE_LEAST * mean + 1e-12;
+    return fabs(scale) >= least ? scale : scale < 0.0 ? -least : least;
+}
+
 /* Scale that a channel's target is divided by. */
 static double divisor(const mts_zip_fit *fit, uint32_t t, uint32_t o)
 {
-    const double scale = fit->scale[t][o];
     double mean = 0.0;
     for (uint32_t k = 0; k < fit->zip->count; k++) {
         mean += mts_zip_fit_takes(fit, k) ? fabs(fit->scale[k][o]) / members(fit) : 0.0;
     }
-    const double least = SCALE_LEAST * mean + 1e-12;
-    return fabs(scale) >= least ? scale : scale < 0.0 ? -least : least;
+    return mts_zip_divisor(fit->scale[t][o], mean);
 }
 
 /* A filter of a task before it is fitted: the common prior over U, its own weights over

@@ -39,6 +39,8 @@ mts_status mts_zip_fit_own(mts_zip_fit *fit);
 mts_status mts_zip_fit_common(mts_zip_fit *fit);
 /* Whether a task is one of fit->tasks and of no base. */
 bool mts_zip_fit_takes(const mts_zip_fit *fit, uint32_t t);
+/* A filter's scale, as far from 0 as a quotient by it has to be beside the mean size of scales. */
+double mts_zip_divisor(double scale, double mean);
 /* Whether some of fit->tasks are of a base: the common filters are theirs. */
 bool mts_zip_fit_based(const mts_zip_fit *fit);
 

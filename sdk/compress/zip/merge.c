@@ -9,15 +9,15 @@
 #include "compress/zip/keep.h"
 #include "compress/zip/merge.h"
 
-typedef struct candidate {
-    double price; /* variance that being common loses beyond what is lost anyway */
-    uint32_t channel;
-} candidate;
-
 static int compare_candidates(const void *a, const void *b)
 {
-    const candidate *x = a, *y = b;
+    const mts_zip_candidate *x = a, *y = b;
     return mts_order(MTS_COMPARE(x->price, y->price), MTS_COMPARE(x->channel, y->channel));
+}
+
+void mts_zip_candidates_sort(mts_zip_candidate *candidates, uint32_t count)
+{
+    qsort(candidates, count, sizeof *candidates, compare_candidates);
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -26,6 +26,7 @@ static int compare_numbers(const void *a, const void *b)
     return MTS_COMPARE(x, y);
 }
 
+/* Variance that being common loses beyond what is lost anyway. */
 static double price_of(const mts_zip_fit *fit, uint32_t o)
 {
     double price = 0.0;
@@ -39,14 +40,14 @@ static double price_of(const mts_zip_fit *fit, uint32_t o)
 static mts_status choose(const mts_zip_fit *fit, mts_zip_row *row, uint32_t shared)
 {
     mts_zip *zip = fit->zip;
-    candidate *candidates = mts_alloc_zero(zip->allocator, row->outputs, sizeof(*candidates));
+    mts_zip_candidate *candidates = mts_alloc_zero(zip->allocator, row->outputs, sizeof(*candidates));
     if (!candidates) {
         return mts_fail(zip->error, MTS_STATUS_OUT_OF_MEMORY, "layer '%s': out of memory", row->name);
     }
     for (uint32_t o = 0; o < row->outputs; o++) {
-        candidates[o] = (candidate){.price = price_of(fit, o), .channel = o};
+        candidates[o] = (mts_zip_candidate){.price = price_of(fit, o), .channel = o};
     }
-    qsort(candidates, row->outputs, sizeof(*candidates), compare_candidates);
+    mts_zip_candidates_sort(candidates, row->outputs);
     for (uint32_t i = 0; i < shared; i++) {
         row->channels[i] = candidates[i].channel;
     }
@@ -125,9 +126,9 @@ void mts_zip_put_own(const mts_zip_fit *fit, const mts_zip_row *row, uint32_t t,
     mts_net_touch(fit->zip->nets[t], row->nodes[t]);
 }
 
-void mts_zip_put_original(mts_zip *zip, const mts_zip_row *row, uint32_t t)
+void mts_zip_put_layer(mts_zip *zip, const mts_zip_row *row, uint32_t t, const mts_net *net)
 {
-    const mts_net_layer from = mts_net_layer_of(zip->originals[t], row->nodes[t]);
+    const mts_net_layer from = mts_net_layer_of(net, row->nodes[t]);
     const mts_net_layer to = mts_net_layer_of(zip->nets[t], row->nodes[t]);
     const size_t weights = (size_t)from.outputs * from.inputs * from.rows * from.columns;
     memcpy(to.weight, from.weight, weights * sizeof(float));

@@ -222,28 +222,18 @@ static mts_status take_prices(sensing *s, mts_zip_partition *partition)
 
 /* ---- what variance costs ---- */
 
-typedef struct candidate {
-    double price;
-    uint32_t channel;
-} candidate;
-
-static int compare(const void *a, const void *b)
-{
-    const candidate *x = a, *y = b;
-    return mts_order(MTS_COMPARE(x->price, y->price), MTS_COMPARE(x->channel, y->channel));
-}
-
 static void restore(const sensing *s)
 {
     for (uint32_t t = 0; t < s->zip->count; t++) {
         if (!s->zip->frozen[t]) {
-            mts_zip_put_original(s->zip, s->row, t);
+            mts_zip_put_layer(s->zip, s->row, t, s->zip->originals[t]);
         }
     }
 }
 
 /* The mean loss if the `shared` cheapest channels are common; lost[task]: their variance. */
-static mts_status measure(sensing *s, const candidate *order, uint32_t shared, double *lost, double *mean)
+static mts_status measure(sensing *s, const mts_zip_candidate *order, uint32_t shared, double *lost,
+                          double *mean)
 {
     mts_zip *zip = s->zip;
     uint32_t changing = 0;
@@ -270,7 +260,7 @@ static mts_status weigh(sensing *s)
     mts_zip *zip = s->zip;
     const uint32_t outputs = s->row->outputs;
     double lost[MTS_ZIP_TASKS_MAX] = {0.0}, mean = INFINITY;
-    candidate *order = mts_alloc_zero(zip->allocator, outputs, sizeof *order);
+    mts_zip_candidate *order = mts_alloc_zero(zip->allocator, outputs, sizeof *order);
     mts_status status = order ? MTS_STATUS_OK : mts_fail_memory(zip->error);
     for (uint32_t o = 0; order && o < outputs; o++) {
         order[o].channel = o;
@@ -279,7 +269,7 @@ static mts_status weigh(sensing *s)
         }
     }
     if (order) {
-        qsort(order, outputs, sizeof *order, compare);
+        mts_zip_candidates_sort(order, outputs);
     }
     for (uint32_t shared = outputs; status == MTS_STATUS_OK && shared && !(mean <= LOSS_LINEAR);
          shared /= 2) {

@@ -22,17 +22,6 @@ typedef struct telling {
     mts_zip_trace traces[MTS_ZIP_TASKS_MAX];
 } telling;
 
-static void take_layer(const telling *s, uint32_t t)
-{
-    const mts_net_layer from = mts_net_layer_of(s->zipped[t], s->row->nodes[t]);
-    const mts_net_layer to = mts_net_layer_of(s->zip->nets[t], s->row->nodes[t]);
-    const size_t weights = (size_t)from.outputs * from.inputs * from.rows * from.columns;
-    memcpy(to.weight, from.weight, weights * sizeof(float));
-    memcpy(to.scale, from.scale, from.outputs * sizeof(float));
-    memcpy(to.bias, from.bias, from.outputs * sizeof(float));
-    mts_net_touch(s->zip->nets[t], s->row->nodes[t]);
-}
-
 /* Images first .. first + count - 1 of the walk, among those whose answers the gate has kept. */
 static void list(const telling *s, uint32_t first, uint32_t count, uint32_t *gate, uint32_t *indices)
 {
@@ -90,7 +79,7 @@ static mts_status row_job(void *context, uint32_t t, uint32_t worker, mts_error 
                                                        s->images, zip->allocator)
                             ? MTS_STATUS_OK
                             : mts_fail_memory(error);
-    take_layer(s, t);
+    mts_zip_put_layer(zip, s->row, t, s->zipped[t]);
     MTS_TRY(status, s->keep || s->look ? walk(s, t, &next, &sums, error) : status);
     if (status == MTS_STATUS_OK && s->keep) {
         mts_zip_trace_release(&s->traces[t]);
@@ -178,7 +167,8 @@ mts_status mts_zip_tell(mts_zip *zip, const mts_zip_found *found, mts_net *const
     s.images = zip->gate_images < IMAGES_MOST ? zip->gate_images : IMAGES_MOST;
     char *text = mts_alloc_zero(zip->allocator, text_room(zip), 1);
     mts_status status = text ? MTS_STATUS_OK : mts_fail_memory(zip->error);
-    const uint32_t rows = zip->options->layer ? zip->row_count : 0; /* nobody asks: nothing to look at */
+    const uint32_t rows =
+        zip->options->layer ? zip->row_count : 0; /* without a callback nothing is measured */
     for (uint32_t t = 0; t < zip->count && status == MTS_STATUS_OK; t++) {
         mts_net_copy(zip->nets[t], zip->originals[t]);
         zip->change[t] = 0.0;

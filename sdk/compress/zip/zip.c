@@ -276,7 +276,7 @@ static mts_status roll_back(call *c, mts_zip_row *row, const mts_zip_stats *stat
         return fit_row(zip, row, 0, stats, &then);
     }
     for (uint32_t t = 0; t < zip->count; t++) {
-        mts_zip_put_original(zip, row, t);
+        mts_zip_put_layer(zip, row, t, zip->originals[t]);
     }
     row->lost = 0.0;
     return mts_zip_gate_look(zip, &then);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "compiler_options.h"
 #include "kit/files.h"
 #include "kit/progress.h"
 #include "mts/mtsc.h"
@@ -63,12 +64,7 @@ int cli_bench_bundle_make(const cli_scenario *scenario, const char *scenario_pat
     mtsc_options options;
     mtsc_compiler *compiler = NULL;
     path[0] = '\0';
-    mtsc_options_default(&options);
-    options.error_text = error;
-    options.error_size = sizeof error;
-    options.context = &progress;
-    options.progress = cli_progress_step;
-    cli_progress_begin(&progress);
+    cli_compiler_options(&options, &progress, error);
     int status =
         mtsc_compiler_create(&options, &compiler) == MTS_STATUS_OK ? -1 : cli_failure("bench", "%s", error);
     for (size_t n = 0; n < scenario->count && status < 0; n++) {

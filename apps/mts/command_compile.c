@@ -10,6 +10,7 @@
 
 #include "kit/args.h"
 #include "command.h"
+#include "compiler_options.h"
 #include "kit/files.h"
 #include "kit/json.h"
 #include "kit/measure.h"
@@ -339,14 +340,9 @@ static int compile(const arguments *args, bool json)
     mtsc_compiler *compiler = NULL;
     mtsc_summary summary = {.size = sizeof summary};
     int status = -1;
-    mtsc_options_default(&options);
-    cli_progress_begin(&progress);
+    cli_compiler_options(&options, &progress, error);
     options.tolerance = (float)args->tolerance;
     options.more_memory = (uint64_t)args->more_memory;
-    options.error_text = error;
-    options.error_size = sizeof error;
-    options.context = &progress;
-    options.progress = cli_progress_step;
     options.log = warning_print;
     if (mtsc_compiler_create(&options, &compiler) != MTS_STATUS_OK) {
         return cli_failure("compile", "%s", error);

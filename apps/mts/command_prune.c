@@ -6,6 +6,7 @@
 
 #include "calibration.h"
 #include "command.h"
+#include "compiler_options.h"
 #include "kit/files.h"
 #include "kit/json.h"
 #include "kit/measure.h"
@@ -107,12 +108,7 @@ static int prune_run(const arguments *args, const char *bundle, const mtsz_prune
     cli_progress progress;
     mtsc_options options;
     mtsz_prune_report report = {.size = sizeof report};
-    mtsc_options_default(&options);
-    cli_progress_begin(&progress);
-    options.error_text = error;
-    options.error_size = sizeof error;
-    options.context = &progress;
-    options.progress = cli_progress_step;
+    cli_compiler_options(&options, &progress, error);
     const mts_status status =
         mtsz_prune(bundle, args->data ? &calibration->data : NULL, prune, args->output, &options, &report);
     cli_progress_end(&progress);

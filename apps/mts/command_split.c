@@ -7,6 +7,7 @@
 #include "kit/args.h"
 #include "calibration.h"
 #include "command.h"
+#include "compiler_options.h"
 #include "kit/files.h"
 #include "kit/json.h"
 #include "kit/measure.h"
@@ -102,12 +103,7 @@ static int split(const arguments *args, const char *bundle, const mtsz_split_opt
     mtsz_split_report report = {.size = sizeof report, .summary = {.size = sizeof report.summary}};
     int status = cli_calibration_open(&calibration, "split", bundle, args->task, args->data, args->limit);
     if (status < 0) {
-        mtsc_options_default(&options);
-        cli_progress_begin(&progress);
-        options.error_text = error;
-        options.error_size = sizeof error;
-        options.context = &progress;
-        options.progress = cli_progress_step;
+        cli_compiler_options(&options, &progress, error);
         options.log = warn;
         const mts_status done =
             mtsz_split(bundle, &calibration.data, wanted, args->output, &options, &report);

@@ -6,6 +6,7 @@
 
 #include "kit/args.h"
 #include "command.h"
+#include "compiler_options.h"
 #include "kit/files.h"
 #include "kit/json.h"
 #include "kit/measure.h"
@@ -131,12 +132,7 @@ static int synth(const arguments *args, const request *wanted, bool json)
     cli_progress progress;
     mtsc_options options;
     mtsc_summary summary = {.size = sizeof summary};
-    mtsc_options_default(&options);
-    cli_progress_begin(&progress);
-    options.error_text = error;
-    options.error_size = sizeof error;
-    options.context = &progress;
-    options.progress = cli_progress_step;
+    cli_compiler_options(&options, &progress, error);
     const mts_status status = mtsc_synth(&wanted->options, args->output, &options, &summary);
     cli_progress_end(&progress);
     return status == MTS_STATUS_OK ? summary_print(args, &summary, json) : cli_failure("synth", "%s", error);

@@ -9,6 +9,7 @@
 #include "calibration.h"
 #include "classes.h"
 #include "command.h"
+#include "compiler_options.h"
 #include "kit/files.h"
 #include "kit/json.h"
 #include "kit/measure.h"
@@ -158,12 +159,7 @@ static int call_library(const arguments *args, const char *bundle, mtsz_train_op
     mtsc_options options;
     results all = {.items = calloc(args->candidates, sizeof *all.items)};
     mtsz_train_report report = {.size = sizeof report, .summary = {.size = sizeof report.summary}};
-    mtsc_options_default(&options);
-    cli_progress_begin(&progress);
-    options.error_text = error;
-    options.error_size = sizeof error;
-    options.context = &progress;
-    options.progress = cli_progress_step;
+    cli_compiler_options(&options, &progress, error);
     options.log = tell;
     wanted->context = &all;
     wanted->result = result_take;

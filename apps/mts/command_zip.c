@@ -7,6 +7,7 @@
 
 #include "calibration.h"
 #include "command.h"
+#include "compiler_options.h"
 #include "kit/files.h"
 #include "kit/json.h"
 #include "kit/measure.h"
@@ -274,12 +275,7 @@ static int zip_run(const arguments *args, const char *bundle, mtsz_zip_options *
     mtsc_options options;
     mtsz_zip_report report = {.size = sizeof report};
     layers told = {.json = json, .low_rank = args->low_rank > 0.0, .limited = limited(args)};
-    mtsc_options_default(&options);
-    cli_progress_begin(&told.progress);
-    options.error_text = error;
-    options.error_size = sizeof error;
-    options.context = &told.progress;
-    options.progress = cli_progress_step;
+    cli_compiler_options(&options, &told.progress, error);
     zip->context = &told;
     zip->layer = layer_print;
     zip->trial = trial_take;

@@ -36,7 +36,7 @@ if(TARGET mts_kit)
   target_include_directories(cli_plot PRIVATE ${CMAKE_SOURCE_DIR}/apps/mts)
   target_link_libraries(cli_plot PRIVATE m)
   target_sources(cli_combine PRIVATE ${CMAKE_SOURCE_DIR}/apps/mts/combine.c)
-  target_sources(cli_dataset PRIVATE ${CMAKE_SOURCE_DIR}/apps/mts/dataset.c ${CMAKE_SOURCE_DIR}/apps/mts/classes.c)
+  target_sources(cli_dataset PRIVATE ${CMAKE_SOURCE_DIR}/apps/mts/dataset.c ${CMAKE_SOURCE_DIR}/apps/mts/dataset_open.c ${CMAKE_SOURCE_DIR}/apps/mts/classes.c)
 endif()
 
 # Calls that fail, in every command. Sanitizers have an allocator of their own.

@@ -42,7 +42,7 @@ if(MTS_FUZZ)
     target_link_libraries(fuzz_scenario PRIVATE ${MTS_JANSSON})
   endif()
   if(TARGET fuzz_dataset)
-    target_sources(fuzz_dataset PRIVATE ${CMAKE_SOURCE_DIR}/apps/mts/dataset.c)
+    target_sources(fuzz_dataset PRIVATE ${CMAKE_SOURCE_DIR}/apps/mts/dataset.c ${CMAKE_SOURCE_DIR}/apps/mts/dataset_open.c)
   endif()
   add_test(NAME fuzz/seeds COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/seeds.sh $<TARGET_FILE:fuzz_seed>
     ${CMAKE_SOURCE_DIR} ${fuzz_corpus})

@@ -20,15 +20,6 @@ static uint32_t bits_of(float value)
     return bits;
 }
 
-/* value >> shift, rounded to nearest even; 1 <= shift <= 31. */
-static uint32_t shift_round(uint32_t value, uint32_t shift)
-{
-    const uint32_t half = 1u << (shift - 1);
-    const uint32_t rest = value & ((half << 1) - 1);
-    const uint32_t kept = value >> shift;
-    return kept + (rest > half || (rest == half && (kept & 1u)) ? 1u : 0u);
-}
-
 static inline float float_of_half(uint16_t half)
 {
     const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
@@ -48,34 +39,41 @@ float mts_half_to_float(uint16_t half)
     return float_of_half(half);
 }
 
-uint16_t mts_half_from_float(float value)
+/* Without branches, as above: random values would take the wrong one half of the time. */
+static inline uint16_t half_of(float value)
 {
     const uint32_t bits = bits_of(value);
-    const uint32_t sign = bits >> 16 & 0x8000u;
     const uint32_t magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) {
-        /* The top bits of the payload stay; the quiet bit keeps it from becoming
-           infinity. */
-        return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
-    }
-    if (magnitude >= 0x477ff000u) { /* 65520 and above round to infinity */
-        return (uint16_t)(sign | 0x7c00u);
-    }
-    if (magnitude >= 0x38800000u) { /* 2^-14: normal; a carry runs into the exponent as it should */
-        return (uint16_t)(sign | shift_round(magnitude - (112u << 23), 13));
-    }
-    if (magnitude < 0x33000000u) { /* below 2^-25 */
-        return (uint16_t)sign;
-    }
-    const uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
-    return (uint16_t)(sign | shift_round(mantissa, 126u - (magnitude >> 23)));
+    /* below 2^-14: one half has the bits of a subnormal float16 as its last, so that the sum rounds as float16 */
+    const uint32_t small = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f);
+    /* a carry of the rounding runs into the exponent as it should; 2^-15 and less are not this case */
+    const uint32_t normal = (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+    /* The top bits of a NaN's payload stay; the quiet bit keeps it from becoming infinity. */
+    const uint32_t is_nan = 0u - (uint32_t)(magnitude > 0x7f800000u);
+    const uint32_t special = 0x7c00u | (is_nan & (0x200u | (magnitude >> 13 & 0x3ffu)));
+    const uint32_t is_small = 0u - (uint32_t)(magnitude < 0x38800000u);
+    const uint32_t is_special = 0u - (uint32_t)(magnitude >= 0x477ff000u); /* 65520 rounds to infinity */
+    const uint32_t rest = (special & is_special) | (normal & ~is_special);
+    return (uint16_t)((bits >> 16 & 0x8000u) | (small & is_small) | (rest & ~is_small));
 }
 
-/* Compilers make vectors of it, as wide as its caller's target has them. */
+uint16_t mts_half_from_float(float value)
+{
+    return half_of(value);
+}
+
+/* Compilers make vectors of both loops, as wide as their caller's target has them. */
 static inline void array_to_float(const uint16_t *restrict in, float *restrict out, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         out[i] = float_of_half(in[i]);
+    }
+}
+
+static inline void array_from_float(const float *restrict in, uint16_t *restrict out, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = half_of(in[i]);
     }
 }
 
@@ -87,6 +85,12 @@ __attribute__((target("avx2"))) static void array_to_float_avx2(const uint16_t *
     array_to_float(in, out, count);
 }
 
+__attribute__((target("avx2"))) static void array_from_float_avx2(const float *restrict in,
+                                                                  uint16_t *restrict out, size_t count)
+{
+    array_from_float(in, out, count);
+}
+
 void mts_half_array_to_float(const uint16_t *in, float *out, size_t count)
 {
     if (__builtin_cpu_supports("avx2")) {
@@ -95,16 +99,23 @@ void mts_half_array_to_float(const uint16_t *in, float *out, size_t count)
         array_to_float(in, out, count);
     }
 }
+
+void mts_half_array_from_float(const float *in, uint16_t *out, size_t count)
+{
+    if (__builtin_cpu_supports("avx2")) {
+        array_from_float_avx2(in, out, count);
+    } else {
+        array_from_float(in, out, count);
+    }
+}
 #else
 void mts_half_array_to_float(const uint16_t *in, float *out, size_t count)
 {
     array_to_float(in, out, count);
 }
-#endif
 
 void mts_half_array_from_float(const float *in, uint16_t *out, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        out[i] = mts_half_from_float(in[i]);
-    }
+    array_from_float(in, out, count);
 }
+#endif

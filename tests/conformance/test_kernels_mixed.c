@@ -142,7 +142,7 @@ static void launches_of_several_kernels_have_the_bits_of_their_own(void **state)
         for (int d = 0; d < (compiled ? 1 : 2); d++) {
             float *apart = run_apart(&p, pair->devices[d], builds[n % 2].defines);
             float *mixed = kernel_mix_result(pair, pair->devices[d], &p.mix, builds[n % 2].defines);
-            assert_memory_equal(apart, mixed, KERNEL_PAIR_ACT * sizeof *mixed);
+            assert_memory_equal(apart, mixed, kernel_pair_extent(pair) * sizeof *mixed);
             free(apart);
             free(mixed);
         }

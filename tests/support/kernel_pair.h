@@ -74,7 +74,9 @@ uint32_t kernel_pair_pool(kernel_pair *pair, uint32_t count);
 uint32_t kernel_pair_words(kernel_pair *pair, const void *words, uint32_t count);
 void kernel_pair_may_write(kernel_pair *pair, uint32_t first, uint32_t count);
 
-/* The arena after a launch on one device in float32; the caller frees it. */
+/* How many floats of the arena a launch gets to see: what is placed, and a margin for stray accesses. */
+uint32_t kernel_pair_extent(const kernel_pair *pair);
+/* The arena's extent after a launch on one device in float32; the caller frees it. */
 float *kernel_pair_result(const kernel_pair *pair, mts_device *device, const char *kernel,
                           const char *defines, uint32_t first, const uint32_t *grid, const uint32_t *local);
 /*

@@ -179,8 +179,7 @@ static bool take_of(mts_cpu_board *board, uint32_t launch, uint32_t home, mts_cp
                            .chunk = end - (left - CLOSED),
                            .chunks = chunks,
                            .home_first = mts_cpu_home_begin(home, homes, chunks),
-                           .home_end = end,
-                           .homes = homes};
+                           .home_end = end};
     return true;
 }
 

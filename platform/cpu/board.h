@@ -36,9 +36,9 @@ typedef struct mts_cpu_order {
 } mts_cpu_order;
 
 /* Chunk `chunk` of the `chunks` of a launch, one of home_first .. home_end - 1, which the
-   same threads take as a rule. `homes`: of the run. */
+   same threads take as a rule. */
 typedef struct mts_cpu_chunk {
-    uint32_t launch, chunk, chunks, home_first, home_end, homes;
+    uint32_t launch, chunk, chunks, home_first, home_end;
 } mts_cpu_chunk;
 
 /* More threads share the homes. */

@@ -148,8 +148,7 @@ static mts_cpu_chunk chunk_of(const mts_cpu_levels *levels, uint32_t level, uint
                                    .chunk = end - left,
                                    .chunks = chunks,
                                    .home_first = first,
-                                   .home_end = end,
-                                   .homes = homes};
+                                   .home_end = end};
         }
         left -= end - first;
     }

@@ -134,16 +134,6 @@ mts_status mts_cpu_list_update(mts_device *device, mts_command_list *list, const
 }
 
 /* ---- running ---- */
-#include <stdlib.h>
-static int mts_bits(void)
-{
-    static int bits = -1;
-    if (bits < 0) {
-        const char *t = getenv("MTS_X");
-        bits = t ? atoi(t) : 0;
-    }
-    return bits;
-}
 
 static void run_group(const mts_launch *launch, mts_cpu_item *item)
 {
@@ -162,61 +152,69 @@ static void run_group(const mts_launch *launch, mts_cpu_item *item)
 }
 
 /*
- * The order in which work-groups are handed out: along the first dimension first, then the
- * second and the third. With several parts the first dimension is cut into as many, whose
- * work-groups follow one another.
+ * The order in which work-groups are handed out. As a rule the first dimension varies
+ * first, then the second and the third. Of launches that have row blocks along the first
+ * and members along the third, of which some only follow others (mts_fc_params.sharing),
+ * all members of a row block come first: the work of each home is then the same, where
+ * else the home of the members that are followed had all of it.
  */
 typedef struct walk {
-    uint32_t groups[3], parts;
+    uint32_t groups[3];
+    bool members_first;
 } walk;
 
-/*
- * A home (board.h) gets the same part of all planes, where planes are cut into such parts,
- * so that it mostly reads what it wrote. Of layers whose third dimension is members, of
- * which some only follow others (mts_fc_params), it gets a part of every member.
- */
-static walk walk_of(const mts_launch *launch, uint32_t homes)
+static walk walk_of(const mts_launch *launch)
 {
-    walk w = {.parts = 1};
+    walk w = {0};
     for (int d = 0; d < 3; d++) {
         w.groups[d] = launch->global[d] / launch->local[d];
     }
-    if (homes > 1 && w.groups[1] == 1 && w.groups[2] > 1) {
-        w.parts = w.groups[0];
-    } else if ((mts_bits() & 1) && homes > 1 && w.groups[2] == 1 && w.groups[1] > 1 && w.groups[0] % homes == 0) {
-        w.parts = homes;
-    }
+    w.members_first = w.groups[1] == 1;
     return w;
 }
 
-/* Where the walk is after so many work-groups. */
+/* The work-group that follows so many others. */
 static void walk_to(const walk *w, uint64_t index, mts_cpu_item *item)
 {
-    const uint32_t width = w->groups[0] / w->parts;
-    item->group[0] = (uint32_t)(index % width);
-    index /= width;
-    item->group[1] = (uint32_t)(index % w->groups[1]);
-    index /= w->groups[1];
-    item->group[2] = (uint32_t)(index % w->groups[2]);
-    item->group[0] += (uint32_t)(index / w->groups[2]) * width;
+    if (w->members_first) {
+        item->group[0] = (uint32_t)(index / w->groups[2]);
+        item->group[2] = (uint32_t)(index % w->groups[2]);
+        return;
+    }
+    item->group[0] = (uint32_t)(index % w->groups[0]);
+    item->group[1] = (uint32_t)(index / w->groups[0] % w->groups[1]);
+    item->group[2] = (uint32_t)(index / w->groups[0] / w->groups[1]);
 }
 
-/* Work-groups first to end - 1 of a walk. */
-static void run_groups(const mts_launch *launch, const walk *w, uint64_t first, uint64_t end, void *scratch)
+static void walk_on(const walk *w, mts_cpu_item *item)
+{
+    if (w->members_first) {
+        item->group[2] = item->group[2] + 1 < w->groups[2] ? item->group[2] + 1 : 0;
+        item->group[0] += item->group[2] == 0;
+        return;
+    }
+    if (++item->group[0] == w->groups[0]) {
+        item->group[0] = 0;
+        if (++item->group[1] == w->groups[1]) {
+            item->group[1] = 0;
+            item->group[2]++;
+        }
+    }
+}
+
+/* Work-groups first to end - 1. */
+static void run_groups(const mts_launch *launch, uint64_t first, uint64_t end, void *scratch)
 {
     mts_cpu_item item = {.scratch = scratch};
-    const uint32_t width = w->groups[0] / w->parts;
+    const walk w = walk_of(launch);
     for (int d = 0; d < 3; d++) {
         item.group_size[d] = launch->local[d];
         item.global_size[d] = launch->global[d];
     }
-    for (uint64_t i = first; i < end;) {
-        walk_to(w, i, &item);
-        const uint64_t left = width - item.group[0] % width;
-        for (const uint64_t stop = end - i < left ? end : i + left; i < stop; i++) {
-            run_group(launch, &item);
-            item.group[0]++;
-        }
+    walk_to(&w, first, &item);
+    for (uint64_t i = first; i < end; i++) {
+        run_group(launch, &item);
+        walk_on(&w, &item);
     }
 }
 
@@ -272,8 +270,7 @@ static void run_chunk(const void *work, const mts_cpu_chunk *chunk, uint32_t thr
     const mts_launch *launch = &w->launches[w->launch_of[chunk->launch]];
     const uint64_t groups = count_groups(launch);
     const uint64_t start = w->log ? mts_os_clock_ns() : 0;
-    const walk order = walk_of(launch, chunk->homes);
-    run_groups(launch, &order, chunk_begin(groups, chunk, chunk->chunk), chunk_begin(groups, chunk, chunk->chunk + 1),
+    run_groups(launch, chunk_begin(groups, chunk, chunk->chunk), chunk_begin(groups, chunk, chunk->chunk + 1),
                w->device->scratch + thread * w->device->scratch_size);
     const size_t at = w->log ? atomic_fetch_add(&w->log->count, 1) : 0;
     if (w->log && at < w->log->capacity) {

@@ -392,7 +392,6 @@ static void run_alone(const mts_cpu_pool *pool, const mts_cpu_order *order, cons
     for (c.launch = 0; c.launch < order->count; c.launch++) {
         c.chunks = pool->calls.chunks(work, c.launch, 1);
         c.home_first = 0;
-        c.homes = 1;
         c.home_end = c.chunks;
         for (c.chunk = 0; c.chunk < c.chunks; c.chunk++) {
             pool->calls.run(work, &c, 0);

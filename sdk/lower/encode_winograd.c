@@ -17,11 +17,11 @@
 #include "stitch/tiles.h"
 
 enum {
-    GROUPS_PER_UNIT = 4, /* layers of fewer are cut into parts of rows where that is faster */
-    ROWS_OF_PART = 8,    /* at least */
-    INPUT_COST = 60,     /* products that a vector of an input channel's tiles takes to transform */
-    OUTPUT_COST = 50,    /* and one of an output row */
-    POSITIONS = 16,      /* of a tile, each with a product for an input channel and output row */
+    GROUPS_PER_UNIT = 4,   /* layers of fewer are cut into parts of rows where that is faster */
+    ROWS_OF_PART = 8,      /* at least */
+    INPUT_COST = 60,       /* products that a vector of an input channel's tiles takes to transform */
+    OUTPUT_COST = 50,      /* and one of an output row */
+    POSITIONS = 16,        /* of a tile, each with a product for an input channel and output row */
     CHANNEL_VECTORS = 256, /* channels times vectors of a group: its V (params.h) is 1 KiB for each of them */
     VECTORS_LEAST = 2,     /* as many as the rows of a full block take at a time */
     VECTORS_MOST = 8
@@ -158,7 +158,8 @@ static uint64_t cost_of(const mts_encoding *l, uint64_t groups, uint32_t channel
 {
     const uint64_t units = l->device->compute_units > 0 ? l->device->compute_units : 1;
     const uint64_t part = mts_u32_ceil_div(rows, parts);
-    const uint64_t group = (uint64_t)channels * INPUT_COST + part * (POSITIONS * (uint64_t)channels + OUTPUT_COST);
+    const uint64_t group =
+        (uint64_t)channels * INPUT_COST + part * (POSITIONS * (uint64_t)channels + OUTPUT_COST);
     return (groups * parts + units - 1) / units * group;
 }
 
@@ -181,8 +182,8 @@ static void choose_parts(winograd *w)
         }
     }
     w->parts = 1;
-    for (uint32_t parts = 2; groups < (uint64_t)GROUPS_PER_UNIT * units && parts <= units * 2 &&
-                             parts * ROWS_OF_PART <= rows;
+    for (uint32_t parts = 2;
+         groups < (uint64_t)GROUPS_PER_UNIT * units && parts <= units * 2 && parts * ROWS_OF_PART <= rows;
          parts++) {
         if (cost_of(l, groups, channels, rows, parts) < cost_of(l, groups, channels, rows, w->parts)) {
             w->parts = parts;
@@ -265,8 +266,7 @@ static void add_part(winograd *w, place *p, uint32_t first, uint32_t rows)
     r.block = add_blocks(w, p);
     r.epilogues = 1;
     for (uint32_t image = 0; image < p->site.images && w->status == MTS_STATUS_OK; image++) {
-        const mts_epilogue_params epilogue =
-            mts_conv_epilogue(l, &p->site, image, first);
+        const mts_epilogue_params epilogue = mts_conv_epilogue(l, &p->site, image, first);
         r.in = p->params.in + image * r.channels * r.in_pitch;
         r.epilogue = mts_param_buffer_add(&l->params, &epilogue, MTS_PARAM_WORDS(mts_epilogue_params));
         add_tiles(w, &r, p->task_mask);

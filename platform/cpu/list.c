@@ -298,7 +298,7 @@ mts_status mts_cpu_list_submit(mts_device *device, mts_command_list *list, mts_e
     const uint64_t start = mts_os_clock_ns();
     (void)error;
     run_order(&work, &l->schedule.order, mts_cpu_helpers_stay(&l->helpers));
-    mts_cpu_helpers_note(&l->helpers, mts_os_clock_ns() - start);
+    mts_cpu_helpers_note(&l->helpers, mts_os_clock_ns() - start, device->info.compute_units);
     return MTS_STATUS_OK;
 }
 

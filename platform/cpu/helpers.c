@@ -20,8 +20,8 @@ enum {
     APART_LEAST = 16,
     APART_ALONE = 256,
     APART_MOST = 4096,
-    HOPELESS = 2,  /* times as long without helpers as with them: one run is enough */
-    SLOW_RUNS = 4, /* in a row, each by a quarter: another comparison, but not */
+    CLEAR = 4,     /* longer without helpers by one part of so many: one run is enough */
+    SLOW_RUNS = 4, /* in a row, each longer by as much: another comparison, but not */
     SLOW_FROM = 32 /* within so many runs of the last one */
 };
 
@@ -49,6 +49,11 @@ static bool is_long(uint64_t together_ns, uint32_t threads)
     return together_ns > MTS_CPU_ALONE_MOST_NS / (threads > 0 ? threads : 1);
 }
 
+static bool is_longer(uint64_t ns, uint64_t than)
+{
+    return ns > than + than / CLEAR;
+}
+
 /* A run between comparisons. */
 static void watch(mts_cpu_helpers *h, uint64_t ns)
 {
@@ -60,7 +65,8 @@ static void watch(mts_cpu_helpers *h, uint64_t ns)
         }
         return;
     }
-    h->slow = ns > before + before / 4 && h->apart - h->left > SLOW_FROM ? h->slow + 1 : 0;
+    const bool is_slow = is_longer(ns, before) && h->apart - h->left > SLOW_FROM;
+    h->slow = is_slow ? h->slow + 1 : 0;
     if (h->slow == SLOW_RUNS) {
         h->slow = 0;
         h->left = 0;
@@ -81,7 +87,7 @@ void mts_cpu_helpers_note(mts_cpu_helpers *h, uint64_t ns, uint32_t threads)
     const uint32_t run = h->run++;
     if (run >= ALONE_FROM) {
         h->alone_ns[run - ALONE_FROM] = ns;
-        if (run == ALONE_FROM && ns > HOPELESS * median(h->together_ns)) {
+        if (run == ALONE_FROM && is_longer(ns, median(h->together_ns))) {
             decide(h, false);
         } else if (h->run == RUNS) {
             decide(h, median(h->alone_ns) < median(h->together_ns));

@@ -149,19 +149,39 @@ static mts_winograd_params shape_of(const mts_encoding *encoding, uint32_t membe
     return r;
 }
 
+#ifdef MTS_SMALL /* has no bytes left for more */
+static uint32_t parts_of(uint64_t groups, uint32_t units, uint32_t channels, uint32_t rows)
+{
+    (void)channels;
+    (void)rows;
+    return groups < (uint64_t)2 * units ? mts_u32_ceil_div(2 * units, (uint32_t)groups) : 1;
+}
+#else
 /*
  * What the compute unit with most groups takes if rows are cut into so many parts, each of
  * which transforms the input again: in products of a vector of tiles.
  */
-static uint64_t cost_of(const mts_encoding *l, uint64_t groups, uint32_t channels, uint32_t rows,
-                        uint32_t parts)
+static uint64_t cost_of(uint64_t groups, uint32_t units, uint32_t channels, uint32_t rows, uint32_t parts)
 {
-    const uint64_t units = l->device->compute_units > 0 ? l->device->compute_units : 1;
     const uint64_t part = mts_u32_ceil_div(rows, parts);
     const uint64_t group =
         (uint64_t)channels * INPUT_COST + part * (POSITIONS * (uint64_t)channels + OUTPUT_COST);
     return (groups * parts + units - 1) / units * group;
 }
+
+static uint32_t parts_of(uint64_t groups, uint32_t units, uint32_t channels, uint32_t rows)
+{
+    uint32_t best = 1;
+    for (uint32_t parts = 2;
+         groups < (uint64_t)GROUPS_PER_UNIT * units && parts <= units * 2 && parts * ROWS_OF_PART <= rows;
+         parts++) {
+        if (cost_of(groups, units, channels, rows, parts) < cost_of(groups, units, channels, rows, best)) {
+            best = parts;
+        }
+    }
+    return best;
+}
+#endif
 
 /* Parts that a member's rows are cut into, so that compute units share few groups out
    evenly. */
@@ -181,14 +201,7 @@ static void choose_parts(winograd *w)
             rows = out->dims[3];
         }
     }
-    w->parts = 1;
-    for (uint32_t parts = 2;
-         groups < (uint64_t)GROUPS_PER_UNIT * units && parts <= units * 2 && parts * ROWS_OF_PART <= rows;
-         parts++) {
-        if (cost_of(l, groups, channels, rows, parts) < cost_of(l, groups, channels, rows, w->parts)) {
-            w->parts = parts;
-        }
-    }
+    w->parts = groups > 0 ? parts_of(groups, units, channels, rows) : 1;
 }
 
 static void add_segments(winograd *w, const place *p, const mts_row_block *block,

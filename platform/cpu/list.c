@@ -151,28 +151,70 @@ static void run_group(const mts_launch *launch, mts_cpu_item *item)
     }
 }
 
-/* Work-groups first to end - 1, counted along the first dimension first. */
+/*
+ * The order in which work-groups are handed out. As a rule the first dimension varies
+ * first, then the second and the third. Of launches that have row blocks along the first
+ * and members along the third, of which some only follow others (mts_fc_params.sharing),
+ * all members of a row block come first: the work of each home is then the same, where
+ * else the home of the members that are followed had all of it.
+ */
+typedef struct walk {
+    uint32_t groups[3];
+    bool members_first;
+} walk;
+
+static walk walk_of(const mts_launch *launch)
+{
+    walk w = {0};
+    for (int d = 0; d < 3; d++) {
+        w.groups[d] = launch->global[d] / launch->local[d];
+    }
+    w.members_first = w.groups[1] == 1;
+    return w;
+}
+
+/* The work-group that follows so many others. */
+static void walk_to(const walk *w, uint64_t index, mts_cpu_item *item)
+{
+    if (w->members_first) {
+        item->group[0] = (uint32_t)(index / w->groups[2]);
+        item->group[2] = (uint32_t)(index % w->groups[2]);
+        return;
+    }
+    item->group[0] = (uint32_t)(index % w->groups[0]);
+    item->group[1] = (uint32_t)(index / w->groups[0] % w->groups[1]);
+    item->group[2] = (uint32_t)(index / w->groups[0] / w->groups[1]);
+}
+
+static void walk_on(const walk *w, mts_cpu_item *item)
+{
+    if (w->members_first) {
+        item->group[2] = item->group[2] + 1 < w->groups[2] ? item->group[2] + 1 : 0;
+        item->group[0] += item->group[2] == 0;
+        return;
+    }
+    if (++item->group[0] == w->groups[0]) {
+        item->group[0] = 0;
+        if (++item->group[1] == w->groups[1]) {
+            item->group[1] = 0;
+            item->group[2]++;
+        }
+    }
+}
+
+/* Work-groups first to end - 1. */
 static void run_groups(const mts_launch *launch, uint64_t first, uint64_t end, void *scratch)
 {
     mts_cpu_item item = {.scratch = scratch};
-    uint32_t groups[3];
+    const walk w = walk_of(launch);
     for (int d = 0; d < 3; d++) {
         item.group_size[d] = launch->local[d];
         item.global_size[d] = launch->global[d];
-        groups[d] = launch->global[d] / launch->local[d];
     }
-    item.group[0] = (uint32_t)(first % groups[0]);
-    item.group[1] = (uint32_t)(first / groups[0] % groups[1]);
-    item.group[2] = (uint32_t)(first / groups[0] / groups[1]);
+    walk_to(&w, first, &item);
     for (uint64_t i = first; i < end; i++) {
         run_group(launch, &item);
-        if (++item.group[0] == groups[0]) {
-            item.group[0] = 0;
-            if (++item.group[1] == groups[1]) {
-                item.group[1] = 0;
-                item.group[2]++;
-            }
-        }
+        walk_on(&w, &item);
     }
 }
 
@@ -256,7 +298,7 @@ mts_status mts_cpu_list_submit(mts_device *device, mts_command_list *list, mts_e
     const uint64_t start = mts_os_clock_ns();
     (void)error;
     run_order(&work, &l->schedule.order, mts_cpu_helpers_stay(&l->helpers));
-    mts_cpu_helpers_note(&l->helpers, mts_os_clock_ns() - start);
+    mts_cpu_helpers_note(&l->helpers, mts_os_clock_ns() - start, device->info.compute_units);
     return MTS_STATUS_OK;
 }
 

@@ -17,7 +17,11 @@
 #include "stitch/tiles.h"
 
 enum {
-    GROUPS_PER_UNIT = 2,
+    GROUPS_PER_UNIT = 4,   /* layers of fewer are cut into parts of rows where that is faster */
+    ROWS_OF_PART = 8,      /* at least */
+    INPUT_COST = 60,       /* products that a vector of an input channel's tiles takes to transform */
+    OUTPUT_COST = 50,      /* and one of an output row */
+    POSITIONS = 16,        /* of a tile, each with a product for an input channel and output row */
     CHANNEL_VECTORS = 256, /* channels times vectors of a group: its V (params.h) is 1 KiB for each of them */
     VECTORS_LEAST = 2,     /* as many as the rows of a full block take at a time */
     VECTORS_MOST = 8
@@ -145,25 +149,59 @@ static mts_winograd_params shape_of(const mts_encoding *encoding, uint32_t membe
     return r;
 }
 
-/* Parts that a member's rows are cut into, so that every compute unit gets some
-   groups. */
+#ifdef MTS_SMALL /* has no bytes left for more */
+static uint32_t parts_of(uint64_t groups, uint32_t units, uint32_t channels, uint32_t rows)
+{
+    (void)channels;
+    (void)rows;
+    return groups < (uint64_t)2 * units ? mts_u32_ceil_div(2 * units, (uint32_t)groups) : 1;
+}
+#else
+/*
+ * What the compute unit with most groups takes if rows are cut into so many parts, each of
+ * which transforms the input again: in products of a vector of tiles.
+ */
+static uint64_t cost_of(uint64_t groups, uint32_t units, uint32_t channels, uint32_t rows, uint32_t parts)
+{
+    const uint64_t part = mts_u32_ceil_div(rows, parts);
+    const uint64_t group =
+        (uint64_t)channels * INPUT_COST + part * (POSITIONS * (uint64_t)channels + OUTPUT_COST);
+    return (groups * parts + units - 1) / units * group;
+}
+
+static uint32_t parts_of(uint64_t groups, uint32_t units, uint32_t channels, uint32_t rows)
+{
+    uint32_t best = 1;
+    for (uint32_t parts = 2;
+         groups < (uint64_t)GROUPS_PER_UNIT * units && parts <= units * 2 && parts * ROWS_OF_PART <= rows;
+         parts++) {
+        if (cost_of(groups, units, channels, rows, parts) < cost_of(groups, units, channels, rows, best)) {
+            best = parts;
+        }
+    }
+    return best;
+}
+#endif
+
+/* Parts that a member's rows are cut into, so that compute units share few groups out
+   evenly. */
 static void choose_parts(winograd *w)
 {
     const mts_encoding *l = w->encoding;
     const uint32_t units = l->device->compute_units > 0 ? l->device->compute_units : 1;
     uint64_t groups = 0;
+    uint32_t channels = 0, rows = 0;
     for (uint32_t m = w->layer->first; m < w->layer->first + w->layer->count; m++) {
         if (is_tiled(l, m)) {
             const mts_winograd_params r = shape_of(l, m);
             const mts_storage *out =
                 &l->plan->storages[l->plan->value_storage[l->stitched->members[m].output]];
             groups += (uint64_t)mts_u32_ceil_div(r.tiles, r.tile) * out->dims[2];
+            channels = r.channels;
+            rows = out->dims[3];
         }
     }
-    w->parts = 1;
-    if (groups > 0 && groups < (uint64_t)GROUPS_PER_UNIT * units) {
-        w->parts = mts_u32_ceil_div(GROUPS_PER_UNIT * units, (uint32_t)groups);
-    }
+    w->parts = groups > 0 ? parts_of(groups, units, channels, rows) : 1;
 }
 
 static void add_segments(winograd *w, const place *p, const mts_row_block *block,
@@ -191,14 +229,14 @@ static void add_segments(winograd *w, const place *p, const mts_row_block *block
     l->cases.winograd[block->rows_a] = true;
 }
 
-/* Table index of row blocks [first, first + count), made once for all images of a
-   member. */
-static uint32_t add_blocks(winograd *w, const place *p, uint32_t first, uint32_t count)
+/* Table index of the row blocks of a part, made once for all images of a member. */
+static uint32_t add_blocks(winograd *w, const place *p)
 {
+    const uint32_t count = p->rows.count;
     mts_winograd_rows_params *list = mts_arena_zero(&w->scratch, count, sizeof *list);
     for (uint32_t b = 0; list && w->status == MTS_STATUS_OK && b < count; b++) {
-        const mts_row_block *block = &p->rows.blocks[first + b];
-        list[b].row = block->row_a - p->rows.blocks[first].row_a;
+        const mts_row_block *block = &p->rows.blocks[b];
+        list[b].row = block->row_a - p->rows.blocks[0].row_a;
         add_segments(w, p, block, &list[b]);
     }
     if (!list) {
@@ -227,17 +265,21 @@ static void add_tiles(winograd *w, const mts_winograd_params *params, uint32_t t
     }
 }
 
-/* Row blocks [first, first + count) of all images. */
-static void add_part(winograd *w, place *p, uint32_t first, uint32_t count)
+/* Output rows [first, first + rows) of all images. */
+static void add_part(winograd *w, place *p, uint32_t first, uint32_t rows)
 {
     mts_encoding *l = w->encoding;
     mts_winograd_params r = p->params;
-    r.blocks = count;
-    r.block = add_blocks(w, p, first, count);
+    w->status = mts_tiles_cut(mts_member_operand(l->stitched, p->site.member, 1), first, rows, w->rows,
+                              MTS_TILES_EVEN, &w->scratch, &p->rows, l->error);
+    if (w->status != MTS_STATUS_OK) {
+        return;
+    }
+    r.blocks = p->rows.count;
+    r.block = add_blocks(w, p);
     r.epilogues = 1;
     for (uint32_t image = 0; image < p->site.images && w->status == MTS_STATUS_OK; image++) {
-        const mts_epilogue_params epilogue =
-            mts_conv_epilogue(l, &p->site, image, p->rows.blocks[first].row_a);
+        const mts_epilogue_params epilogue = mts_conv_epilogue(l, &p->site, image, first);
         r.in = p->params.in + image * r.channels * r.in_pitch;
         r.epilogue = mts_param_buffer_add(&l->params, &epilogue, MTS_PARAM_WORDS(mts_epilogue_params));
         add_tiles(w, &r, p->task_mask);
@@ -260,12 +302,10 @@ static void add_member(winograd *w, uint32_t index)
     p.params.in_pitch = p.site.in_pitch;
     p.params.in = p.site.in + top * p.params.row + left;
     p.params.in -= (uint32_t)conv->pad[0] * p.params.row + (uint32_t)conv->pad[1];
-    w->status = mts_tiles_cut(mts_member_operand(l->stitched, p.site.member, 1), 0, p.site.channels, w->rows,
-                              MTS_TILES_EVEN, &w->scratch, &p.rows, l->error);
-    const uint32_t parts = w->parts < p.rows.count ? w->parts : p.rows.count;
+    const uint32_t parts = w->parts < p.site.channels ? w->parts : 1;
     for (uint32_t k = 0; k < parts && w->status == MTS_STATUS_OK; k++) {
-        const uint32_t first = (uint32_t)((uint64_t)p.rows.count * k / parts);
-        add_part(w, &p, first, (uint32_t)((uint64_t)p.rows.count * (k + 1) / parts) - first);
+        const uint32_t first = (uint32_t)((uint64_t)p.site.channels * k / parts);
+        add_part(w, &p, first, (uint32_t)((uint64_t)p.site.channels * (k + 1) / parts) - first);
     }
     const uint32_t needed = scratch_floats(w->vec, &p.params, p.params.tile / w->vec) / w->vec;
     l->cases.winograd_scratch = needed > l->cases.winograd_scratch ? needed : l->cases.winograd_scratch;

@@ -420,6 +420,45 @@ static void a_plan_names_fused_blocks_and_what_only_moves(void **state)
     json_decref(plan);
 }
 
+/* Two convolutions, the second one with a stride: what each launch reads and writes, and which of them only move data. */
+static void a_plan_names_layouts_and_what_moves(void **state)
+{
+    static const int64_t x[4] = {1, CHANNELS, MAP, MAP}, pads[4] = {1, 1, 1, 1}, strides[2] = {2, 2};
+    static const struct {
+        const char *label, *reads, *writes;
+        bool moves;
+    } wanted[] = {{"space to depth", "dense", "phases", true},
+                  {"conv 1x1", "phases", "dense", false},
+                  {"space to depth", "dense", "phases", true},
+                  {"conv 3x3", "phases", "planes", false},
+                  {"copy to dense", "planes", "dense", true}};
+    (void)state;
+    onnx_model model;
+    onnx_model_begin(&model, 13);
+    onnx_model_input(&model, "x", ONNX_FLOAT, 4, x);
+    add_weights(&model, "p", CHANNELS, CHANNELS, 1);
+    add_weights(&model, "w", CHANNELS, CHANNELS, 3);
+    add_conv(&model, "x,p", "first", false);
+    onnx_model_node(&model, "Conv", "first,w", "y");
+    onnx_model_attr_ints(&model, "pads", 4, pads);
+    onnx_model_attr_ints(&model, "strides", 2, strides);
+    compile_model(&model, "y");
+    json_t *plan = expect_json("inspect m.mtsb --plan --device reference --no-cache --json");
+    const json_t *launches = json_object_get(plan, "launches");
+    assert_int_equal(json_array_size(launches), sizeof wanted / sizeof *wanted);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        const json_t *launch = json_array_get(launches, i);
+        const char *label = json_string_value(json_object_get(launch, "label"));
+        assert_int_equal(strncmp(label, wanted[i].label, strlen(wanted[i].label)), 0);
+        assert_string_equal(layout_of(launch, "reads"), wanted[i].reads);
+        assert_string_equal(layout_of(launch, "writes"), wanted[i].writes);
+        assert_int_equal(json_is_string(json_object_get(launch, "moves")), wanted[i].moves);
+        assert_int_equal(json_integer_value(json_object_get(launch, "moved_bytes")),
+                         wanted[i].moves ? json_integer_value(json_object_get(launch, "bytes")) : 0);
+    }
+    json_decref(plan);
+}
+
 static void a_plan_names_packs_of_channels(void **state)
 {
     (void)state;
@@ -522,6 +561,7 @@ int main(void)
         IN_FOLDER(a_trace_of_device_cpu_has_a_row_for_each_thread),
         IN_FOLDER(a_plan_is_explained_with_what_was_considered),
         IN_FOLDER(a_plan_names_fused_blocks_and_what_only_moves),
+        IN_FOLDER(a_plan_names_layouts_and_what_moves),
         IN_FOLDER(a_plan_names_packs_of_channels),
         IN_FOLDER(a_plan_names_codes_where_the_device_multiplies_bytes),
         IN_FOLDER(a_priority_of_a_task_that_the_bundle_lacks_is_a_usage_error),

@@ -6,7 +6,8 @@
 Networks are the files of tests/differential/real_models.txt that are to match, in float32 (--kind float) or in 8 bits
 (--kind int8, beside LiteRT alone), with at least --least multiply-adds. LiteRT runs the .tflite file itself; runtimes
 that read ONNX run what mts exports, with the same weights and fixed shapes. Outputs are compared before anything is
-timed. Every runtime has all cores. Of each runtime's turns the one with the least median counts: a virtual machine may
+timed. Every runtime has all cores. --resume and --seconds measure a list in pieces. Of each runtime's turns the one
+with the least median counts: a virtual machine may
 run two threads as one for some seconds, which would hit the turn of one runtime and not of another. The best peer of a
 network is the one with the least of these; the table has its time as a multiple of ours, so that more than 1 is our win.
 "of the peak" is the share that ours has of the multiply-add peak, measured at the beginning: its inverse bounds what any
@@ -21,6 +22,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 
 import numpy
 
@@ -35,7 +37,6 @@ MODES = {"onnxruntime": ["sequential, spinning", "sequential, 1 thread"],
          "openvino": ["latency, 1 stream"], "ncnn": ["sequential"], "mnn": ["sequential"],
          "litert": ["sequential", "sequential, 1 thread"]}
 BEGIN, END = "<!-- begin: tests/perf/peers_real.py -->", "<!-- end -->"
-TURN_MS = 250.0  # what a turn of a runtime takes, so that small networks get more runs than large ones
 
 
 class Network:
@@ -112,8 +113,9 @@ def start(arguments, network, expected):
     return found
 
 
-def runs_for(ms):
-    return max(3, min(400, int(TURN_MS / max(ms, 1e-3))))
+def runs_for(arguments, ms):
+    """Runs of a turn, so that small networks get more of them than large ones."""
+    return max(3, min(400, int(arguments.turn_ms / max(ms, 1e-3))))
 
 
 def measure(arguments, network, rivals):
@@ -124,13 +126,13 @@ def measure(arguments, network, rivals):
             key = ("mts", device)
             row = network.bench(device, 3 if turn == 0 else arguments.warmup, runs.get(key, 5))
             samples.setdefault(key, []).append(row["samples_ms"])
-            runs[key] = runs_for(numpy.median(row["samples_ms"]))
+            runs[key] = runs_for(arguments, numpy.median(row["samples_ms"]))
         for one in rivals:
             key = (one.name, one.mode)
             before = len(one.samples)
             one.turn(3 if turn == 0 else arguments.warmup, runs.get(key, 5))
             samples.setdefault(key, []).append(one.samples[before:])
-            runs[key] = runs_for(numpy.median(one.samples[before:]))
+            runs[key] = runs_for(arguments, numpy.median(one.samples[before:]))
     for (name, mode), turns in samples.items():
         times = min(turns[1:], key=numpy.median)
         rows.append({"name": name, "mode": mode, "runs": len(times), "latency_ms": peers.latency(times)})
@@ -225,6 +227,9 @@ def parse():
     parser.add_argument("--peers", default="litert,onnxruntime,openvino,ncnn,mnn")
     parser.add_argument("--tolerance", type=float, default=peers.TOLERANCE, help="of outputs (default: %(default)g)")
     parser.add_argument("--rounds", type=int, default=3, help="turns that each takes (default: %(default)s)")
+    parser.add_argument("--turn-ms", type=float, default=250, help="what a turn takes (default: %(default)g)")
+    parser.add_argument("--resume", action="store_true", help="networks that the JSON file has are not measured again")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no network after so many (default: no limit)")
     parser.add_argument("--warmup", type=int, default=5, help="runs of a turn that are not counted")
     parser.add_argument("-o", "--output", help="JSON file, written after each network")
     parser.add_argument("--page", help="Markdown file for the table")
@@ -240,30 +245,47 @@ def parse():
     return arguments
 
 
+def earlier(arguments):
+    """What an earlier call of the same kind has written, for --resume."""
+    if not arguments.resume or not arguments.output or not os.path.exists(arguments.output):
+        return None
+    answer = json.loads(pathlib.Path(arguments.output).read_text())
+    if (answer["kind"], answer["devices"]) != (arguments.kind, arguments.devices):
+        raise SystemExit(f"{arguments.output}: has other devices or another kind of networks, so that --resume cannot go on")
+    return {"left_out": [], **answer}
+
+
 def main():
     arguments = parse()
     before, behind = around_table(pathlib.Path(arguments.page)) if arguments.page else ("", "")
     wanted = arguments.networks.split(",") if arguments.networks else None
-    answer = {"kind": arguments.kind, "devices": arguments.devices,
-              "load": [os.getloadavg()[0]], "peak": None, "networks": []}
+    answer = earlier(arguments) or {"kind": arguments.kind, "devices": arguments.devices,
+                                    "load": [os.getloadavg()[0]], "peak": None, "networks": [], "left_out": []}
+    known, begin = {entry["network"] for entry in answer["networks"]} | set(answer["left_out"]), time.monotonic()
+    arguments.peak = answer["peak"]
     for entry in real_models.read_list(arguments.list):
         path = real_models.path_of(entry, arguments.folder)
         steps = bool(entry.options["steps"] or entry.options["labels"] or "int8" in entry.name or entry.name.endswith("_int"))
         if entry.expected != "matches" or not os.path.exists(path) or (wanted and entry.name not in wanted):
             continue
-        if not wanted and steps != (arguments.kind == "int8"):
+        if not wanted and steps != (arguments.kind == "int8") or entry.name in known:
             continue
+        if time.monotonic() - begin > arguments.seconds:
+            peers.note(f"stopped before {entry.name}: go on with --resume")
+            break
         try:
             one = measure_one(arguments, entry, path)
         except (RuntimeError, OSError, ValueError) as reason:
             peers.note(f"{entry.name} is left out: {reason}")
-            continue
+            one = None
         if one:
             answer["networks"].append(one)
             answer["peak"] = arguments.peak
             answer["load"] = [answer["load"][0], os.getloadavg()[0]]
-            if arguments.output:
-                pathlib.Path(arguments.output).write_text(json.dumps(answer, indent=1) + "\n")
+        else:
+            answer["left_out"].append(entry.name)
+        if arguments.output:
+            pathlib.Path(arguments.output).write_text(json.dumps(answer, indent=1) + "\n")
     text = "\n".join(lines_of(answer)) + "\n"
     if arguments.page:
         pathlib.Path(arguments.page).write_text(f"{before}{BEGIN}\n\n{text}\n{END}{behind}")

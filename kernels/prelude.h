@@ -45,7 +45,8 @@
  * numbers from 4 i on, as a mts_vec. The one place that knows whether this is an image.
  * HALF=2, VEC=4: mts_h4 is four float16: mts_h4_load(p) at a multiple of its size,
  * mts_weights_half(w, i), mts_h4_splat(v, i) of lane i, mts_h4_fma, mts_h4_zero() and
- * mts_h4_float(v).
+ * mts_h4_float(v). mts_h8 is two of them, mts_h8_low(v) and mts_h8_high(v), which one load
+ * brings from a buffer: mts_weights_two(w, i), of an even i.
  *
  * VEC=1: where the language loads four numbers at the address of any one, mts_quad is four
  * floats s0 to s3, and mts_quad_load(p) and mts_quad_store(p, v) are macros.

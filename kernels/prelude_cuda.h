@@ -122,6 +122,7 @@ typedef struct __align__(VEC * 4 > 16 ? 16 : VEC * 4) mts_vec {
 #if HALF
 #define mts_weights_load(w, i) mts_h4_float(mts_h4_load((w) + 4 * (i)))
 #define mts_weights_half(w, i) mts_h4_load((w) + 4 * (i))
+#define mts_weights_two(w, i) (*(const mts_h8 *)((w) + 4 * (i)))
 #else
 #define mts_weights_load(w, i) (((const mts_vec *)(w))[i])
 #endif
@@ -156,6 +157,11 @@ INLINE void mts_vec_store(mts_real *p, mts_vec v) { *(mts_vec *)p = v; }
 typedef struct __align__(8) mts_h4 {
     mts_h2 low, high;
 } mts_h4;
+typedef struct __align__(16) mts_h8 {
+    mts_h4 low, high;
+} mts_h8;
+#define mts_h8_low(v) ((v).low)
+#define mts_h8_high(v) ((v).high)
 INLINE mts_h4 mts_h4_load(const mts_real *p) { return *(const mts_h4 *)p; }
 INLINE mts_vec mts_h4_float(mts_h4 h) {
     mts_vec v;

@@ -85,6 +85,9 @@ typedef half4 mts_h4;
 #define mts_h4_fma(a, b, c) fma(a, b, c)
 #define mts_h4_zero() ((half4)(0))
 #define mts_h4_float(v) convert_float4(v)
+typedef half8 mts_h8;
+#define mts_h8_low(v) ((v).lo)
+#define mts_h8_high(v) ((v).hi)
 #define mts_h2_low(v) ((float)(v).x)
 #define mts_h2_high(v) ((float)(v).y)
 #endif
@@ -153,11 +156,13 @@ typedef float4 mts_quad;
 #define mts_weights __read_only image1d_buffer_t
 #define mts_weights_load(w, i) read_imagef(w, (int)(i))
 #define mts_weights_half(w, i) read_imageh(w, (int)(i))
+#define mts_weights_two(w, i) ((half8)(read_imageh(w, (int)(i)), read_imageh(w, (int)(i) + 1)))
 #else
 #define MTS_WEIGHT_ARGS MTS_KERNEL_ARGS
 #define MTS_WEIGHTS pool
 #define mts_weights GLOBAL const mts_real *
 #define mts_weights_half(w, i) (((GLOBAL const half4 *)(w))[i])
+#define mts_weights_two(w, i) (*(GLOBAL const half8 *)((w) + 4 * (i)))
 #if HALF
 #define mts_weights_load(w, i) vloada_half4(i, w)
 #else

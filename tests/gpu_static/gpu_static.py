@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Judges the kernels of GPUs by what a compiler makes of them; no GPU is needed.
 
-    gpu_static.py TABLE [--only TEXT] [--write] [--note TEXT]
+    gpu_static.py TABLE [--all] [--only TEXT] [--write] [--note TEXT]
 
-Compiles each row of ROWS with clang 14 for amdgcn (gfx1030, of the family of Samsung's Xclipse; for other GPUs a proxy)
+Compiles the rows of ROWS whose programs are not those that the table was made of (--all and --write: every row) with clang 14 for amdgcn (gfx1030, of the family of Samsung's Xclipse; for other GPUs a proxy)
 for nvptx64 (sm_70) and, where llvm-spirv-14 is installed, to SPIR-V, which has to work. NVIDIA's compilers have their own
 test (cuda_compile). Reads off:
 
@@ -18,6 +18,8 @@ test (cuda_compile). Reads off:
              neighbours: what a compiler that joins none has to do
   ptx        instructions of PTX
   depot      bytes of private memory there
+  made of    digest of the program without comments, options, compilers and the figures: a row that has the digest of
+             now need not be compiled, as its figures would be the same
 
 Compares with TABLE, docs/results/gpu_static.md. Fails where a row got worse or has no counterpart, and where a row
 breaks a limit (code of 24 KB, no spills) without a note. --write writes the table anew; a row that got worse
@@ -25,6 +27,7 @@ needs a --note then, which the table keeps. Exit status 77: there is no clang 14
 """
 import argparse
 import concurrent.futures
+import hashlib
 import os
 import pathlib
 import re
@@ -263,6 +266,31 @@ def judge_all(jobs):
             return {job: future.result() for job, future in zip(jobs, futures)}
 
 
+# ---- what a row was made of ----
+
+def bare(text):
+    """A program without comments and spaces that say nothing."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
+    return "\n".join(line for line in (" ".join(line.split()) for line in text.split("\n")) if line)
+
+
+class Digests:
+    """Of rows: from all that their figures follow from, and from the figures."""
+
+    def __init__(self):
+        versions = [subprocess.run([tool, "--version"], capture_output=True, text=True, check=False).stdout
+                    for tool in (CLANG, SPIRV) if shutil.which(tool)]
+        header = (ROOT / "tests/gpu_static/clang_opencl.h").read_text()
+        self.common = repr((versions, LANGUAGE, AMDGCN, NVPTX, bare(header)))
+        with tempfile.TemporaryDirectory() as name:
+            make_texts(pathlib.Path(name))
+            self.texts = {path.stem: bare(path.read_text()) for path in pathlib.Path(name).iterdir()}
+
+    def of(self, job, row):
+        figures = [str(row[figure]) for figure in FIGURES]
+        return hashlib.sha256(repr((self.common, self.texts[job[0]], job[1], figures)).encode()).hexdigest()[:12]
+
+
 # ---- the table ----
 
 def read_table(path):
@@ -270,9 +298,9 @@ def read_table(path):
     table = {}
     for line in path.read_text().splitlines() if path.exists() else []:
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        if len(cells) == len(FIGURES) + 4 and cells[0].startswith("`"):
+        if len(cells) == len(FIGURES) + 5 and cells[0].startswith("`"):
             figures = {name: cell if cell == NONE else int(cell) for name, cell in zip(FIGURES, cells[2:])}
-            table[(cells[0].strip("`"), cells[1].strip("`"))] = {**figures, "note": cells[-1]}
+            table[(cells[0].strip("`"), cells[1].strip("`"))] = {**figures, "digest": cells[-2], "note": cells[-1]}
     return table
 
 
@@ -304,20 +332,21 @@ def beyond(row):
     return found + ([f"{row['spills']} registers are spilled"] if row["spills"] else [])
 
 
-def write_table(path, results, table):
+def write_table(path, results, table, digests):
     """The rows of all jobs in the order of the manifest; those that were not compiled now stay as they are."""
     rows = []
     for name, options in list_jobs(""):
         row = results.get((name, options), table.get((name, options)))
         if not row or "code" not in row:
             continue
-        cells = [f"`{name}`", f"`{options}`", *[str(row[figure]) for figure in FIGURES], per_load(row),
+        digest = digests.of((name, options), row) if (name, options) in results else row["digest"]
+        cells = [f"`{name}`", f"`{options}`", *[str(row[figure]) for figure in FIGURES], per_load(row), digest,
                  table.get((name, options), {}).get("note", "")]
         rows.append("| " + " | ".join(cells) + " |")
     text = path.read_text() if path.exists() else ""
     before = text.split("| kernel |")[0]
-    head = "| kernel | options | " + " | ".join(FIGURES) + " | products a load | note |"
-    line = "|---|---|" + "---:|" * (len(FIGURES) + 1) + "---|"
+    head = "| kernel | options | " + " | ".join(FIGURES) + " | products a load | made of | note |"
+    line = "|---|---|" + "---:|" * (len(FIGURES) + 1) + "---|---|"
     path.write_text(before + "\n".join([head, line, *rows]) + "\n")
 
 
@@ -335,9 +364,9 @@ def compare(results, table, arguments):
             wrong.append(f"{name}: {'; '.join(missing + found)}")
         if beyond(row) and not old["note"]:
             wrong.append(f"{name}: {'; '.join(beyond(row))}, and the row has no note")
-    if not arguments.only:
-        wrong += [f"{' '.join(job)}: is in the table and no longer built" for job in table
-                  if job not in results and not arguments.write]
+    built = set(list_jobs(""))
+    if not arguments.write:
+        wrong += [f"{' '.join(job)}: is in the table and no longer built" for job in table if job not in built]
     return wrong
 
 
@@ -345,25 +374,29 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", type=pathlib.Path)
     parser.add_argument("--only", default="", help="kernels whose names have this")
+    parser.add_argument("--all", action="store_true", help="compile rows too whose programs the table was made of")
     parser.add_argument("--write", action="store_true", help="write the table anew")
     parser.add_argument("--note", help="why the rows that got worse, or are beyond a limit, may be")
     arguments = parser.parse_args()
     if not shutil.which(CLANG):
         print(f"no {CLANG}, whose figures the table has")
         return SKIPPED
-    table = read_table(arguments.table)
+    table, digests, jobs = read_table(arguments.table), Digests(), list_jobs(arguments.only)
+    if not (arguments.all or arguments.write):
+        jobs = [job for job in jobs if job not in table or table[job]["digest"] != digests.of(job, table[job])]
     try:
-        results = judge_all(list_jobs(arguments.only))
+        results = judge_all(jobs)
     except RuntimeError as error:
         sys.exit(str(error))
     wrong = compare(results, table, arguments)
     for sentence in wrong:
         print(sentence)
     if arguments.write and not wrong:
-        write_table(arguments.table, results, table)
+        write_table(arguments.table, results, table, digests)
     if wrong:
         print("\nIf this is as it should be: tests/gpu_static/gpu_static.py docs/results/gpu_static.md --write --note WHY")
-    print(f"{len(results)} programs, {len(wrong)} findings")
+    known = f" and {len(table) - len(results)} that the table was made of" if not arguments.only else ""
+    print(f"{len(results)} programs compiled{known}, {len(wrong)} findings")
     return 1 if wrong else 0
 
 

@@ -23,7 +23,14 @@
 
 #include "mts/mts.h"
 
-enum { WAYS_MOST = 16, PROCESSES_MOST = 64, TASKS_MOST = 64, ROUNDS_MOST = 1000, WARM_ROUNDS = 2 };
+enum {
+    WAYS_MOST = 16,
+    PROCESSES_MOST = 64,
+    TASKS_MOST = 64,
+    ROUNDS_MOST = 1000,
+    WARM_ROUNDS = 2,
+    TOKENS = 1000
+};
 
 static const char *const strategies[] = {"sequential", "compact", "netfuse", "dense"};
 static const char *const precisions[] = {"float32", "float16-storage", "float16"};
@@ -102,11 +109,33 @@ static uint64_t own_bytes(void)
     return (uint64_t)kilobytes * 1024;
 }
 
+/* Noise from -1 to 1, or numbers of tokens. */
+static bool fill(void *data, mts_type type, size_t count, uint32_t seed)
+{
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        switch (type) {
+        case MTS_TYPE_FLOAT32:
+            ((float *)data)[i] = (float)(seed >> 8) / (float)(1u << 23) - 1.0f;
+            break;
+        case MTS_TYPE_INT32:
+            ((int32_t *)data)[i] = (int32_t)(seed >> 8) % TOKENS;
+            break;
+        case MTS_TYPE_INT64:
+            ((int64_t *)data)[i] = (int64_t)(seed >> 8) % TOKENS;
+            break;
+        default:
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool set_input(mts_session *session, const mts_bundle *bundle, const char *task, uint32_t index,
                       uint32_t seed)
 {
     mts_port_desc port = {.size = sizeof port};
-    if (mts_bundle_input(bundle, task, index, &port) != MTS_STATUS_OK || port.type != MTS_TYPE_FLOAT32) {
+    if (mts_bundle_input(bundle, task, index, &port) != MTS_STATUS_OK) {
         return false;
     }
     size_t count = 1;
@@ -115,14 +144,11 @@ static bool set_input(mts_session *session, const mts_bundle *bundle, const char
         tensor.dims[i] = port.dims[i];
         count *= (size_t)port.dims[i];
     }
-    float *data = malloc(count * sizeof *data);
-    for (size_t i = 0; data && i < count; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        data[i] = (float)(seed >> 8) / (float)(1u << 23) - 1.0f;
-    }
+    void *data = malloc(count * sizeof(int64_t));
     tensor.data = data;
-    tensor.bytes = count * sizeof *data;
-    const bool set = data && mts_session_input(session, task, index, &tensor) == MTS_STATUS_OK;
+    tensor.bytes = count * (port.type == MTS_TYPE_INT64 ? sizeof(int64_t) : sizeof(float));
+    const bool set = data && fill(data, port.type, count, seed) &&
+                     mts_session_input(session, task, index, &tensor) == MTS_STATUS_OK;
     free(data);
     return set;
 }
@@ -206,11 +232,11 @@ static int work(const way *w, uint32_t process, const char *path, const char *de
     }
     const double create_ms = now_ms() - start;
     if (status == 0 && !set_inputs(session, bundle, names, w->tasks)) {
-        status = give_up("an input (of float32?)");
+        status = give_up("an input, of float32 or integers");
     }
     status = status == 0 ? serve(session, create_ms, go, done) : status;
     mts_session_destroy(&session);
-    mts_bundle_close(&bundle);
+    mts_bundle_destroy(&bundle);
     mts_runtime_destroy(&runtime);
     return status;
 }

@@ -142,7 +142,7 @@ def worst_of(arguments, bundle, folder, wanted, given, strategy, precision):
 def compare(name, models, folder, arguments):
     bundle = folder / "app.mtsb"
     program([arguments.program, "compile", *(f"--task={t}={m}" for t, m in models.items()), "-o", bundle])
-    count = len(re.findall(r"\battention\b", program([arguments.program, "inspect", bundle, "--dot"])))
+    count = len(re.findall(r"attention, \d+ of", program([arguments.program, "inspect", bundle, "--dot"])))
     wanted, given = {}, []
     for i, (task, model) in enumerate(models.items()):
         wanted[task], more = answers(model, task, folder, i)

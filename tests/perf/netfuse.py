@@ -33,11 +33,12 @@ def ways(tasks, threads, dense):
 
 
 def make(options, network, batch, most):
-    bundle = options.folder / f"{network}-{most}-{batch}-{'full' if options.full else 'small'}.mtsb"
+    kind, prune = ("full", "0") if options.full else ("tiny", "0.95") if options.tiny else ("small", "0.75")
+    bundle = options.folder / f"{network}-{most}-{batch}-{kind}.mtsb"
     if not bundle.exists():
-        size = (FULL if options.full else NETWORKS)[network]
+        size = 32 if options.tiny else (FULL if options.full else NETWORKS)[network]
         subprocess.run([options.build / "bin/mts", "synth", "--arch", network, "--tasks", str(most), "--share", "0", "--prune",
-                        "0" if options.full else "0.75", "--input", str(size), "--batch", str(batch), "-o", bundle],
+                        prune, "--input", str(size), "--batch", str(batch), "-o", bundle],
                        check=True, stdout=subprocess.DEVNULL)
     return bundle
 
@@ -79,6 +80,8 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--dense", action="store_true", help="the dense form too, which has (T C)^2 weights where channels are stitched")
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--tiny", action="store_true", help="a twentieth of the channels: to try the script")
+    parser.add_argument("--remove", action="store_true", help="remove each bundle again: 32 full BERTs take 14 GB")
     parser.add_argument("--make", action="store_true", help="write the bundles only")
     parser.add_argument("--table", type=pathlib.Path, help="show what a file has, and measure nothing")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="rewritten after each row; what it has is not measured again")
@@ -101,6 +104,8 @@ def main():
                     print(json.dumps(row), flush=True)
                 if options.output:
                     options.output.write_text(json.dumps(results, indent=1) + "\n")
+            if options.remove:
+                bundle.unlink()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#define STEPS_MOST 8u  /* between the softmax and the product of q and k */
+#define STEPS_MOST 8u /* between the softmax and the product of q and k */
 
 /* The operand of a RESHAPE that leaves the last two dimensions as they are; MTS_NONE: it is none. */
 static uint32_t regrouped(const mts_graph *graph, const mts_node *node)

@@ -64,14 +64,14 @@
     X(QUANT16, mts_vec_quant(v, a, b, mts_number(65535.0)))                                                  \
     X(NOT_ZERO, mts_vec_keep(v, mts_vec_of(1.0)))                                                            \
     X(LEAKY_BOUND, mts_vec_max(mts_vec_splat(b), mts_vec_slope(v, mts_vec_splat(a))))                        \
-    X(GELU, mts_vec_gate(v, mts_vec_erf(mts_vec_mul(v, mts_vec_of(0.70710678118654752)))))
-
-#define MTS_FUNCTIONS_ALONE(X)                                                                               \
-    X(ERF, mts_vec_erf(v))                                                                                   \
+    X(GELU, mts_vec_gate(v, mts_vec_erf(mts_vec_mul(v, mts_vec_of(0.70710678118654752)))))                   \
     X(GELU_TANH,                                                                                             \
       mts_vec_gate(v, mts_vec_tanh(mts_vec_mul(                                                              \
                           mts_vec_of(0.79788456080286536),                                                   \
-                          mts_vec_fma(mts_vec_of(0.044715), mts_vec_mul(v, mts_vec_mul(v, v)), v)))))        \
+                          mts_vec_fma(mts_vec_of(0.044715), mts_vec_mul(v, mts_vec_mul(v, v)), v)))))
+
+#define MTS_FUNCTIONS_ALONE(X)                                                                               \
+    X(ERF, mts_vec_erf(v))                                                                                   \
     X(ROUND, mts_vec_rint(v))                                                                                \
     X(SIGN, mts_vec_sign(v))                                                                                 \
     X(SIN, mts_vec_call(sin, v))                                                                             \

@@ -35,8 +35,8 @@
 #define MTS_FN_QUANT8 20u
 #define MTS_FN_QUANT16 21u
 /* From here on UNARY, BINARY and SCALE alone apply a function, in programs built for it
-   (mts_fn_is_alone). GELU and those from LEAKY_BOUND on are none of these: they may end a
-   convolution, as all before this one may. */
+   (mts_fn_is_alone). GELU, GELU_TANH and those from LEAKY_BOUND on are none of these: they
+   may end a convolution, as all before this one may. */
 #define MTS_FN_ALONE 22u
 #define MTS_FN_ERF 22u
 #define MTS_FN_GELU 23u      /* x (1 + erf(x / sqrt(2))) / 2 */
@@ -54,16 +54,17 @@
 #define MTS_FN_ASINH 35u
 #define MTS_FN_ACOSH 36u
 #define MTS_FN_ATANH 37u
-#define MTS_FN_ELU 38u      /* b (x > 0 ? x : a (exp(x) - 1)) */
-#define MTS_FN_SOFTPLUS 39u /* log(1 + exp(x)) */
-#define MTS_FN_MISH 40u     /* x tanh(softplus(x)) */
-#define MTS_FN_IS_ZERO 41u  /* x == 0 ? 1 : 0: the logical not */
-#define MTS_FN_IS_NAN 42u   /* 1 or 0 */
-#define MTS_FN_IS_INF 43u   /* a for -infinity, b for infinity, else 0 */
+#define MTS_FN_ELU 38u             /* b (x > 0 ? x : a (exp(x) - 1)) */
+#define MTS_FN_SOFTPLUS 39u        /* log(1 + exp(x)) */
+#define MTS_FN_MISH 40u            /* x tanh(softplus(x)) */
+#define MTS_FN_IS_ZERO 41u         /* x == 0 ? 1 : 0: the logical not */
+#define MTS_FN_IS_NAN 42u          /* 1 or 0 */
+#define MTS_FN_IS_INF 43u          /* a for -infinity, b for infinity, else 0 */
 #define MTS_FN_LEAKY_BOUND 44u     /* max(x > 0 ? x : a x, b) */
 #define MTS_FN_HARD_SWISH_LINE 45u /* a x min(max(x / 6 + 0.5, 0), 1) + b */
 #define MTS_FN_COUNT 46u
-#define mts_fn_is_alone(fn) ((fn) >= MTS_FN_ALONE && (fn) != MTS_FN_GELU && (fn) < MTS_FN_LEAKY_BOUND)
+#define mts_fn_is_alone(fn)                                                                                  \
+    ((fn) >= MTS_FN_ALONE && (fn) != MTS_FN_GELU && (fn) != MTS_FN_GELU_TANH && (fn) < MTS_FN_LEAKY_BOUND)
 
 #define MTS_BIN_ADD 0u
 #define MTS_BIN_SUB 1u

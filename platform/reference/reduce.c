@@ -236,3 +236,8 @@ const char *mts_reference_matmul_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_matmul_params), matmul_member);
 }
+
+const char *mts_reference_matmul_block__f32_planar(const mts_reference_call *call)
+{
+    return mts_reference_matmul_any__f32_planar(call);
+}

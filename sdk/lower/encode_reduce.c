@@ -215,11 +215,37 @@ static void fill_matmul(mts_encoding *encoding, const mts_member *member, void *
     encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph], node);
 }
 
+#ifndef MTS_SMALL
+
+/* Work-items of a plane where groups share tiles (matmul_block), which they do if both matrices fill a
+   quarter of one; 0: they do not. */
+static uint32_t items_of_block(const mts_encoding *encoding, const mts_matmul_params *r, uint32_t count)
+{
+    enum { SIDE = 32, SIDE_LEAST = 16, DEPTH_LEAST = 8, GROUP = 64, LOCAL_BYTES = 2 * 32 * 16 * 4 };
+    uint32_t items = encoding->device->is_gpu && encoding->device->local_bytes >= LOCAL_BYTES ? 1 : 0;
+    for (uint32_t i = 0; r && items > 0 && i < count; i++) {
+        const uint32_t height = r[i].dest.dims[4], width = r[i].dest.dims[5];
+        const uint64_t tiles = (uint64_t)((height + SIDE - 1) / SIDE) * ((width + SIDE - 1) / SIDE);
+        const bool pays = height >= SIDE_LEAST && width >= SIDE_LEAST && r[i].depth >= DEPTH_LEAST;
+        items = pays ? most_of(items, tiles * GROUP) : 0;
+    }
+    return items;
+}
+
+#endif
+
 static mts_status launch_matmul(mts_encoding *encoding, const char *kernel, const char *label,
                                 const void *params, uint32_t words, uint32_t count)
 {
     const mts_matmul_params *r = params;
     uint32_t items = 1;
+#ifndef MTS_SMALL
+    const uint32_t shared = items_of_block(encoding, r, count);
+    if (shared > 0) {
+        return mts_encode_dests_over(encoding, "matmul_block__f32_planar", label, params, words, count,
+                                     shared);
+    }
+#endif
     for (uint32_t i = 0; r && i < count; i++) {
         /* On a GPU a work-item has four rows of a column (kernels/matmul). */
         const uint64_t tiles = (uint64_t)((r[i].dest.dims[4] + 3) / 4) * r[i].dest.dims[5];

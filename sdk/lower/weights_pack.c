@@ -303,13 +303,21 @@ static void pack_entry(const mts_weights_entry *entry, float *to)
     }
 }
 
-/* Infinite weights stay what they are. */
+#define MASK_LEAST 1e9f
+
+/* Infinite weights stay what they are. Numbers so large are no weights but masks, which stand for
+   infinity (1e30, or the lowest finite number): they become the largest that float16 has. */
 static void convert(mts_weights *pool, const mts_weights_entry *entry, const float *from, uint16_t *to,
                     size_t count)
 {
     mts_half_array_from_float(from, to, count);
     for (size_t i = 0; !pool->too_large && i < count; i++) {
-        if ((to[i] & 0x7fffu) == 0x7c00u && isfinite(from[i])) {
+        if ((to[i] & 0x7fffu) != 0x7c00u || !isfinite(from[i])) {
+            continue;
+        }
+        if (fabsf(from[i]) >= MASK_LEAST) {
+            to[i]--;
+        } else {
             pool->too_large = true;
             pool->too_large_at = entry->offset + i;
             pool->too_large_value = from[i];

@@ -93,6 +93,7 @@ static bool keeps_zero(const mts_act *act)
     case MTS_FN_ABS:
     case MTS_FN_NEG:
     case MTS_FN_GELU:
+    case MTS_FN_GELU_TANH:
         return true;
     case MTS_FN_CLIP:
         return act->a <= 0.0f && act->b >= 0.0f;

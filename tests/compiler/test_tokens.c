@@ -229,7 +229,65 @@ static void heads_with_a_softmax_are_one_operator_without_moves(void **state)
     }
 }
 
-/* A softmax over queries, and a factor behind the mask, are something else. */
+/* As XLNet has it: (q + u) k + (q + v) r, times a factor, less a mask. */
+static void biased_heads_and_several_sums_are_attention(void **state)
+{
+    (void)state;
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 13);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 12, 8));
+    onnx_model_input(&model, "mask", ONNX_FLOAT, INTS(1, 1, 12, 12));
+    onnx_model_floats(&model, "wq", INTS(8, 6), noise);
+    onnx_model_floats(&model, "wk", INTS(8, 6), noise + 50);
+    onnx_model_floats(&model, "wv", INTS(8, 6), noise + 100);
+    onnx_model_floats(&model, "wo", INTS(6, 8), noise + 150);
+    onnx_model_floats(&model, "u", INTS(2, 3), noise + 200);
+    onnx_model_floats(&model, "v_bias", INTS(2, 3), noise + 210);
+    onnx_model_floats(&model, "r", INTS(2, 3, 12), noise + 220);
+    onnx_model_floats(&model, "root", 0, NULL, (const float[]){0.5f});
+    onnx_model_floats(&model, "large", 0, NULL, (const float[]){1e4f});
+    onnx_model_ints(&model, "split", INTS(1, 12, 2, 3));
+    onnx_model_ints(&model, "join", INTS(1, 12, 6));
+    onnx_model_node(&model, "MatMul", "x,wq", "q_p");
+    onnx_model_node(&model, "Reshape", "q_p,split", "q_s");
+    onnx_model_node(&model, "Add", "q_s,u", "q_u");
+    onnx_model_node(&model, "Transpose", "q_u", "near");
+    onnx_model_attr_ints(&model, "perm", INTS(0, 2, 1, 3));
+    onnx_model_node(&model, "Add", "v_bias,q_s", "q_v");
+    onnx_model_node(&model, "Transpose", "q_v", "far");
+    onnx_model_attr_ints(&model, "perm", INTS(0, 2, 1, 3));
+    heads("x", "wk", "k", DIMS(0, 2, 3, 1));
+    heads("x", "wv", "v", DIMS(0, 2, 1, 3));
+    onnx_model_node(&model, "MatMul", "near,k", "content");
+    onnx_model_node(&model, "MatMul", "far,r", "places");
+    onnx_model_node(&model, "Add", "content,places", "both");
+    onnx_model_node(&model, "Mul", "both,root", "scaled");
+    onnx_model_node(&model, "Mul", "mask,large", "hidden");
+    onnx_model_node(&model, "Sub", "scaled,hidden", "scores");
+    onnx_model_node(&model, "Softmax", "scores", "weights");
+    onnx_model_attr_int(&model, "axis", -1);
+    onnx_model_node(&model, "MatMul", "weights,v", "sums");
+    onnx_model_node(&model, "Transpose", "sums", "turned");
+    onnx_model_attr_ints(&model, "perm", INTS(0, 2, 1, 3));
+    onnx_model_node(&model, "Reshape", "turned,join", "joined");
+    onnx_model_node(&model, "MatMul", "joined,wo", "y");
+    onnx_model_output(&model, "y");
+    turn();
+    assert_int_equal(count_of(MTS_OP_ATTENTION), 1);
+    assert_int_equal(count_of(MTS_OP_MATMUL) + count_of(MTS_OP_SOFTMAX), 0);
+    assert_int_equal(count_of(MTS_OP_CONV), 5); /* q, k, v, out, and positions with a group for each head */
+    const mts_node *node = find_node(MTS_OP_ATTENTION);
+    assert_int_equal(node->input_count, 4);
+    assert_true(node->attrs.attention.scale >= 0.5f && node->attrs.attention.scale <= 0.5f);
+    uint32_t grouped = 0;
+    for (uint32_t i = 0; i < after->node_count; i++) {
+        grouped += after->nodes[i].op == MTS_OP_CONV && after->nodes[i].attrs.conv.group == 2;
+    }
+    assert_int_equal(grouped, 1);
+}
+
+/* A factor behind the mask is one of scores and mask. A softmax over queries, and a product with
+   the mask, are something else. */
 static void what_only_looks_like_attention_stays(void **state)
 {
     (void)state;
@@ -244,8 +302,13 @@ static void what_only_looks_like_attention_stays(void **state)
     onnx_model_attr_int(&model, "axis", -1);
     onnx_model_node(&model, "MatMul", "last,v", "u");
     onnx_model_output(&model, "u");
+    onnx_model_node(&model, "Mul", "scores,mask", "weighed");
+    onnx_model_node(&model, "Softmax", "weighed", "third");
+    onnx_model_attr_int(&model, "axis", -1);
+    onnx_model_node(&model, "MatMul", "third,v", "s");
+    onnx_model_output(&model, "s");
     turn();
-    assert_int_equal(count_of(MTS_OP_ATTENTION), 1);
+    assert_int_equal(count_of(MTS_OP_ATTENTION), 2);
     assert_int_equal(count_of(MTS_OP_SOFTMAX), 2);
 }
 
@@ -267,8 +330,8 @@ static void gelu_by_tanh_is_one_function(void **state)
     onnx_model_node(&model, "Mul", "h,gate", "y");
     onnx_model_output(&model, "y");
     turn();
-    OPS(MTS_OP_TRANSPOSE, MTS_OP_RESHAPE, MTS_OP_CONV, MTS_OP_UNARY, MTS_OP_RESHAPE, MTS_OP_TRANSPOSE);
-    assert_int_equal(after->nodes[3].attrs.unary.act.fn, MTS_FN_GELU_TANH);
+    OPS(MTS_OP_TRANSPOSE, MTS_OP_RESHAPE, MTS_OP_CONV, MTS_OP_RESHAPE, MTS_OP_TRANSPOSE);
+    assert_int_equal(after->nodes[2].attrs.conv.act.fn, MTS_FN_GELU_TANH);
 }
 
 static mts_status turn_with(const mts_allocator *allocator, void *unused)
@@ -306,6 +369,7 @@ int main(void)
         TEST(slices_and_concatenations_stay_on_the_image),
         TEST(products_of_values_and_graphs_without_products_stay),
         TEST(heads_with_a_softmax_are_one_operator_without_moves),
+        TEST(biased_heads_and_several_sums_are_attention),
         TEST(what_only_looks_like_attention_stays),
         TEST(gelu_by_tanh_is_one_function),
         TEST(a_lack_of_memory_is_reported),

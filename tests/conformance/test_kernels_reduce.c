@@ -172,6 +172,30 @@ static void matmul_agrees_for_transposed_broadcast_and_constant_operands(void **
     }
 }
 
+/* Groups that share tiles, of several sizes: tiles that are cut, and more tiles than groups. */
+static void matmul_in_blocks_agrees_for_transposed_broadcast_and_constant_operands(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES / 2; n++) {
+        mts_matmul_params params[MEMBERS] = {0};
+        uint32_t planes = 0;
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 3e-5f;
+        for (int m = 0; m < MEMBERS; m++) {
+            matmul_params(pair, &params[m]);
+            const uint32_t *dims = params[m].dest.dims;
+            const uint32_t own = dims[0] * dims[1] * dims[2] * dims[3];
+            planes = own > planes ? own : planes;
+        }
+        const uint32_t first = kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_matmul_params));
+        for (uint32_t local = 1; local <= 64; local *= 8) {
+            kernel_pair_run(pair, "matmul_block__f32_planar", "-DVEC=1", first,
+                            (const uint32_t[]){2 * local, planes + 1, MEMBERS},
+                            (const uint32_t[]){local, 1, 1});
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +204,7 @@ int main(void)
         cmocka_unit_test(softmax_agrees_along_every_axis),
         cmocka_unit_test(softmax_is_finite_for_large_values),
         cmocka_unit_test(matmul_agrees_for_transposed_broadcast_and_constant_operands),
+        cmocka_unit_test(matmul_in_blocks_agrees_for_transposed_broadcast_and_constant_operands),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

@@ -60,6 +60,13 @@ if(TARGET mts_program AND DEFINED ENV{MTS_TEST_TORCH})
             --program $<TARGET_FILE:mts_program> --work ${CMAKE_BINARY_DIR}/differential-torch)
   set_tests_properties(differential/torch PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 14400)
 endif()
+# A Python with torch and transformers is enough for this one; two minutes.
+if(TARGET mts_program AND DEFINED ENV{MTS_TEST_TORCH})
+  add_test(NAME differential/transformers
+    COMMAND $ENV{MTS_TEST_TORCH} ${CMAKE_CURRENT_SOURCE_DIR}/differential/transformers_exports.py
+            --program $<TARGET_FILE:mts_program> --work ${CMAKE_BINARY_DIR}/differential-transformers)
+  set_tests_properties(differential/transformers PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 3600)
+endif()
 if(MTS_TEST_PYTHON AND TARGET mts_program)
   add_test(NAME differential/netfuse
     COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/differential/netfuse_test.py

@@ -170,7 +170,9 @@ static void functions_that_no_convolution_ends_with_are_refused_there(void **sta
     attrs.conv.act.fn = MTS_FN_MISH;
     assert_int_equal(INFER(MTS_OP_CONV, attrs, x, w), MTS_STATUS_MALFORMED);
     assert_int_equal(INFER(MTS_OP_DECONV, attrs, x, w), MTS_STATUS_MALFORMED);
-    attrs.conv.act.fn = MTS_FN_GELU; /* the last one that one may end with */
+    attrs.conv.act.fn = MTS_FN_GELU; /* both forms of Gelu may end one */
+    assert_int_equal(INFER(MTS_OP_CONV, attrs, x, w), MTS_STATUS_OK);
+    attrs.conv.act.fn = MTS_FN_GELU_TANH;
     assert_int_equal(INFER(MTS_OP_CONV, attrs, x, w), MTS_STATUS_OK);
     assert_int_equal(INFER(MTS_OP_UNARY, ((mts_attrs){.unary = {.act = {.fn = MTS_FN_MISH}}}), x),
                      MTS_STATUS_OK);

@@ -1,6 +1,8 @@
 /*
  * test_weights.c: the weight pool finds what is the same again, and only that, and packs it.
  */
+#include <float.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -162,6 +164,9 @@ static void sections_are_packed_one_by_one(void **state)
     mts_weights pool;
     (void)state;
     b[5] = 70000.0f;
+    a[4] = 1e30f; /* masks, as XLNet and exporters write them */
+    a[5] = -FLT_MAX;
+    a[6] = -INFINITY;
     mts_weights_init(&pool, MTS_PRECISION_FLOAT16_STORAGE, mts_allocator_default());
     pool.section_most = 16;
     (void)mts_weights_dense(&pool, &first, MTS_NONE);
@@ -174,6 +179,9 @@ static void sections_are_packed_one_by_one(void **state)
     assert_true(mts_weights_pack(&pool, &(mts_weights_cut){.parts = 1}, packed));
     assert_false(pool.too_large);
     assert_int_equal(packed[3], mts_half_from_float(a[3]));
+    assert_int_equal(packed[4], mts_half_from_float(65504.0f));
+    assert_int_equal(packed[5], mts_half_from_float(-65504.0f));
+    assert_int_equal(packed[6], mts_half_from_float(-INFINITY));
     assert_true(mts_weights_pack(&pool, &(mts_weights_cut){.section = 1, .parts = 1}, packed));
     assert_int_equal(packed[3], mts_half_from_float(b[3]));
     assert_true(pool.too_large);

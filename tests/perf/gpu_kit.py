@@ -17,7 +17,7 @@ import tempfile
 
 # Of the C library and the system: the target has its own.
 SYSTEM = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nss_.*|OpenCL|cuda|nvrtc.*))\.so")
-ALWAYS = ["mts", "bench_kernels"]
+ALWAYS = ["mts", "bench_kernels", "bench_processes"]
 
 
 def libraries_of(program):

@@ -22,6 +22,9 @@ target_link_libraries(bench_waves PRIVATE mts_options mts_static m)
 add_executable(bench_wave_bound ${CMAKE_CURRENT_SOURCE_DIR}/perf/wave_bound.c ${CMAKE_CURRENT_SOURCE_DIR}/perf/bench_backend.c)
 target_include_directories(bench_wave_bound PRIVATE ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR})
 target_link_libraries(bench_wave_bound PRIVATE mts_options mts_static m)
+# bench_processes: T tasks in one process, in a process for each, and in between
+add_executable(bench_processes ${CMAKE_CURRENT_SOURCE_DIR}/perf/processes.c)
+target_link_libraries(bench_processes PRIVATE mts_options mts_static m)
 # bench_control: a frame with all tasks but one disabled against a session of that task alone
 add_executable(bench_control ${CMAKE_CURRENT_SOURCE_DIR}/perf/control.c)
 target_link_libraries(bench_control PRIVATE mts_options mts_static m)

@@ -58,8 +58,9 @@ static uint32_t random_vector(kernel_pair *pair, uint32_t rows)
 mts_epilogue_params conv_image_epilogue(kernel_pair *pair, const conv_image *i, uint32_t rows)
 {
     static const uint32_t functions[] = {
-        MTS_FN_NONE, MTS_FN_RELU,  MTS_FN_LEAKY,       MTS_FN_CLIP, MTS_FN_HARD_SWISH,
-        MTS_FN_SILU, MTS_FN_PRELU, MTS_FN_LEAKY_BOUND, MTS_FN_GELU, MTS_FN_HARD_SWISH_LINE};
+        MTS_FN_NONE,     MTS_FN_RELU,  MTS_FN_LEAKY,       MTS_FN_CLIP, MTS_FN_HARD_SWISH,
+        MTS_FN_SILU,     MTS_FN_PRELU, MTS_FN_LEAKY_BOUND, MTS_FN_GELU, MTS_FN_HARD_SWISH_LINE,
+        MTS_FN_GELU_TANH};
     uint32_t index[CONV_ROWS_MOST];
     mts_epilogue_params e = {.out_pitch = i->pitch, .gap = i->gap, .tail = i->tail, .last = rows - 1};
     for (uint32_t r = 0; r < rows; r++) {

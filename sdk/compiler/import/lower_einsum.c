@@ -286,16 +286,17 @@ static value arranged(const einsum *e, term *t, const uint32_t *labels, int64_t 
     return t->x ? mts_import_emit_reshape(e->import, t->x, &shape) : NULL;
 }
 
-/* Matrices; without a batch as such, so that a constant one is a weight. */
+/*
+ * Matrices. A constant one on the right has no batch, so that it is a weight; the other one keeps its batch
+ * of 1, so that its rows are tokens (passes/tokens.h).
+ */
 static value product(const einsum *e, value a, value b)
 {
-    if (!a || !b || a->shape.dims[0] != 1) {
+    if (!a || !b || a->shape.dims[0] != 1 || !mts_import_is_const(b)) {
         return a && b ? mts_import_emit_matmul(e->import, a, b) : NULL;
     }
-    const mts_shape left = {.rank = 2, .dims = {a->shape.dims[1], a->shape.dims[2]}};
     const mts_shape right = {.rank = 2, .dims = {b->shape.dims[1], b->shape.dims[2]}};
-    return mts_import_emit_matmul(e->import, mts_import_emit_reshape(e->import, a, &left),
-                                  mts_import_emit_reshape(e->import, b, &right));
+    return mts_import_emit_matmul(e->import, a, mts_import_emit_reshape(e->import, b, &right));
 }
 
 static term combine(const einsum *e, term a, term b, const bool *needed)

@@ -4,6 +4,7 @@
  * A product with a constant matrix is a fully connected layer: a convolution over
  * [N,K,1,1]. Its weight keeps the model's bits; factors go into the convolution's scale.
  */
+#include "base/size.h"
 #include "compiler/import/lower.h"
 
 #include <string.h>
@@ -41,10 +42,62 @@ mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value
     return mts_import_emit_reshape(import, mts_import_emit(import, MTS_OP_CONV, &attrs, inputs, count), &out);
 }
 
+#define PRODUCTS_PER_STEP 8u /* of what a file may compute: multiply-adds run in vectors */
+
+/* Whether the product of two constants is computed here: of one matrix on the right, and as long as the file
+   has steps left. */
+static bool can_compute(const mts_import *import, const mts_import_value *a, const mts_import_value *b)
+{
+    const bool fits = mts_import_is_const(a) && mts_import_is_const(b) && a->dtype == MTS_TYPE_FLOAT32 &&
+                      b->dtype == MTS_TYPE_FLOAT32 && a->shape.rank >= 2 && b->shape.rank == 2 &&
+                      a->shape.dims[a->shape.rank - 1] == b->shape.dims[0] &&
+                      mts_shape_count(&a->shape) > 0 && b->shape.dims[1] > 0;
+    if (!fits) {
+        return false;
+    }
+    const size_t rows = mts_shape_count(&a->shape),
+                 columns = (size_t)b->shape.dims[1] / PRODUCTS_PER_STEP + 1;
+    size_t steps = 0;
+    return mts_size_mul(rows, columns, &steps) && steps <= import->work_left / 2;
+}
+
+/* XLNet's products of positions, which come from constants only. */
+static mts_import_value *multiply_constants(mts_import *import, const mts_import_value *a,
+                                            const mts_import_value *b)
+{
+    const size_t inner = (size_t)b->shape.dims[0], columns = (size_t)b->shape.dims[1];
+    const size_t rows = mts_shape_count(&a->shape) / inner;
+    const float *left = a->data, *right = b->data;
+    const mts_shape row = {.rank = 1, .dims = {b->shape.dims[1]}};
+    mts_shape shape = a->shape;
+    bool lasting = false, unused = false;
+    shape.dims[shape.rank - 1] = b->shape.dims[1];
+    double *sums = mts_import_alloc(import, MTS_TYPE_FLOAT64, &row, &unused);
+    float *out = sums ? mts_import_alloc(import, MTS_TYPE_FLOAT32, &shape, &lasting) : NULL;
+    for (size_t i = 0; out && i < rows; i++) {
+        if (!mts_import_work(import, inner * (columns / PRODUCTS_PER_STEP + 1))) {
+            return NULL;
+        }
+        memset(sums, 0, columns * sizeof *sums);
+        for (size_t k = 0; k < inner; k++) {
+            for (size_t j = 0; j < columns; j++) {
+                sums[j] += (double)left[i * inner + k] * (double)right[k * columns + j];
+            }
+        }
+        for (size_t j = 0; j < columns; j++) {
+            out[i * columns + j] = (float)sums[j];
+        }
+    }
+    return out ? mts_import_constant(import, MTS_TYPE_FLOAT32, &shape, out, lasting) : NULL;
+}
+
 static mts_import_value *multiply(mts_import *import, mts_import_value *a, mts_import_value *b)
 {
     if (!a || !b) {
         return NULL;
+    }
+    if (can_compute(import, a, b)) {
+        return multiply_constants(import, a, b);
     }
     bool connected = mts_import_is_const(b) && !mts_import_is_const(a) && a->shape.rank == 2 &&
                      b->shape.rank == 2 && a->shape.dims[1] == b->shape.dims[0];

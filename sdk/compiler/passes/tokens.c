@@ -15,10 +15,12 @@ static bool is_data(const mts_graph *graph, uint32_t value)
     return value != MTS_NONE && graph->values[value].kind != MTS_VALUE_CONST;
 }
 
-/* Finds the attention that ends with a node; false: memory is short. */
+/* Finds the attention that ends with a node, or the product of heads that it is; false: memory
+   is short. */
 static bool note_attention(mts_tokens_work *work, uint32_t n)
 {
     mts_tokens_attention found;
+    mts_tokens_heads heads;
     work->joins[n] = MTS_NONE;
     if (mts_tokens_attends(work->from, &work->from->nodes[n], &found)) {
         work->attentions[n] = mts_arena_zero(work->arena, 1, sizeof found);
@@ -26,6 +28,13 @@ static bool note_attention(mts_tokens_work *work, uint32_t n)
             return false;
         }
         *work->attentions[n] = found;
+    } else if (!mts_tokens_connects(work->from, &work->from->nodes[n]) &&
+               mts_tokens_multiplies_heads(work->from, &work->from->nodes[n], &heads)) {
+        work->heads[n] = mts_arena_zero(work->arena, 1, sizeof heads);
+        if (!work->heads[n]) {
+            return false;
+        }
+        *work->heads[n] = heads;
     }
     work->joins[n] = mts_tokens_joins_heads(work, &work->from->nodes[n], &work->joins_image[n]);
     return true;
@@ -39,7 +48,7 @@ static mts_status find_made(mts_tokens_work *work, bool *any)
         if (!note_attention(work, n)) {
             return mts_tokens_short(work);
         }
-        bool made = mts_tokens_connects(work->from, node) || work->attentions[n] ||
+        bool made = mts_tokens_connects(work->from, node) || work->attentions[n] || work->heads[n] ||
                     (work->joins[n] != MTS_NONE && !work->joins_image[n]);
         *any = *any || made || mts_tokens_connects_rows(work->from, node);
         for (uint32_t i = 0; !made && i < node->input_count; i++) {
@@ -68,7 +77,11 @@ static void note_readings(mts_tokens_work *work, uint32_t n)
         for (uint32_t i = 0; i < 3; i++) {
             note_reading(work, attention->of[i].source, !attention->of[i].image);
         }
-        note_reading(work, attention->mask, false);
+        for (uint32_t i = 0; i < attention->mask_count; i++) {
+            note_reading(work, attention->masks[i].value, false);
+        }
+    } else if (work->heads[n]) {
+        note_reading(work, work->heads[n]->x.source, !work->heads[n]->x.image);
     } else if (work->joins[n] != MTS_NONE) {
         note_reading(work, work->joins[n], true);
     } else {
@@ -124,6 +137,7 @@ static mts_status emit(mts_tokens_work *work, uint32_t n)
         return MTS_STATUS_OK;
     }
     const mts_status status = work->attentions[n] ? mts_tokens_emit_attention(work, node, work->attentions[n])
+                              : work->heads[n]    ? mts_tokens_emit_heads(work, node, work->heads[n])
                               : work->joins[n] != MTS_NONE
                                   ? mts_tokens_emit_joined(work, node, work->joins[n], work->joins_image[n])
                               : work->transposed[n] ? mts_tokens_emit_transposed(work, node)
@@ -172,7 +186,9 @@ mts_status mts_tokens(const mts_graph *graph, mts_arena *arena, mts_graph **out,
     work.attentions = mts_arena_zero(arena, graph->node_count, sizeof *work.attentions);
     work.joins = mts_arena_zero(arena, graph->node_count, sizeof *work.joins);
     work.joins_image = mts_arena_zero(arena, graph->node_count, sizeof *work.joins_image);
-    if (!work.joins_image || !work.forms || !work.transposed || !work.to || !work.attentions || !work.joins) {
+    work.heads = mts_arena_zero(arena, graph->node_count, sizeof *work.heads);
+    if (!work.heads || !work.joins_image || !work.forms || !work.transposed || !work.to || !work.attentions ||
+        !work.joins) {
         return mts_tokens_short(&work);
     }
     for (uint32_t v = 0; v < graph->value_count; v++) {

@@ -4,254 +4,77 @@
  *
  *     p = softmax(scale q k + mask);  y = p v
  *
- * Exporters split channels into heads by RESHAPE and TRANSPOSE. Here a value is followed
- * through these as a view of the transposed value that it came from: a stride for each
- * dimension. Operands whose views are heads of a transposed value, and results that are transposed
- * again, need no moving at all.
+ * Operands and the result are heads of transposed values (tokens_view.c). What is added to
+ * the scores, before or after factors, is the mask: positions of XLNet, and masks proper.
  */
 #include "compiler/passes/tokens_work.h"
 
 #include <math.h>
 
-#define CHAIN_MOST 8
+#define STEPS_MOST 8u /* between the softmax and the product of q and k */
 
-typedef struct view {
-    mts_shape shape;
-    int64_t stride[MTS_TENSOR_RANK_MAX], offset;
-} view;
-
-static const mts_node *producer(const mts_graph *graph, uint32_t value)
+/* The operand of a RESHAPE that leaves the last two dimensions as they are; MTS_NONE: it is none. */
+static uint32_t regrouped(const mts_graph *graph, const mts_node *node)
 {
-    const bool made = value != MTS_NONE && graph->values[value].kind == MTS_VALUE_NODE;
-    return made ? &graph->nodes[graph->values[value].producer] : NULL;
-}
-
-static view view_of_transposed(const mts_shape *shape)
-{
-    const mts_token_matrix m = mts_tokens_matrix(shape);
-    view v = {.shape = *shape};
-    int64_t image = m.rows * m.channels;
-    for (uint32_t i = shape->rank; i-- > 0;) {
-        const bool channels = i + 1 == shape->rank, rows = i + 2 == shape->rank;
-        v.stride[i] = channels ? m.rows : rows ? 1 : image;
-        image *= channels || rows ? 1 : shape->dims[i];
-    }
-    return v;
-}
-
-/* A value [images, channels, 1, rows] in plain form. */
-static bool is_image(const mts_shape *shape)
-{
-    return shape->rank == 4 && shape->dims[2] == 1;
-}
-
-static view view_of_plain(const mts_shape *shape)
-{
-    view v = {.shape = *shape};
-    int64_t step = 1;
-    for (uint32_t i = shape->rank; i-- > 0;) {
-        v.stride[i] = step;
-        step *= shape->dims[i];
-    }
-    return v;
-}
-
-static mts_token_matrix matrix_of(const mts_shape *shape, bool image)
-{
-    return image ? (mts_token_matrix){shape->dims[0], shape->dims[3], shape->dims[1]}
-                 : mts_tokens_matrix(shape);
-}
-
-static mts_token_matrix source_matrix(const mts_graph *graph, const mts_tokens_operand *of)
-{
-    return matrix_of(&graph->values[of->source].shape, of->image);
-}
-
-/*
- * The same elements in another shape: dimensions of both are matched in the smallest runs
- * of equal products, and those of a run of the old shape must lie as one. False: they do
- * not.
- */
-static bool reshape_view(view *v, const mts_shape *to)
-{
-    view out = {.shape = *to, .offset = v->offset};
-    uint32_t i = 0, o = 0;
-    while (i < v->shape.rank || o < to->rank) {
-        int64_t in = 1, made = 1, step = 1;
-        uint32_t end = o;
-        do {
-            const bool grow = i < v->shape.rank && (in <= made || end == to->rank);
-            if (grow && v->shape.dims[i] != 1) {
-                if (in > 1 && step != v->shape.dims[i] * v->stride[i]) {
-                    return false;
-                }
-                in *= v->shape.dims[i];
-                step = v->stride[i];
-            }
-            i += grow;
-            made *= grow ? 1 : to->dims[end];
-            end += !grow;
-        } while (in != made && (i < v->shape.rank || end < to->rank));
-        if (in != made) {
-            return false;
-        }
-        for (uint32_t d = end; d-- > o;) {
-            out.stride[d] = step;
-            step *= to->dims[d];
-        }
-        o = end;
-    }
-    *v = out;
-    return true;
-}
-
-static bool slice_view(view *v, const mts_node *node, const mts_shape *to)
-{
-    for (uint32_t i = 0; i < to->rank; i++) {
-        if (node->attrs.slice.step[i] != 1) {
-            return false;
-        }
-        v->offset += node->attrs.slice.start[i] * v->stride[i];
-    }
-    v->shape = *to;
-    return true;
-}
-
-/* x times one number: the number. */
-static bool is_factor(const mts_graph *graph, const mts_node *node, uint32_t *x, float *factor)
-{
-    float bias = 0.0f;
-    if (node->op == MTS_OP_SCALE) {
-        const uint32_t added = node->input_count > 2 ? node->inputs[2] : MTS_NONE;
-        *x = node->inputs[0];
-        return node->attrs.unary.act.fn == MTS_FN_NONE &&
-               mts_tokens_uniform(graph, node->inputs[1], factor) &&
-               (added == MTS_NONE ||
-                (mts_tokens_uniform(graph, added, &bias) && bias >= 0.0f && bias <= 0.0f));
-    }
-    if (node->op != MTS_OP_BINARY || node->attrs.binary.act.fn != MTS_FN_NONE ||
-        (node->attrs.binary.kind != MTS_BIN_MUL && node->attrs.binary.kind != MTS_BIN_DIV)) {
-        return false;
-    }
-    const bool divides = node->attrs.binary.kind == MTS_BIN_DIV;
-    const uint32_t at = !divides && graph->values[node->inputs[0]].kind == MTS_VALUE_CONST ? 1 : 0;
-    *x = node->inputs[at];
-    if (graph->values[*x].kind == MTS_VALUE_CONST ||
-        !mts_tokens_uniform(graph, node->inputs[1 - at], factor) ||
-        !mts_shape_equal(&graph->values[*x].shape, &graph->values[node->output].shape)) {
-        return false;
-    }
-    *factor = divides ? 1.0f / *factor : *factor;
-    return true;
-}
-
-/* The value that a node moves, or multiplies by one number; MTS_NONE: it does neither. */
-static uint32_t moved_by(const mts_graph *graph, const mts_node *node, float *factor)
-{
-    uint32_t x = MTS_NONE;
-    *factor = 1.0f;
-    if (!node) {
+    if (!node || node->op != MTS_OP_RESHAPE) {
         return MTS_NONE;
     }
-    if (node->op == MTS_OP_RESHAPE || node->op == MTS_OP_TRANSPOSE || node->op == MTS_OP_SLICE) {
-        return node->inputs[0];
-    }
-    return is_factor(graph, node, &x, factor) ? x : MTS_NONE;
+    const mts_shape *in = &graph->values[node->inputs[0]].shape, *out = &graph->values[node->output].shape;
+    return in->rank >= 2 && out->rank >= 2 && in->dims[in->rank - 1] == out->dims[out->rank - 1] &&
+                   in->dims[in->rank - 2] == out->dims[out->rank - 2]
+               ? node->inputs[0]
+               : MTS_NONE;
 }
 
-static bool move_view(const mts_graph *graph, const mts_node *node, view *v)
+static bool is_sum(const mts_node *node)
 {
-    const mts_shape *to = &graph->values[node->output].shape;
-    if (node->op == MTS_OP_RESHAPE) {
-        return reshape_view(v, to);
+    return node->op == MTS_OP_BINARY && node->attrs.binary.act.fn == MTS_FN_NONE &&
+           (node->attrs.binary.kind == MTS_BIN_ADD || node->attrs.binary.kind == MTS_BIN_SUB);
+}
+
+/* Whether sums, factors and reshapes lead from a value up to a product of two run-time values. */
+static bool leads_to_product(const mts_graph *graph, uint32_t value, uint32_t steps)
+{
+    float factor = 1.0f;
+    uint32_t x = MTS_NONE;
+    const mts_node *node = mts_tokens_producer(graph, value);
+    if (!node || steps == 0) {
+        return false;
     }
-    if (node->op == MTS_OP_SLICE) {
-        return slice_view(v, node, to);
+    if (node->op == MTS_OP_MATMUL) {
+        return graph->values[node->inputs[1]].kind != MTS_VALUE_CONST;
     }
-    if (node->op == MTS_OP_TRANSPOSE) {
-        const view from = *v;
-        v->shape = *to;
-        for (uint32_t i = 0; i < to->rank; i++) {
-            v->stride[i] = from.stride[node->attrs.transpose.perm[i]];
-        }
+    x = regrouped(graph, node);
+    if (x != MTS_NONE || mts_tokens_is_factor(graph, node, &x, &factor)) {
+        return leads_to_product(graph, x, steps - 1);
     }
+    return is_sum(node) && (leads_to_product(graph, node->inputs[0], steps - 1) ||
+                            leads_to_product(graph, node->inputs[1], steps - 1));
+}
+
+static bool add_mask(const mts_graph *graph, mts_tokens_attention *a, uint32_t value, float factor)
+{
+    float number = 1.0f;
+    if (mts_tokens_uniform(graph, value, &number) && number >= 0.0f && number <= 0.0f) {
+        return true;
+    }
+    if (a->mask_count == MTS_TOKENS_MASKS) {
+        return false;
+    }
+    a->masks[a->mask_count++] = (mts_tokens_mask){value, factor};
     return true;
 }
 
-/* What a value of shape [images,] heads, tokens and channels in some order is of a transposed
-   value: `swapped`: [.., channels, tokens]. */
-static bool is_heads(const view *v, const mts_shape *source, bool swapped, mts_tokens_operand *out)
+/* Which operand of a sum the scores are in; the other one becomes a mask. MTS_NONE: none. */
+static uint32_t scores_of_sum(const mts_graph *graph, const mts_node *sum, float factor,
+                              mts_tokens_attention *a)
 {
-    const mts_token_matrix m = matrix_of(source, out->image);
-    const uint32_t rank = v->shape.rank;
-    if (rank < 3 || rank > 4 || m.rows < 1) {
-        return false;
-    }
-    const uint32_t tokens = swapped ? rank - 1 : rank - 2, channels = swapped ? rank - 2 : rank - 1;
-    const int64_t images = rank == 4 ? v->shape.dims[0] : 1;
-    out->heads = v->shape.dims[rank - 3];
-    out->depth = v->shape.dims[channels];
-    out->first = v->offset / m.rows;
-    return images == m.images && (images == 1 || v->stride[0] == m.rows * m.channels) &&
-           v->shape.dims[tokens] == m.rows && (m.rows == 1 || v->stride[tokens] == 1) &&
-           (out->depth == 1 || v->stride[channels] == m.rows) &&
-           (out->heads == 1 || v->stride[rank - 3] == m.rows * out->depth) && v->offset % m.rows == 0 &&
-           out->first + out->heads * out->depth <= m.channels && out->depth <= (int64_t)MTS_ATTENTION_DEPTH;
-}
-
-/* Follows an operand up to the farthest value of which it is heads. */
-static bool find_operand(const mts_graph *graph, uint32_t value, bool swapped, mts_tokens_operand *out,
-                         float *scale)
-{
-    const mts_node *chain[CHAIN_MOST];
-    bool found = false;
-    float product = 1.0f;
-    const float before = *scale;
-    for (uint32_t n = 0; n <= CHAIN_MOST && value != MTS_NONE; n++) {
-        const mts_shape *source = &graph->values[value].shape;
-        float factor = 1.0f;
-        for (uint32_t image = 0; image < 2; image++) {
-            mts_tokens_operand own = {.source = value, .image = image == 1};
-            if (source->rank < 2 || graph->values[value].kind == MTS_VALUE_CONST ||
-                (own.image && !is_image(source))) {
-                continue;
-            }
-            view v = own.image ? view_of_plain(source) : view_of_transposed(source);
-            bool fits = true;
-            for (uint32_t i = n; fits && i-- > 0;) {
-                fits = move_view(graph, chain[i], &v);
-            }
-            if (fits && is_heads(&v, source, swapped, &own)) {
-                *out = own;
-                *scale = before * product;
-                found = true;
-            }
-        }
-        const mts_node *node = producer(graph, value);
-        value = n < CHAIN_MOST ? moved_by(graph, node, &factor) : MTS_NONE;
-        if (value != MTS_NONE) {
-            chain[n] = node;
-            product *= factor;
-        }
-    }
-    return found;
-}
-
-/* ---- scores ---- */
-
-/* Which operand of a sum is what the scores are summed up in; the other one is a mask. */
-static uint32_t scores_of_sum(const mts_graph *graph, const mts_node *sum)
-{
-    for (uint32_t i = 0; i < 2; i++) {
-        uint32_t value = sum->inputs[i];
-        float factor = 1.0f;
-        const mts_node *node = producer(graph, value);
-        if (node && is_factor(graph, node, &value, &factor)) {
-            node = producer(graph, value);
-        }
-        if (node && node->op == MTS_OP_MATMUL &&
+    const bool subtracts = sum->attrs.binary.kind == MTS_BIN_SUB;
+    for (uint32_t i = 0; i < (subtracts ? 1u : 2u); i++) {
+        if (leads_to_product(graph, sum->inputs[i], STEPS_MOST) &&
             mts_shape_equal(&graph->values[sum->inputs[i]].shape, &graph->values[sum->output].shape)) {
-            return i;
+            return add_mask(graph, a, sum->inputs[1 - i], subtracts ? -factor : factor) ? sum->inputs[i]
+                                                                                        : MTS_NONE;
         }
     }
     return MTS_NONE;
@@ -260,141 +83,158 @@ static uint32_t scores_of_sum(const mts_graph *graph, const mts_node *sum)
 /* From the softmax up to the product of q and k. */
 static const mts_node *find_scores(const mts_graph *graph, uint32_t value, mts_tokens_attention *a)
 {
-    const mts_node *node = producer(graph, value);
     float factor = 1.0f;
-    if (node && node->op == MTS_OP_BINARY && node->attrs.binary.kind == MTS_BIN_ADD &&
-        node->attrs.binary.act.fn == MTS_FN_NONE) {
-        const uint32_t at = scores_of_sum(graph, node);
-        if (at == MTS_NONE) {
+    for (uint32_t steps = 0; steps < STEPS_MOST && value != MTS_NONE; steps++) {
+        const mts_node *node = mts_tokens_producer(graph, value);
+        float own = 1.0f;
+        if (!node) {
             return NULL;
         }
-        a->mask = node->inputs[1 - at];
-        node = producer(graph, node->inputs[at]);
-    }
-    if (node && is_factor(graph, node, &value, &factor)) {
-        a->scale *= factor;
-        node = producer(graph, value);
-    }
-    if (!node || node->op != MTS_OP_MATMUL) {
-        return NULL;
-    }
-    const uint32_t added = node->input_count > 2 ? node->inputs[2] : MTS_NONE;
-    const float beta = node->attrs.matmul.beta;
-    if (added != MTS_NONE && beta != 0.0f) {
-        /* what is added is a mask, unless there is one, or a factor comes after it */
-        if (a->mask != MTS_NONE || !(a->scale >= 1.0f && a->scale <= 1.0f) ||
-            !(beta >= 1.0f && beta <= 1.0f)) {
-            return NULL;
+        if (node->op == MTS_OP_MATMUL) {
+            const uint32_t added = node->input_count > 2 ? node->inputs[2] : MTS_NONE;
+            const float beta = node->attrs.matmul.beta;
+            a->scale *= factor * node->attrs.matmul.alpha;
+            return added == MTS_NONE || beta == 0.0f || add_mask(graph, a, added, factor * beta) ? node
+                                                                                                 : NULL;
         }
-        a->mask = added;
+        const uint32_t x = regrouped(graph, node);
+        if (x != MTS_NONE) {
+            value = x;
+        } else if (mts_tokens_is_factor(graph, node, &value, &own)) {
+            factor *= own;
+        } else {
+            value = is_sum(node) ? scores_of_sum(graph, node, factor, a) : MTS_NONE;
+        }
     }
-    a->scale *= node->attrs.matmul.alpha;
-    return node;
+    return NULL;
 }
 
-static bool mask_fits(const mts_graph *graph, const mts_tokens_attention *a, int64_t images)
+static bool is_one(float number)
 {
-    if (a->mask == MTS_NONE) {
-        return true;
+    return number >= 1.0f && number <= 1.0f;
+}
+
+/* Run-time values first, as a node cannot begin with constants. */
+static void sort_masks(const mts_graph *graph, mts_tokens_attention *a)
+{
+    for (uint32_t i = 1; i < a->mask_count; i++) {
+        if (graph->values[a->masks[0].value].kind == MTS_VALUE_CONST) {
+            const mts_tokens_mask first = a->masks[0];
+            a->masks[0] = a->masks[i];
+            a->masks[i] = first;
+        }
     }
-    const mts_value *mask = &graph->values[a->mask];
+}
+
+static bool masks_fit(const mts_graph *graph, mts_tokens_attention *a, int64_t images)
+{
     const mts_shape scores = {.rank = 4,
-                              .dims = {images, a->of[0].heads, source_matrix(graph, &a->of[0]).rows,
-                                       source_matrix(graph, &a->of[1]).rows}};
-    mts_shape both;
-    return (mask->kind != MTS_VALUE_CONST || (mask->dtype == MTS_TYPE_FLOAT32 && mask->block_count == 1)) &&
-           mts_shape_broadcast(&mask->shape, &scores, &both) && mts_shape_equal(&both, &scores);
+                              .dims = {images, a->of[0].heads,
+                                       mts_tokens_source_matrix(graph, &a->of[0]).rows,
+                                       mts_tokens_source_matrix(graph, &a->of[1]).rows}};
+    bool fit = true;
+    sort_masks(graph, a);
+    for (uint32_t i = 0; fit && i < a->mask_count; i++) {
+        const mts_value *mask = &graph->values[a->masks[i].value];
+        const bool constant = mask->kind == MTS_VALUE_CONST;
+        mts_shape both;
+        fit = isfinite(a->masks[i].factor) && mask->dtype == MTS_TYPE_FLOAT32 &&
+              (!constant || mask->block_count == 1) &&
+              (!constant || i > 0 || (a->mask_count == 1 && is_one(a->masks[0].factor))) &&
+              mts_shape_broadcast(&mask->shape, &scores, &both) && mts_shape_equal(&both, &scores);
+    }
+    return fit;
+}
+
+/* The softmax whose result a product multiplies by v. */
+static const mts_node *softmax_of(const mts_graph *graph, const mts_node *product)
+{
+    const mts_node *node = mts_tokens_producer(graph, product->inputs[0]);
+    for (uint32_t x = regrouped(graph, node); x != MTS_NONE; x = regrouped(graph, node)) {
+        node = mts_tokens_producer(graph, x);
+    }
+    return node && node->op == MTS_OP_SOFTMAX && !node->attrs.softmax.log &&
+                   node->attrs.softmax.axis + 1 == graph->values[node->output].shape.rank
+               ? node
+               : NULL;
 }
 
 bool mts_tokens_attends(const mts_graph *graph, const mts_node *node, mts_tokens_attention *a)
 {
-    if (node->op != MTS_OP_MATMUL || node->input_count > 2) {
+    if (node->op != MTS_OP_MATMUL || node->input_count > 2 || !is_one(node->attrs.matmul.alpha)) {
         return false;
     }
-    *a = (mts_tokens_attention){.mask = MTS_NONE, .scale = 1.0f};
-    const mts_node *softmax = producer(graph, node->inputs[0]);
-    const float alpha = node->attrs.matmul.alpha;
-    if (!softmax || softmax->op != MTS_OP_SOFTMAX || softmax->attrs.softmax.log ||
-        softmax->attrs.softmax.axis + 1 != graph->values[softmax->output].shape.rank ||
-        !(alpha >= 1.0f && alpha <= 1.0f)) {
-        return false;
-    }
-    const mts_node *scores = find_scores(graph, softmax->inputs[0], a);
+    *a = (mts_tokens_attention){.scale = 1.0f};
+    const mts_node *softmax = softmax_of(graph, node);
+    const mts_node *scores = softmax ? find_scores(graph, softmax->inputs[0], a) : NULL;
     float one = 1.0f;
-    if (!scores || !find_operand(graph, scores->inputs[0], false, &a->of[0], &a->scale) ||
-        !find_operand(graph, scores->inputs[1], true, &a->of[1], &a->scale) ||
-        !find_operand(graph, node->inputs[1], false, &a->of[2], &one)) {
+    if (!scores || !mts_tokens_find_operand(graph, scores->inputs[0], false, &a->of[0], &a->scale) ||
+        !mts_tokens_find_operand(graph, scores->inputs[1], true, &a->of[1], &a->scale) ||
+        !mts_tokens_find_operand(graph, node->inputs[1], false, &a->of[2], &one)) {
         return false;
     }
-    const int64_t images = source_matrix(graph, &a->of[0]).images;
+    const int64_t images = mts_tokens_source_matrix(graph, &a->of[0]).images;
     for (uint32_t i = 1; i < 3; i++) {
-        const mts_token_matrix m = source_matrix(graph, &a->of[i]);
+        const mts_token_matrix m = mts_tokens_source_matrix(graph, &a->of[i]);
         if (m.images != images || a->of[i].heads != a->of[0].heads) {
             return false;
         }
     }
-    return isfinite(a->scale) && one >= 1.0f && one <= 1.0f && a->of[0].depth == a->of[1].depth &&
-           mask_fits(graph, a, images);
-}
-
-/* Where each element of a value lies, beside `v`. */
-static bool same_view(const view *v, const view *own)
-{
-    bool fits = v->offset == 0;
-    for (uint32_t i = 0; fits && i < own->shape.rank; i++) {
-        fits = own->shape.dims[i] == 1 || own->stride[i] == v->stride[i];
-    }
-    return fits;
-}
-
-/* Whether a node only moves the result of an attention, to where it lies transposed or as an image. */
-uint32_t mts_tokens_joins_heads(const mts_tokens_work *work, const mts_node *node, bool *image)
-{
-    const mts_graph *graph = work->from;
-    const mts_node *chain[CHAIN_MOST] = {node};
-    float factor = 1.0f;
-    uint32_t value = node->op == MTS_OP_RESHAPE || node->op == MTS_OP_TRANSPOSE ? node->inputs[0] : MTS_NONE;
-    for (uint32_t n = 1; value != MTS_NONE; n++) {
-        const mts_node *made = producer(graph, value);
-        if (made && work->attentions[made - graph->nodes]) {
-            view v = view_of_transposed(&graph->values[value].shape);
-            bool fits = true;
-            for (uint32_t i = n; fits && i-- > 0;) {
-                fits = move_view(graph, chain[i], &v);
-            }
-            const mts_shape *shape = &graph->values[node->output].shape;
-            const view transposed = view_of_transposed(shape), plain = view_of_plain(shape);
-            *image = fits && is_image(shape) && same_view(&v, &plain);
-            return *image || (fits && shape->rank >= 2 && same_view(&v, &transposed)) ? value : MTS_NONE;
-        }
-        if (!made || n == CHAIN_MOST || (made->op != MTS_OP_RESHAPE && made->op != MTS_OP_TRANSPOSE)) {
-            return MTS_NONE;
-        }
-        chain[n] = made;
-        value = moved_by(graph, made, &factor);
-    }
-    return MTS_NONE;
+    return isfinite(a->scale) && is_one(one) && a->of[0].depth == a->of[1].depth &&
+           masks_fit(graph, a, images);
 }
 
 /* ---- building ---- */
 
-/* The channels of an operand, of its transposed value. */
-static mts_status emit_operand(mts_tokens_work *work, const mts_tokens_operand *of, uint32_t *out)
+static mts_status emit_sum(mts_tokens_work *work, uint32_t kind, uint32_t a, uint32_t b, uint32_t *out)
 {
-    mts_status status =
-        of->image ? mts_tokens_plain(work, of->source, out) : mts_tokens_transposed(work, of->source, out);
-    if (status != MTS_STATUS_OK) {
-        return status;
+    const mts_attrs attrs = {.binary = {.kind = kind}};
+    const uint32_t inputs[2] = {a, b};
+    return mts_graph_add_node(work->to, MTS_OP_BINARY, NULL, inputs, 2, &attrs, out, work->error);
+}
+
+/* A constant, multiplied here. */
+static mts_status scale_constant(mts_tokens_work *work, const mts_value *from, float factor, uint32_t *out)
+{
+    const size_t count = mts_shape_count(&from->shape);
+    float *copy = mts_arena_zero(work->arena, count, sizeof *copy);
+    if (!copy) {
+        return mts_tokens_short(work);
     }
-    const mts_shape *shape = &work->to->values[*out].shape;
-    const int64_t channels = of->heads * of->depth;
-    if (of->first == 0 && channels == shape->dims[1]) {
-        return status;
+    mts_value_read_run(from, from->blocks[0].data, 0, count, copy);
+    for (size_t i = 0; i < count; i++) {
+        copy[i] *= factor;
     }
-    const mts_attrs attrs = {.slice = {.start = {0, of->first, 0, 0},
-                                       .step = {1, 1, 1, 1},
-                                       .size = {shape->dims[0], channels, 1, shape->dims[3]}}};
-    return mts_graph_add_node(work->to, MTS_OP_SLICE, NULL, out, 1, &attrs, out, work->error);
+    *out = mts_graph_add_const(work->to, from->name, MTS_TYPE_FLOAT32, &from->shape, copy);
+    return *out != MTS_NONE ? MTS_STATUS_OK : mts_tokens_short(work);
+}
+
+static mts_status emit_mask(mts_tokens_work *work, const mts_tokens_mask *mask, float factor, uint32_t *out)
+{
+    const mts_value *value = &work->from->values[mask->value];
+    uint32_t number = MTS_NONE;
+    if (value->kind == MTS_VALUE_CONST && !is_one(factor)) {
+        return scale_constant(work, value, factor, out);
+    }
+    mts_status status = mts_tokens_plain(work, mask->value, out);
+    if (status == MTS_STATUS_OK && !is_one(factor)) {
+        status = mts_tokens_filled(work, 1, factor, &number);
+        MTS_TRY(status, emit_sum(work, MTS_BIN_MUL, *out, number, out));
+    }
+    return status;
+}
+
+/* The sum of what is added to the scores. */
+static mts_status emit_masks(mts_tokens_work *work, const mts_tokens_attention *a, uint32_t *out)
+{
+    mts_status status = emit_mask(work, &a->masks[0], a->masks[0].factor, out);
+    for (uint32_t i = 1; status == MTS_STATUS_OK && i < a->mask_count; i++) {
+        const float factor = a->masks[i].factor;
+        uint32_t next = MTS_NONE;
+        status = emit_mask(work, &a->masks[i], factor < 0.0f ? -factor : factor, &next);
+        MTS_TRY(status, emit_sum(work, factor < 0.0f ? MTS_BIN_SUB : MTS_BIN_ADD, *out, next, out));
+    }
+    return status;
 }
 
 mts_status mts_tokens_emit_attention(mts_tokens_work *work, const mts_node *node,
@@ -404,28 +244,16 @@ mts_status mts_tokens_emit_attention(mts_tokens_work *work, const mts_node *node
     uint32_t inputs[4] = {MTS_NONE, MTS_NONE, MTS_NONE, MTS_NONE}, made = MTS_NONE;
     mts_status status = MTS_STATUS_OK;
     for (uint32_t i = 0; i < 3; i++) {
-        MTS_TRY(status, emit_operand(work, &a->of[i], &inputs[i]));
+        MTS_TRY(status, mts_tokens_emit_operand(work, &a->of[i], &inputs[i]));
     }
-    if (status == MTS_STATUS_OK && a->mask != MTS_NONE) {
-        status = mts_tokens_plain(work, a->mask, &inputs[3]);
+    if (status == MTS_STATUS_OK && a->mask_count > 0) {
+        status = emit_masks(work, a, &inputs[3]);
     }
     MTS_TRY(status, mts_graph_add_node(work->to, MTS_OP_ATTENTION, node->name, inputs,
-                                       a->mask != MTS_NONE ? 4 : 3, &attrs, &made, work->error));
+                                       a->mask_count > 0 ? 4 : 3, &attrs, &made, work->error));
     const mts_attrs back = {
         .reshape = {.shape = mts_tokens_transposed_shape(&work->from->values[node->output].shape)}};
     MTS_TRY(status, mts_graph_add_node(work->to, MTS_OP_RESHAPE, NULL, &made, 1, &back, &made, work->error));
     work->forms[node->output].transposed = made;
-    return status;
-}
-
-mts_status mts_tokens_emit_joined(mts_tokens_work *work, const mts_node *node, uint32_t value, bool image)
-{
-    const mts_shape *shape = &work->from->values[node->output].shape;
-    mts_tokens_form *form = &work->forms[node->output];
-    const mts_attrs attrs = {.reshape = {.shape = image ? *shape : mts_tokens_transposed_shape(shape)}};
-    uint32_t x = MTS_NONE;
-    mts_status status = mts_tokens_transposed(work, value, &x);
-    MTS_TRY(status, mts_graph_add_node(work->to, MTS_OP_RESHAPE, NULL, &x, 1, &attrs,
-                                       image ? &form->plain : &form->transposed, work->error));
     return status;
 }

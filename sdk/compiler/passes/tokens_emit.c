@@ -5,10 +5,6 @@
 
 #include <string.h>
 
-/* Fewer rows are a fully connected layer of as many images: lanes are its output channels
-   then. */
-#define PIXELS_LEAST 8
-
 typedef mts_status emit_function(mts_tokens_work *work, const mts_node *node, uint32_t *out);
 
 static const mts_value *value_of(const mts_graph *graph, uint32_t value)
@@ -55,12 +51,14 @@ static bool is_product(const mts_graph *graph, const mts_node *node)
 
 bool mts_tokens_connects(const mts_graph *graph, const mts_node *node)
 {
-    return is_product(graph, node) && mts_tokens_matrix(result_shape(graph, node)).rows >= PIXELS_LEAST;
+    return is_product(graph, node) &&
+           mts_tokens_matrix(result_shape(graph, node)).rows >= MTS_TOKENS_PIXELS_LEAST;
 }
 
 bool mts_tokens_connects_rows(const mts_graph *graph, const mts_node *node)
 {
-    return is_product(graph, node) && mts_tokens_matrix(result_shape(graph, node)).rows < PIXELS_LEAST;
+    return is_product(graph, node) &&
+           mts_tokens_matrix(result_shape(graph, node)).rows < MTS_TOKENS_PIXELS_LEAST;
 }
 
 /* [K, O] as [O, K, 1, 1], of the same type. */

@@ -26,13 +26,30 @@ typedef struct mts_tokens_operand {
     uint32_t source; /* value of the old graph */
     bool image;      /* it is [images, channels, 1, rows] as it is */
     int64_t first, heads, depth;
+    uint32_t bias; /* a constant [heads, depth] that is added to it, or MTS_NONE */
 } mts_tokens_operand;
+
+/* What is added to scores: a value of the old graph times a factor. */
+typedef struct mts_tokens_mask {
+    uint32_t value;
+    float factor;
+} mts_tokens_mask;
+
+#define MTS_TOKENS_MASKS 4u
 
 typedef struct mts_tokens_attention {
     mts_tokens_operand of[3]; /* q, k, v */
-    uint32_t mask;            /* value of the old graph, or MTS_NONE */
+    mts_tokens_mask masks[MTS_TOKENS_MASKS];
+    uint32_t mask_count;
     float scale;
 } mts_tokens_attention;
+
+/* Heads, each times a constant matrix of its own. */
+typedef struct mts_tokens_heads {
+    mts_tokens_operand x;
+    uint32_t matrix; /* constant [heads, depth, columns] of the old graph */
+    float scale;
+} mts_tokens_heads;
 
 typedef struct mts_tokens_work {
     const mts_graph *from;
@@ -40,9 +57,11 @@ typedef struct mts_tokens_work {
     mts_arena *arena;
     mts_tokens_form *forms; /* per value of `from` */
     bool *transposed;       /* per node of `from`: it reads and makes transposed values */
-    /* Per node of `from`: the attention that ends with it, or NULL; the value of one that
-       it only moves, or MTS_NONE, and whether that becomes an image in plain form. */
+    /* Per node of `from`: the attention that ends with it, or NULL; the product of heads that it
+       is, or NULL; the value of an attention that it only moves, or MTS_NONE, and whether that
+       becomes an image in plain form. */
     mts_tokens_attention **attentions;
+    mts_tokens_heads **heads;
     uint32_t *joins;
     bool *joins_image;
     mts_error *error;
@@ -67,6 +86,10 @@ bool mts_tokens_uniform(const mts_graph *graph, uint32_t value, float *number);
 mts_status mts_tokens_filled(mts_tokens_work *work, int64_t count, float number, uint32_t *out);
 mts_status mts_tokens_short(const mts_tokens_work *work);
 
+/* Fewer rows are a fully connected layer of as many images: lanes are its output channels
+   then. */
+#define MTS_TOKENS_PIXELS_LEAST 8
+
 /* ---- tokens_emit.c ---- */
 /* Whether a node is a product with a constant matrix that becomes a convolution; of images
    (of tokens), or of single rows as a fully connected layer. */
@@ -79,14 +102,32 @@ mts_status mts_tokens_emit_transposed(mts_tokens_work *work, const mts_node *nod
 /* The product of few rows. */
 mts_status mts_tokens_emit_connected(mts_tokens_work *work, const mts_node *node);
 
-/* ---- tokens_attention.c ---- */
-/* Whether a product is the last one of an attention: which. */
-bool mts_tokens_attends(const mts_graph *graph, const mts_node *node, mts_tokens_attention *attention);
+/* ---- tokens_view.c ---- */
+const mts_node *mts_tokens_producer(const mts_graph *graph, uint32_t value);
+/* Whether a node is x times one number: which. */
+bool mts_tokens_is_factor(const mts_graph *graph, const mts_node *node, uint32_t *x, float *factor);
+/* Follows an operand up to the farthest value of which it is heads (swapped: [.., channels,
+   tokens]); factors on the way go into *scale. */
+bool mts_tokens_find_operand(const mts_graph *graph, uint32_t value, bool swapped, mts_tokens_operand *out,
+                             float *scale);
+mts_token_matrix mts_tokens_source_matrix(const mts_graph *graph, const mts_tokens_operand *of);
+/* The channels of an operand, of its transposed value, with its bias. */
+mts_status mts_tokens_emit_operand(mts_tokens_work *work, const mts_tokens_operand *of, uint32_t *out);
 /* The value of an attention that a node only moves, to where it lies transposed (or, *image, as
    an image in plain form); MTS_NONE: it does something else. */
 uint32_t mts_tokens_joins_heads(const mts_tokens_work *work, const mts_node *node, bool *image);
+mts_status mts_tokens_emit_joined(mts_tokens_work *work, const mts_node *node, uint32_t value, bool image);
+
+/* ---- tokens_attention.c ---- */
+/* Whether a product is the last one of an attention: which. */
+bool mts_tokens_attends(const mts_graph *graph, const mts_node *node, mts_tokens_attention *attention);
 mts_status mts_tokens_emit_attention(mts_tokens_work *work, const mts_node *node,
                                      const mts_tokens_attention *attention);
-mts_status mts_tokens_emit_joined(mts_tokens_work *work, const mts_node *node, uint32_t value, bool image);
+
+/* ---- tokens_heads.c ---- */
+/* Whether a node multiplies heads by constant matrices: which. */
+bool mts_tokens_multiplies_heads(const mts_graph *graph, const mts_node *node, mts_tokens_heads *heads);
+/* A convolution with a group for each head. */
+mts_status mts_tokens_emit_heads(mts_tokens_work *work, const mts_node *node, const mts_tokens_heads *heads);
 
 #endif

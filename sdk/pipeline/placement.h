@@ -22,6 +22,9 @@ typedef struct mts_placement_plan {
     /* [task]; the busiest device's time. */
     uint32_t *device_of;
     double busiest_ms;
+    /* [device] bytes that it was given, by prediction; the same of whole tasks, where they were
+       looked at. */
+    uint64_t predicted[MTS_PARTITION_DEVICES], groups_memory[MTS_PARTITION_DEVICES];
     mts_partition partition;
     /* Times of both, where both were looked at; 0: not. */
     double chain_ms, groups_ms;
@@ -30,6 +33,10 @@ typedef struct mts_placement_plan {
 /* Chooses a placement of the tasks on the devices that are not lost. */
 mts_status mts_placement_find(mts_placement_plan *plan, const mts_archive *archive, const uint32_t *tasks,
                               uint32_t task_count, const mts_pipeline_options *options, mts_error *error);
+/* The next placement, after the engine of a device did not fit: with less for it, by the times
+   that were measured. LIMIT: there is none. */
+mts_status mts_placement_again(mts_placement_plan *plan, uint32_t device, const mts_pipeline_options *options,
+                               mts_error *error);
 void mts_placement_release(mts_placement_plan *plan);
 
 #endif

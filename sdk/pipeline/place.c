@@ -9,7 +9,7 @@
 #include "pipeline/state.h"
 
 /* Placements that are built until one fits. */
-#define TRIES 48u
+#define TRIES 64u
 
 /* ---- what runs need of a partition ---- */
 
@@ -134,7 +134,7 @@ static mts_status build_part(mts_pipeline *p, uint32_t part, uint32_t *prioritie
     return MTS_STATUS_OK;
 }
 
-/* *failed: the device whose engine was refused, or MTS_NONE. */
+/* *failed: the part whose engine was refused, or MTS_NONE. */
 static mts_status build(mts_pipeline *p, uint32_t *failed, mts_error *error)
 {
     uint32_t *priorities = mts_alloc_zero(p->allocator, p->task_count, sizeof *priorities);
@@ -143,7 +143,7 @@ static mts_status build(mts_pipeline *p, uint32_t *failed, mts_error *error)
     *failed = MTS_NONE;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->now->plan.partition.part_count; i++) {
         status = build_part(p, i, priorities, error);
-        *failed = status != MTS_STATUS_OK ? p->now->plan.partition.parts[i].device : MTS_NONE;
+        *failed = status != MTS_STATUS_OK ? i : MTS_NONE;
     }
     mts_alloc_free(p->allocator, priorities);
     return status;
@@ -170,10 +170,11 @@ void mts_placed_empty(mts_placed *placed, const mts_allocator *allocator)
 }
 
 /* Memory was predicted, and a device has less than what its part takes. */
-static bool is_too_large(const mts_pipeline *p, mts_status status, uint32_t device)
+static bool is_too_large(const mts_pipeline *p, mts_status status, uint32_t part)
 {
-    return device != MTS_NONE &&
-           (status == MTS_STATUS_LIMIT || (status == MTS_STATUS_OUT_OF_MEMORY && p->devices[device]->full));
+    return part != MTS_NONE &&
+           (status == MTS_STATUS_LIMIT || (status == MTS_STATUS_OUT_OF_MEMORY &&
+                                           p->devices[p->now->plan.partition.parts[part].device]->full));
 }
 
 mts_status mts_pipeline_place(mts_pipeline *p, mts_error *error)
@@ -189,6 +190,9 @@ mts_status mts_pipeline_place(mts_pipeline *p, mts_error *error)
             break; /* what was said of the last one holds */
         }
         status = build(p, &failed, error);
+    }
+    if (status == MTS_STATUS_OK && error) {
+        *error = (mts_error){0}; /* of what was tried and did not fit */
     }
     if (status != MTS_STATUS_OK) {
         mts_placed_empty(p->now, p->allocator);

@@ -14,7 +14,7 @@
 #include "partition/shares.h"
 #include "pipeline/measure.h"
 
-/* The next try gives a device this part less. */
+/* The next try deals a device this part less. */
 #define MEMORY_STEP 32u
 
 typedef struct placing {
@@ -109,7 +109,8 @@ static mts_status find_groups(placing *p)
         return mts_fail_memory(p->error);
     }
     for (uint32_t d = 0; d < p->options->device_count; d++) {
-        budget[d] = plan->costs[d].memory;
+        const uint64_t own = plan->groups_budget[d];
+        budget[d] = own != 0 ? own : plan->costs[d].memory;
         run_ms[d] = plan->costs[d].run_ms;
     }
     mts_status status = mts_shares_make(&plan->units, plan->costs, p->options->device_count, &plan->arena,
@@ -129,12 +130,6 @@ static mts_status split(placing *p, bool groups)
 {
     mts_placement_plan *plan = p->plan;
     const mts_allocator *allocator = plan->arena.allocator;
-    for (uint32_t d = 0; groups && d < p->options->device_count; d++) {
-        plan->predicted[d] = plan->groups_memory[d];
-    }
-    for (uint32_t i = 0; !groups && i < plan->chain.stage_count; i++) {
-        plan->predicted[plan->chain.stages[i].device] = plan->chain.stages[i].memory;
-    }
     return groups ? mts_partition_groups(&plan->units, plan->device_of, p->options->device_count, allocator,
                                          &plan->partition, p->error)
                   : mts_partition_chain(&plan->units, &plan->chain, allocator, &plan->partition, p->error);
@@ -220,22 +215,48 @@ mts_status mts_placement_find(mts_placement_plan *plan, const mts_archive *archi
     return status;
 }
 
-mts_status mts_placement_again(mts_placement_plan *plan, uint32_t device, const mts_pipeline_options *options,
+/* Devices that are equal to one that refused a stage refuse it, too. */
+static bool refuse_stage(placing *p, const mts_chain_stage *stage)
+{
+    mts_placement_plan *plan = p->plan;
+    bool room = true;
+    for (uint32_t d = 0; d < p->options->device_count; d++) {
+        mts_device_costs *costs = &plan->costs[d];
+        const bool equal = same_device(p->options->devices[d], p->options->devices[stage->device]);
+        if (d == stage->device || (equal && costs->memory == plan->costs[stage->device].memory)) {
+            room = room && costs->refusal_count < MTS_CHAIN_REFUSALS;
+            if (room) {
+                costs->refusals[costs->refusal_count++] = (mts_chain_refusal){stage->first, stage->end};
+            }
+        }
+    }
+    return room;
+}
+
+mts_status mts_placement_again(mts_placement_plan *plan, uint32_t part, const mts_pipeline_options *options,
                                mts_error *error)
 {
     placing p = {.plan = plan, .options = options, .error = error};
-    const uint64_t predicted = plan->predicted[device];
-    if (predicted == 0 || is_given(options)) {
-        return mts_fail(error, MTS_STATUS_LIMIT, "there is no other placement");
+    const uint32_t device = plan->partition.parts[part].device;
+    bool possible = !is_given(options);
+    if (possible && plan->partition.chain) {
+        uint32_t stage = 0;
+        while (stage + 1 < plan->chain.stage_count && plan->chain.stages[stage].device != device) {
+            stage++;
+        }
+        possible = refuse_stage(&p, &plan->chain.stages[stage]);
+    } else if (possible) {
+        const uint64_t dealt = plan->groups_memory[device];
+        plan->groups_budget[device] = dealt - dealt / MEMORY_STEP;
+        possible = dealt > 1 && plan->groups_budget[device]-- > 1;
     }
-    plan->costs[device].memory = predicted - predicted / MEMORY_STEP - 1;
-    plan->predicted[device] = 0;
+    if (!possible) {
+        return mts_fail(error, MTS_STATUS_LIMIT, "no other placement is tried");
+    }
     mts_partition_release(&plan->partition);
     plan->partition = (mts_partition){0};
     plan->chain_ms = plan->groups_ms = 0.0;
-    return plan->costs[device].memory > 0
-               ? choose(&p)
-               : mts_fail(error, MTS_STATUS_LIMIT, "the device has no memory for any layer");
+    return choose(&p);
 }
 
 void mts_placement_release(mts_placement_plan *plan)

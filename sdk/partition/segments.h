@@ -15,8 +15,8 @@ typedef struct mts_segment {
        is computed until the last reader of the segment, what is copied out to the end. Bytes
        with elements of units->element_bytes. */
     uint64_t memory;
-    /* What no plan is below, as kernels may keep values to themselves: weights, and what is
-       copied in or out, whichever is more. */
+    /* What a plan may need, as kernels keep values to themselves: weights, and what is copied
+       in or out, whichever is more. */
     uint64_t memory_least;
 } mts_segment;
 

@@ -11,36 +11,71 @@ typedef struct deal {
     const mts_balance *b;
     uint32_t *order; /* items, the longest first */
     uint32_t *now;   /* [item] */
+    uint32_t *uses;  /* [device][share]: items there that have it */
+    double *alone;   /* [device][item] milliseconds; INFINITY: it cannot run there */
     double *load;    /* [device] */
     uint64_t *held;  /* [device] */
     uint32_t *best;  /* [item] */
     double best_ms;  /* INFINITY: no deal yet */
 } deal;
 
-static double time_of(const mts_balance *b, uint32_t device, uint32_t item)
+/* What one more item costs a device: the shares that it does not have yet. */
+static double added_ms(const deal *d, uint32_t device, uint32_t item, uint64_t *bytes)
 {
-    return b->ms[(size_t)device * b->items + item];
+    const mts_balance *b = d->b;
+    double ms = 0.0;
+    *bytes = 0;
+    for (uint32_t i = b->first[item]; i < b->first[item + 1]; i++) {
+        const size_t share = b->list[i];
+        if (d->uses[device * (size_t)b->shares + share] == 0) {
+            ms += b->ms[device * (size_t)b->shares + share];
+            *bytes += b->memory[share];
+        }
+    }
+    return ms;
+}
+
+/* INFINITY: the device cannot run it, or has no memory for it. */
+static double fits_ms(const deal *d, uint32_t device, uint32_t item)
+{
+    const uint64_t budget = d->b->budget[device];
+    uint64_t bytes = 0;
+    if (!isfinite(d->alone[(size_t)device * d->b->items + item])) {
+        return INFINITY;
+    }
+    const double ms = added_ms(d, device, item, &bytes);
+    return budget == 0 || d->held[device] + bytes <= budget ? ms : INFINITY;
 }
 
 static bool fits(const deal *d, uint32_t device, uint32_t item)
 {
-    const uint64_t budget = d->b->budget[device];
-    return isfinite(time_of(d->b, device, item)) &&
-           (budget == 0 || d->held[device] + d->b->memory[item] <= budget);
+    return isfinite(fits_ms(d, device, item));
 }
 
 static void give(deal *d, uint32_t device, uint32_t item)
 {
-    d->load[device] += time_of(d->b, device, item);
-    d->held[device] += d->b->memory[item];
+    const mts_balance *b = d->b;
+    for (uint32_t i = b->first[item]; i < b->first[item + 1]; i++) {
+        const size_t share = b->list[i];
+        if (d->uses[device * (size_t)b->shares + share]++ == 0) {
+            d->load[device] += b->ms[device * (size_t)b->shares + share];
+            d->held[device] += b->memory[share];
+        }
+    }
     d->now[item] = device;
 }
 
 static void take(deal *d, uint32_t item)
 {
+    const mts_balance *b = d->b;
     const uint32_t device = d->now[item];
-    d->load[device] -= time_of(d->b, device, item);
-    d->held[device] -= d->b->memory[item];
+    for (uint32_t i = b->first[item]; i < b->first[item + 1]; i++) {
+        const size_t share = b->list[i];
+        if (--d->uses[device * (size_t)b->shares + share] == 0) {
+            d->load[device] -= b->ms[device * (size_t)b->shares + share];
+            d->held[device] -= b->memory[share];
+        }
+    }
 }
 
 /* A device without items does not run. */
@@ -60,11 +95,11 @@ static void keep(deal *d)
     memcpy(d->best, d->now, d->b->items * sizeof *d->best);
 }
 
-static double longest(const mts_balance *b, uint32_t item)
+static double longest(const deal *d, uint32_t item)
 {
     double most = 0.0;
-    for (uint32_t d = 0; d < b->devices; d++) {
-        const double ms = time_of(b, d, item);
+    for (uint32_t device = 0; device < d->b->devices; device++) {
+        const double ms = d->alone[(size_t)device * d->b->items + item];
         most = isfinite(ms) ? fmax(most, ms) : most;
     }
     return most;
@@ -74,7 +109,7 @@ static void sort_items(deal *d)
 {
     for (uint32_t i = 0; i < d->b->items; i++) {
         uint32_t at = i;
-        for (; at > 0 && longest(d->b, d->order[at - 1]) < longest(d->b, i); at--) {
+        for (; at > 0 && longest(d, d->order[at - 1]) < longest(d, i); at--) {
             d->order[at] = d->order[at - 1];
         }
         d->order[at] = i;
@@ -88,8 +123,8 @@ static bool deal_longest_first(deal *d)
         uint32_t best = UINT32_MAX;
         double ends = INFINITY;
         for (uint32_t device = 0; device < d->b->devices; device++) {
-            const double end = d->load[device] + d->b->run_ms[device] + time_of(d->b, device, item);
-            if (fits(d, device, item) && end < ends) {
+            const double end = d->load[device] + d->b->run_ms[device] + fits_ms(d, device, item);
+            if (end < ends) {
                 best = device;
                 ends = end;
             }
@@ -173,12 +208,48 @@ static void try_all(deal *d, uint32_t at)
     }
     const uint32_t item = d->order[at];
     for (uint32_t device = 0; device < d->b->devices; device++) {
-        const double with = d->load[device] + d->b->run_ms[device] + time_of(d->b, device, item);
-        if (fits(d, device, item) && with < d->best_ms) {
+        const double with = d->load[device] + d->b->run_ms[device] + fits_ms(d, device, item);
+        if (with < d->best_ms) {
             give(d, device, item);
             try_all(d, at + 1);
             take(d, item);
         }
+    }
+}
+
+static mts_status prepare(deal *d, mts_arena *arena, mts_error *error)
+{
+    const mts_balance *b = d->b;
+    d->order = mts_arena_zero(arena, b->items, sizeof *d->order);
+    d->now = mts_arena_zero(arena, b->items, sizeof *d->now);
+    d->uses = mts_arena_zero(arena, (size_t)b->devices * b->shares, sizeof *d->uses);
+    d->alone = mts_arena_zero(arena, (size_t)b->devices * b->items, sizeof *d->alone);
+    d->load = mts_arena_zero(arena, b->devices, sizeof *d->load);
+    d->held = mts_arena_zero(arena, b->devices, sizeof *d->held);
+    if (!d->order || !d->now || !d->uses || !d->alone || !d->load || !d->held) {
+        return mts_fail_memory(error);
+    }
+    for (uint32_t device = 0; device < b->devices; device++) {
+        for (uint32_t item = 0; item < b->items; item++) {
+            uint64_t bytes = 0;
+            d->alone[(size_t)device * b->items + item] = added_ms(d, device, item, &bytes);
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+static void search(deal *d)
+{
+    sort_items(d);
+    if (deal_longest_first(d)) {
+        improve(d);
+        keep(d);
+    }
+    if (d->b->items <= MTS_BALANCE_EXACT) {
+        memset(d->uses, 0, (size_t)d->b->devices * d->b->shares * sizeof *d->uses);
+        memset(d->load, 0, d->b->devices * sizeof *d->load);
+        memset(d->held, 0, d->b->devices * sizeof *d->held);
+        try_all(d, 0);
     }
 }
 
@@ -188,31 +259,32 @@ mts_status mts_balance_find(const mts_balance *balance, const mts_allocator *all
     mts_arena arena;
     mts_arena_init(&arena, allocator);
     deal d = {.b = balance, .best = device_of, .best_ms = INFINITY};
-    d.order = mts_arena_zero(&arena, balance->items, sizeof *d.order);
-    d.now = mts_arena_zero(&arena, balance->items, sizeof *d.now);
-    d.load = mts_arena_zero(&arena, balance->devices, sizeof *d.load);
-    d.held = mts_arena_zero(&arena, balance->devices, sizeof *d.held);
-    mts_status status = d.order && d.now && d.load && d.held ? MTS_STATUS_OK : mts_fail_memory(error);
+    mts_status status = prepare(&d, &arena, error);
     if (status == MTS_STATUS_OK) {
-        sort_items(&d);
-        if (deal_longest_first(&d)) {
-            improve(&d);
-            keep(&d);
-        }
-        if (balance->items <= MTS_BALANCE_EXACT) {
-            memset(d.load, 0, balance->devices * sizeof *d.load);
-            memset(d.held, 0, balance->devices * sizeof *d.held);
-            try_all(&d, 0);
-        }
+        search(&d);
         *busiest_ms = d.best_ms;
-        status =
-            isfinite(d.best_ms)
-                ? status
-                : mts_fail(error, MTS_STATUS_LIMIT,
-                           "the %u tasks cannot be dealt out to %u devices: their memory is too small, or "
-                           "a task runs on none of them",
-                           balance->items, balance->devices);
+    }
+    if (status == MTS_STATUS_OK && !isfinite(d.best_ms)) {
+        status = mts_fail(error, MTS_STATUS_LIMIT,
+                          "the %u tasks cannot be dealt out to %u devices: their memory is too small, or a "
+                          "task runs on none of them",
+                          balance->items, balance->devices);
     }
     mts_arena_release(&arena);
     return status;
+}
+
+uint64_t mts_balance_memory(const mts_balance *balance, const uint32_t *device_of, uint32_t device)
+{
+    uint64_t bytes = 0;
+    for (uint32_t share = 0; share < balance->shares; share++) {
+        bool has = false;
+        for (uint32_t item = 0; !has && item < balance->items; item++) {
+            for (uint32_t i = balance->first[item]; i < balance->first[item + 1]; i++) {
+                has = has || (device_of[item] == device && balance->list[i] == share);
+            }
+        }
+        bytes += has ? balance->memory[share] : 0;
+    }
+    return bytes;
 }

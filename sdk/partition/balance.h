@@ -16,10 +16,14 @@
 
 typedef struct mts_balance {
     uint32_t items, devices;
-    /* [device][item], milliseconds; INFINITY: the device cannot run it. */
+    /* What items consist of. A share that several items of a device have is there once. */
+    uint32_t shares;
+    /* [device][share], milliseconds; INFINITY: the device cannot run it. */
     const double *ms;
-    /* [item] bytes. */
+    /* [share] bytes. */
     const uint64_t *memory;
+    /* The shares of item i are list[first[i]] to list[first[i + 1]]. */
+    const uint32_t *first, *list;
     /* [device] milliseconds of every run, and bytes it may hold; 0: no limit. */
     const double *run_ms;
     const uint64_t *budget;
@@ -33,5 +37,7 @@ typedef struct mts_balance {
  */
 mts_status mts_balance_find(const mts_balance *balance, const mts_allocator *allocator, uint32_t *device_of,
                             double *busiest_ms, mts_error *error);
+/* Bytes of the items that a device was dealt. */
+uint64_t mts_balance_memory(const mts_balance *balance, const uint32_t *device_of, uint32_t device);
 
 #endif

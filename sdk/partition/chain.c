@@ -28,11 +28,13 @@ typedef struct search {
     const mts_device_costs *devices;
     uint32_t device_count;
     mts_chain_goal goal;
+    bool least;            /* memory is the least that a plan may take, not what one is expected to */
     uint32_t positions;    /* with both ends */
     uint32_t *at;          /* [position]: the unit that a stage begins with there */
     mts_segment *segments; /* [from][to] */
     double *sums;          /* [device][position]: of the units before it */
     uint32_t *impossible;  /* [device][position]: how many of them the device cannot run */
+    bool *refused;         /* [device][from][to] */
     state *states;         /* [set][position] */
 } search;
 
@@ -186,6 +188,27 @@ static mts_status sum_units(search *s, mts_arena *arena, mts_error *error)
     return MTS_STATUS_OK;
 }
 
+static mts_status list_refusals(search *s, mts_arena *arena, mts_error *error)
+{
+    const size_t pairs = (size_t)s->positions * s->positions;
+    s->refused = mts_arena_zero(arena, s->device_count * pairs, sizeof *s->refused);
+    if (!s->refused) {
+        return mts_fail_memory(error);
+    }
+    for (uint32_t d = 0; d < s->device_count; d++) {
+        for (uint32_t i = 0; i < s->devices[d].refusal_count; i++) {
+            const mts_chain_refusal *refusal = &s->devices[d].refusals[i];
+            for (size_t pair = 0; pair < pairs; pair++) {
+                const size_t from = pair / s->positions;
+                const size_t to = pair % s->positions;
+                s->refused[d * pairs + pair] = s->refused[d * pairs + pair] ||
+                                               (s->at[from] == refusal->first && s->at[to] == refusal->end);
+            }
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
 /* ---- the search ---- */
 
 /* Whether units between two positions can be a stage of a device; then all of it. */
@@ -195,7 +218,8 @@ static bool make_stage(const search *s, uint32_t device, uint32_t from, uint32_t
     const mts_device_costs *costs = &s->devices[device];
     const mts_segment *segment = &s->segments[(size_t)from * s->positions + to];
     if (s->impossible[row + to] != s->impossible[row + from] ||
-        (costs->memory != 0 && segment->memory > costs->memory)) {
+        s->refused[(row + from) * s->positions + to] ||
+        (costs->memory != 0 && (s->least ? segment->memory_least : segment->memory) > costs->memory)) {
         return false;
     }
     *out = (mts_chain_stage){.device = device, .first = s->at[from], .end = s->at[to]};
@@ -307,8 +331,14 @@ mts_status mts_chain_find(const mts_units *units, const mts_device_costs *device
     mts_status status = choose_positions(&s, &arena, error);
     MTS_TRY(status, measure_segments(&s, &arena, error));
     MTS_TRY(status, sum_units(&s, &arena, error));
+    MTS_TRY(status, list_refusals(&s, &arena, error));
     MTS_TRY(status, run_search(&s, &arena, error));
     MTS_TRY(status, read_back(&s, out, error));
+    s.least = status == MTS_STATUS_LIMIT;
+    if (s.least) { /* nothing is expected to fit: what may fit */
+        status = run_search(&s, &arena, error);
+        MTS_TRY(status, read_back(&s, out, error));
+    }
     mts_arena_release(&arena);
     return status;
 }

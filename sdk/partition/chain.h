@@ -18,11 +18,19 @@
 #define MTS_PARTITION_DEVICES 8u
 /* Positions that a cut may have; longer sequences offer the cheapest of each part. */
 #define MTS_PARTITION_POSITIONS 160u
+/* Of a device. */
+#define MTS_CHAIN_REFUSALS 64u
 
 /* A copy: so much each, and so much for each byte. */
 typedef struct mts_copy_cost {
     double ms, ms_per_byte;
 } mts_copy_cost;
+
+/* A stage that a device was found to have no memory for. Longer ones may fit: less may cross
+   their borders. */
+typedef struct mts_chain_refusal {
+    uint32_t first, end;
+} mts_chain_refusal;
 
 typedef struct mts_device_costs {
     /* [unit], milliseconds; INFINITY: the device cannot run it. */
@@ -33,6 +41,8 @@ typedef struct mts_device_costs {
     double run_ms;
     /* Bytes that the device may hold; 0: no limit. */
     uint64_t memory;
+    mts_chain_refusal refusals[MTS_CHAIN_REFUSALS];
+    uint32_t refusal_count;
 } mts_device_costs;
 
 typedef enum mts_chain_goal {
@@ -61,7 +71,8 @@ typedef struct mts_chain {
 
 double mts_chain_stage_ms(const mts_chain_stage *stage);
 /*
- * The best chain on at most `device_count` devices, 1 to MTS_PARTITION_DEVICES. Errors:
+ * The best chain on at most `device_count` devices, 1 to MTS_PARTITION_DEVICES. Where none is
+ * expected to keep their memory, the best of those that may. Errors:
  * LIMIT (no chain keeps the memory of the devices, or some unit runs on none of them; the
  * sentence says which), OUT_OF_MEMORY.
  */

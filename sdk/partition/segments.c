@@ -14,7 +14,9 @@ mts_status mts_segment_walk_make(const mts_units *units, mts_arena *arena, mts_s
     out->block_seen = mts_arena_zero(arena, units->archive->block_count, sizeof *out->block_seen);
     out->expiring_bytes = mts_arena_zero(arena, units->count, sizeof *out->expiring_bytes);
     out->expiring_copies = mts_arena_zero(arena, units->count, sizeof *out->expiring_copies);
-    return out->value_seen && out->block_seen && out->expiring_bytes && out->expiring_copies
+    out->ending_bytes = mts_arena_zero(arena, units->count, sizeof *out->ending_bytes);
+    return out->value_seen && out->block_seen && out->expiring_bytes && out->expiring_copies &&
+                   out->ending_bytes
                ? MTS_STATUS_OK
                : mts_fail_memory(error);
 }
@@ -24,7 +26,8 @@ void mts_segment_walk_begin(mts_segment_walk *walk, uint32_t unit)
     const uint32_t count = walk->units->count;
     walk->begin = walk->end = unit;
     walk->now = (mts_segment){0};
-    walk->weights = walk->activations = 0;
+    walk->weights = walk->alive = walk->most_alive = 0;
+    memset(walk->ending_bytes, 0, count * sizeof *walk->ending_bytes);
     memset(walk->expiring_bytes, 0, count * sizeof *walk->expiring_bytes);
     memset(walk->expiring_copies, 0, count * sizeof *walk->expiring_copies);
 }
@@ -40,6 +43,8 @@ static void copy_in(mts_segment_walk *walk, uint32_t unit)
             walk->value_seen[number] = walk->begin + 1;
             walk->now.bytes_in += value->bytes;
             walk->now.copies_in++;
+            walk->alive += value->bytes;
+            walk->ending_bytes[value->last_reader] += value->bytes;
         }
     }
 }
@@ -50,6 +55,10 @@ static void copy_out(mts_segment_walk *walk, uint32_t unit)
     for (uint32_t i = u->makes.first[unit]; i < u->makes.first[unit + 1]; i++) {
         const mts_unit_value *value = &u->values[u->makes.items[i]];
         const uint32_t last = value->last_reader;
+        if (value->unit == unit) { /* what nothing reads is an output */
+            walk->alive += value->bytes;
+            walk->ending_bytes[last != MTS_NONE && last > unit ? last : unit] += value->bytes;
+        }
         if (value->unit == unit && last != MTS_NONE && last > unit) {
             walk->now.bytes_out += value->bytes;
             walk->now.copies_out++;
@@ -71,10 +80,13 @@ void mts_segment_walk_step(mts_segment_walk *walk)
         const uint32_t block = u->blocks.items[i];
         if (walk->block_seen[block] != walk->begin + 1) {
             walk->block_seen[block] = walk->begin + 1;
-            const mts_block *b = &u->archive->blocks[block];
-            walk->weights += b->size / mts_type_size(b->dtype) * sizeof(float);
+            walk->weights += mts_units_block_bytes(u, block);
         }
     }
-    walk->activations = u->activations[unit] > walk->activations ? u->activations[unit] : walk->activations;
-    walk->now.memory = walk->weights + walk->activations + walk->now.bytes_in + walk->now.bytes_out;
+    walk->most_alive = walk->alive > walk->most_alive ? walk->alive : walk->most_alive;
+    walk->alive -= walk->ending_bytes[unit];
+    const uint64_t in = walk->now.bytes_in;
+    const uint64_t copied = in > walk->now.bytes_out ? in : walk->now.bytes_out;
+    walk->now.memory = walk->weights + walk->most_alive / sizeof(float) * u->element_bytes;
+    walk->now.memory_least = walk->weights + copied / sizeof(float) * u->element_bytes;
 }

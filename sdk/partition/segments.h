@@ -11,8 +11,13 @@
 typedef struct mts_segment {
     uint64_t bytes_in, bytes_out;
     uint32_t copies_in, copies_out;
-    /* Weights, what is copied, and the largest unit's activations, bytes. */
+    /* Weights, and the most that lives at a time: what is copied in until its last reader, what
+       is computed until the last reader of the segment, what is copied out to the end. Bytes
+       with elements of units->element_bytes. */
     uint64_t memory;
+    /* What a plan may need, as kernels keep values to themselves: weights, and what is copied
+       in or out, whichever is more. */
+    uint64_t memory_least;
 } mts_segment;
 
 /* Works through segments that begin at one unit, unit by unit. */
@@ -20,12 +25,15 @@ typedef struct mts_segment_walk {
     const mts_units *units;
     uint32_t begin, end;
     mts_segment now;
-    uint64_t weights, activations;
+    /* As float32: what lives behind the last unit, and the most so far. */
+    uint64_t weights, alive, most_alive;
     /* [value], [block]: 1 + the begin of the last segment that met it. */
     uint32_t *value_seen, *block_seen;
     /* [unit]: bytes and copies that are no longer copied out once it is part of the segment. */
     uint64_t *expiring_bytes;
     uint32_t *expiring_copies;
+    /* [unit]: bytes that nothing reads behind it. */
+    uint64_t *ending_bytes;
 } mts_segment_walk;
 
 mts_status mts_segment_walk_make(const mts_units *units, mts_arena *arena, mts_segment_walk *out,

@@ -285,8 +285,11 @@ static mts_status describe(mts_units *u, mts_arena *arena, mts_error *error)
 mts_status mts_units_make(const mts_archive *archive, const uint32_t *tasks, uint32_t task_count,
                           bool separate_inputs, mts_arena *arena, mts_units *out, mts_error *error)
 {
-    *out = (mts_units){
-        .archive = archive, .tasks = tasks, .task_count = task_count, .separate_inputs = separate_inputs};
+    *out = (mts_units){.archive = archive,
+                       .tasks = tasks,
+                       .task_count = task_count,
+                       .separate_inputs = separate_inputs,
+                       .element_bytes = sizeof(float)};
     out->unit_of = mts_arena_zero(arena, task_count, sizeof *out->unit_of);
     out->number_of = mts_arena_zero(arena, task_count, sizeof *out->number_of);
     mts_status status = out->unit_of && out->number_of ? MTS_STATUS_OK : mts_fail_memory(error);

@@ -36,6 +36,8 @@ typedef struct mts_units {
     const uint32_t *tasks;
     uint32_t task_count;
     bool separate_inputs;
+    /* Of a number on the devices; mts_units_make sets 4. It counts for memory only. */
+    uint32_t element_bytes;
 
     uint32_t count;
     /* [task][node]: its unit. */
@@ -57,6 +59,14 @@ typedef struct mts_units {
 static inline const mts_graph *mts_units_graph(const mts_units *units, uint32_t task)
 {
     return units->archive->tasks[units->tasks[task]].graph;
+}
+
+/* What a weight block takes on a device: bytes stay bytes, other types are widened or narrowed. */
+static inline uint64_t mts_units_block_bytes(const mts_units *units, uint32_t block)
+{
+    const mts_block *b = &units->archive->blocks[block];
+    const size_t size = mts_type_size(b->dtype);
+    return size > 1 ? b->size / size * units->element_bytes : b->size;
 }
 
 /*

@@ -8,6 +8,9 @@
 
 #include "pipeline/state.h"
 
+/* Placements that are built until one fits. */
+#define TRIES 64u
+
 /* ---- what runs need of a partition ---- */
 
 static mts_status place_early(mts_pipeline *p, mts_error *error)
@@ -115,6 +118,7 @@ static mts_status build_part(mts_pipeline *p, uint32_t part, uint32_t *prioritie
 {
     const mts_part *what = &p->now->plan.partition.parts[part];
     const mts_engine_options options = part_options(p, part, priorities);
+    p->devices[what->device]->full = false;
     const mts_status status =
         mts_planned_engine_create(p->devices[what->device], what->archive, &options, &p->options.how,
                                   &p->now->engines[part], &p->now->reports[part], error);
@@ -130,35 +134,66 @@ static mts_status build_part(mts_pipeline *p, uint32_t part, uint32_t *prioritie
     return MTS_STATUS_OK;
 }
 
-static mts_status build(mts_pipeline *p, mts_error *error)
+/* *failed: the part whose engine was refused, or MTS_NONE. */
+static mts_status build(mts_pipeline *p, uint32_t *failed, mts_error *error)
 {
     uint32_t *priorities = mts_alloc_zero(p->allocator, p->task_count, sizeof *priorities);
     mts_status status = priorities ? MTS_STATUS_OK : mts_fail_memory(error);
     MTS_TRY(status, make_links(p, error));
+    *failed = MTS_NONE;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->now->plan.partition.part_count; i++) {
         status = build_part(p, i, priorities, error);
+        *failed = status != MTS_STATUS_OK ? i : MTS_NONE;
     }
     mts_alloc_free(p->allocator, priorities);
     return status;
 }
 
-void mts_placed_empty(mts_placed *placed, const mts_allocator *allocator)
+/* Everything of a placement but how it was found. */
+static void empty_engines(mts_placed *placed, const mts_allocator *allocator)
 {
     for (uint32_t i = 0; i < MTS_PARTITION_DEVICES; i++) {
         mts_engine_destroy(&placed->engines[i]);
         mts_planning_report_release(&placed->reports[i]);
     }
+    mts_arena_release(&placed->arena);
+    mts_arena_init(&placed->arena, allocator);
+}
+
+void mts_placed_empty(mts_placed *placed, const mts_allocator *allocator)
+{
+    empty_engines(placed, allocator);
     mts_placement_release(&placed->plan);
     mts_arena_release(&placed->arena);
     *placed = (mts_placed){0};
     mts_arena_init(&placed->arena, allocator);
 }
 
+/* Memory was predicted, and a device has less than what its part takes. */
+static bool is_too_large(const mts_pipeline *p, mts_status status, uint32_t part)
+{
+    return part != MTS_NONE &&
+           (status == MTS_STATUS_LIMIT || (status == MTS_STATUS_OUT_OF_MEMORY &&
+                                           p->devices[p->now->plan.partition.parts[part].device]->full));
+}
+
 mts_status mts_pipeline_place(mts_pipeline *p, mts_error *error)
 {
+    uint32_t failed = MTS_NONE;
     mts_status status =
         mts_placement_find(&p->now->plan, p->archive, p->tasks, p->task_count, &p->options, error);
-    MTS_TRY(status, build(p, error));
+    MTS_TRY(status, build(p, &failed, error));
+    for (uint32_t t = 1; t < TRIES && is_too_large(p, status, failed); t++) {
+        mts_error none = {0};
+        empty_engines(p->now, p->allocator);
+        if (mts_placement_again(&p->now->plan, failed, &p->options, &none) != MTS_STATUS_OK) {
+            break; /* what was said of the last one holds */
+        }
+        status = build(p, &failed, error);
+    }
+    if (status == MTS_STATUS_OK && error) {
+        *error = (mts_error){0}; /* of what was tried and did not fit */
+    }
     if (status != MTS_STATUS_OK) {
         mts_placed_empty(p->now, p->allocator);
     }

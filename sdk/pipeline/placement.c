@@ -11,7 +11,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "partition/shares.h"
 #include "pipeline/measure.h"
+
+/* The next try deals a device this part less. */
+#define MEMORY_STEP 32u
 
 typedef struct placing {
     mts_placement_plan *plan;
@@ -94,60 +98,29 @@ static mts_status find_chain(placing *p)
 
 /* ---- whole tasks ---- */
 
-/* Adds up what each task takes on each device: of a unit that several tasks are in, each
-   has an equal part. */
-static mts_status sum_tasks(placing *p, double *ms, uint64_t *memory)
-{
-    const mts_units *u = &p->plan->units;
-    uint32_t *tasks = mts_arena_zero(&p->plan->arena, u->count, sizeof *tasks);
-    uint32_t *seen = mts_arena_zero(&p->plan->arena, u->archive->block_count, sizeof *seen);
-    if (!tasks || !seen) {
-        return mts_fail_memory(p->error);
-    }
-    for (uint32_t t = 0; t < u->task_count; t++) {
-        for (uint32_t n = 0; n < mts_units_graph(u, t)->node_count; n++) {
-            tasks[u->unit_of[t][n]]++;
-        }
-    }
-    for (uint32_t t = 0; t < u->task_count; t++) {
-        const mts_graph *graph = mts_units_graph(u, t);
-        for (uint32_t n = 0; n < graph->node_count; n++) {
-            const uint32_t unit = u->unit_of[t][n];
-            for (uint32_t d = 0; d < p->options->device_count; d++) {
-                ms[(size_t)d * u->task_count + t] += p->plan->costs[d].unit_ms[unit] / tasks[unit];
-            }
-        }
-        memory[t] = mts_archive_block_bytes(u->archive, graph, sizeof(float), false, seen, t + 1);
-    }
-    return MTS_STATUS_OK;
-}
-
 static mts_status find_groups(placing *p)
 {
     mts_placement_plan *plan = p->plan;
-    const uint32_t tasks = plan->units.task_count;
-    double *ms = mts_arena_zero(&plan->arena, (size_t)tasks * p->options->device_count, sizeof *ms);
-    uint64_t *memory = mts_arena_zero(&plan->arena, tasks, sizeof *memory);
     double run_ms[MTS_PARTITION_DEVICES] = {0};
     uint64_t budget[MTS_PARTITION_DEVICES] = {0};
-    plan->device_of = mts_arena_zero(&plan->arena, tasks, sizeof *plan->device_of);
-    if (!ms || !memory || !plan->device_of) {
+    mts_balance balance = {.run_ms = run_ms, .budget = budget};
+    plan->device_of = mts_arena_zero(&plan->arena, plan->units.task_count, sizeof *plan->device_of);
+    if (!plan->device_of) {
         return mts_fail_memory(p->error);
     }
     for (uint32_t d = 0; d < p->options->device_count; d++) {
-        budget[d] = plan->costs[d].memory;
+        const uint64_t own = plan->groups_budget[d];
+        budget[d] = own != 0 ? own : plan->costs[d].memory;
         run_ms[d] = plan->costs[d].run_ms;
     }
-    mts_status status = sum_tasks(p, ms, memory);
-    const mts_balance balance = {.items = tasks,
-                                 .devices = p->options->device_count,
-                                 .ms = ms,
-                                 .memory = memory,
-                                 .run_ms = run_ms,
-                                 .budget = budget};
+    mts_status status = mts_shares_make(&plan->units, plan->costs, p->options->device_count, &plan->arena,
+                                        &balance, p->error);
     MTS_TRY(status,
             mts_balance_find(&balance, plan->arena.allocator, plan->device_of, &plan->busiest_ms, p->error));
     plan->groups_ms = status == MTS_STATUS_OK ? plan->busiest_ms : 0.0;
+    for (uint32_t d = 0; status == MTS_STATUS_OK && d < p->options->device_count; d++) {
+        plan->groups_memory[d] = mts_balance_memory(&balance, plan->device_of, d);
+    }
     return status;
 }
 
@@ -164,6 +137,17 @@ static mts_status split(placing *p, bool groups)
 
 static mts_status choose(placing *p)
 {
+    const bool may_group = p->options->groups && p->plan->units.task_count > 1;
+    const bool may_cut = p->options->stages || !may_group;
+    const mts_status groups = may_group ? find_groups(p) : MTS_STATUS_LIMIT;
+    const mts_status status = may_cut ? find_chain(p) : groups;
+    const bool better = groups == MTS_STATUS_OK &&
+                        (status != MTS_STATUS_OK || !may_cut || p->plan->groups_ms < p->plan->chain_ms);
+    return better || status == MTS_STATUS_OK ? split(p, better) : status;
+}
+
+static mts_status measure_and_choose(placing *p)
+{
     mts_status status = MTS_STATUS_OK;
     for (uint32_t d = 0; status == MTS_STATUS_OK && d < p->options->device_count; d++) {
         status = measure_device(p, d);
@@ -171,16 +155,8 @@ static mts_status choose(placing *p)
     if (status == MTS_STATUS_OK && p->alive == 0) {
         status = mts_fail(p->error, MTS_STATUS_DEVICE_LOST, "all devices of the session are lost");
     }
-    if (status != MTS_STATUS_OK) {
-        return status;
-    }
-    const bool may_group = p->options->groups && p->plan->units.task_count > 1;
-    const bool may_cut = p->options->stages || !may_group;
-    const mts_status groups = may_group ? find_groups(p) : MTS_STATUS_LIMIT;
-    status = may_cut ? find_chain(p) : groups;
-    const bool better = groups == MTS_STATUS_OK &&
-                        (status != MTS_STATUS_OK || !may_cut || p->plan->groups_ms < p->plan->chain_ms);
-    return better || status == MTS_STATUS_OK ? split(p, better) : status;
+    MTS_TRY(status, choose(p));
+    return status;
 }
 
 /* A placement that is given; nothing is measured. A lost device makes it void. */
@@ -225,15 +201,62 @@ mts_status mts_placement_find(mts_placement_plan *plan, const mts_archive *archi
     mts_arena_init(&plan->arena, options->devices[0]->allocator);
     mts_status status = mts_units_make(archive, tasks, task_count, options->engine.separate_inputs,
                                        &plan->arena, &plan->units, error);
+    if (status == MTS_STATUS_OK && options->engine.precision != MTS_PRECISION_FLOAT32) {
+        plan->units.element_bytes = 2;
+    }
     if (status == MTS_STATUS_OK && plan->units.count == 0) {
         status = mts_fail(error, MTS_STATUS_UNSUPPORTED,
                           "the tasks have no layers, so that there is nothing to place on several devices");
     }
-    MTS_TRY(status, is_given(options) ? take_given(&p) : choose(&p));
+    MTS_TRY(status, is_given(options) ? take_given(&p) : measure_and_choose(&p));
     if (status != MTS_STATUS_OK) {
         mts_placement_release(plan);
     }
     return status;
+}
+
+/* Devices that are equal to one that refused a stage refuse it, too. */
+static bool refuse_stage(placing *p, const mts_chain_stage *stage)
+{
+    mts_placement_plan *plan = p->plan;
+    bool room = true;
+    for (uint32_t d = 0; d < p->options->device_count; d++) {
+        mts_device_costs *costs = &plan->costs[d];
+        const bool equal = same_device(p->options->devices[d], p->options->devices[stage->device]);
+        if (d == stage->device || (equal && costs->memory == plan->costs[stage->device].memory)) {
+            room = room && costs->refusal_count < MTS_CHAIN_REFUSALS;
+            if (room) {
+                costs->refusals[costs->refusal_count++] = (mts_chain_refusal){stage->first, stage->end};
+            }
+        }
+    }
+    return room;
+}
+
+mts_status mts_placement_again(mts_placement_plan *plan, uint32_t part, const mts_pipeline_options *options,
+                               mts_error *error)
+{
+    placing p = {.plan = plan, .options = options, .error = error};
+    const uint32_t device = plan->partition.parts[part].device;
+    bool possible = !is_given(options);
+    if (possible && plan->partition.chain) {
+        uint32_t stage = 0;
+        while (stage + 1 < plan->chain.stage_count && plan->chain.stages[stage].device != device) {
+            stage++;
+        }
+        possible = refuse_stage(&p, &plan->chain.stages[stage]);
+    } else if (possible) {
+        const uint64_t dealt = plan->groups_memory[device];
+        plan->groups_budget[device] = dealt - dealt / MEMORY_STEP;
+        possible = dealt > 1 && plan->groups_budget[device]-- > 1;
+    }
+    if (!possible) {
+        return mts_fail(error, MTS_STATUS_LIMIT, "no other placement is tried");
+    }
+    mts_partition_release(&plan->partition);
+    plan->partition = (mts_partition){0};
+    plan->chain_ms = plan->groups_ms = 0.0;
+    return choose(&p);
 }
 
 void mts_placement_release(mts_placement_plan *plan)

@@ -22,6 +22,8 @@ typedef struct mts_placement_plan {
     /* [task]; the busiest device's time. */
     uint32_t *device_of;
     double busiest_ms;
+    /* Whole tasks: [device] bytes that it was dealt, by prediction, and may be dealt; 0: no limit. */
+    uint64_t groups_memory[MTS_PARTITION_DEVICES], groups_budget[MTS_PARTITION_DEVICES];
     mts_partition partition;
     /* Times of both, where both were looked at; 0: not. */
     double chain_ms, groups_ms;
@@ -30,6 +32,11 @@ typedef struct mts_placement_plan {
 /* Chooses a placement of the tasks on the devices that are not lost. */
 mts_status mts_placement_find(mts_placement_plan *plan, const mts_archive *archive, const uint32_t *tasks,
                               uint32_t task_count, const mts_pipeline_options *options, mts_error *error);
+/* The next placement by the times that were measured, after the engine of a part did not fit its
+   device: that stage is out, or whole tasks of less memory are dealt. LIMIT:
+   there is none. */
+mts_status mts_placement_again(mts_placement_plan *plan, uint32_t part, const mts_pipeline_options *options,
+                               mts_error *error);
 void mts_placement_release(mts_placement_plan *plan);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "pipeline/measure.h"
 #include "pipeline/pipeline.h"
 #include "platform/os/os.h"
 #include "support/fault.h"
@@ -486,18 +487,72 @@ static void a_measured_placement_gives_the_same(void **state)
     }
 }
 
+/* The backend of OpenCL where it has so many devices; else NULL. */
+static const mts_backend *find_opencl(uint32_t least)
+{
+    size_t backends = 0;
+    const mts_backend *const *table = mts_backend_table(&backends);
+    const mts_backend *opencl = NULL;
+    for (size_t i = 0; i < backends; i++) {
+        opencl = strcmp(table[i]->name, "opencl") == 0 && table[i]->count() >= least ? table[i] : opencl;
+    }
+    return opencl;
+}
+
+/* A stage on each of the first two devices of OpenCL, where there are two: remote.sh has one in another process. */
+static void two_devices_of_opencl_give_the_same(void **state)
+{
+    (void)state;
+    const mts_backend *opencl = find_opencl(2);
+    const mts_device_options open = {.allocator = mts_allocator_default()};
+    mts_device *const kept = devices[0];
+    mts_device *both[2] = {NULL};
+    mts_error error = {0};
+    if (!opencl) {
+        skip();
+    }
+    for (uint32_t d = 0; d < 2; d++) {
+        mts_copy_cost to = {0};
+        mts_copy_cost from = {0};
+        test_must(opencl->open(d, &open, &both[d], &error), &error, "device");
+        test_must(mts_measure_copies(both[d], &to, &from, &error), &error, "copies");
+        print_message("%s: to it %.3f ms and %.3f ms a MB, from it %.3f ms and %.3f ms a MB\n",
+                      both[d]->info.name, to.ms, to.ms_per_byte * 1e6, from.ms, from.ms_per_byte * 1e6);
+    }
+    devices[0] = both[0];
+    const random_family family = {.seed = 14, .tasks = TASKS, .steps = 4, .common = true};
+    world w;
+    world_make(&w, &family);
+    const uint32_t count = count_units(&w);
+    const bool equal = strcmp(both[0]->info.name, both[1]->info.name) == 0;
+    for (uint32_t cut = count / 3; equal && cut <= count / 2; cut += count / 2 - count / 3) {
+        const mts_chain chain = chain_of(count, &cut, 2);
+        mts_pipeline *one = make_one(&w);
+        mts_pipeline *other = NULL;
+        mts_pipeline_options options = w.options;
+        options.devices = both;
+        options.device_count = 2;
+        options.chain = &chain;
+        test_must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "two devices");
+        assert_int_equal(mts_pipeline_part_count(other), 2);
+        same(&w, one, other, "two devices of OpenCL");
+        print_message("cut %u of %u: the same bits\n", cut, count);
+        mts_pipeline_destroy(&one);
+        mts_pipeline_destroy(&other);
+    }
+    world_release(&w);
+    mts_device_destroy(&both[0]);
+    mts_device_destroy(&both[1]);
+    devices[0] = kept;
+}
+
 /* Two and four parts of an OpenCL device beside the whole one. Four threads take turns where there are fewer cores. */
 static void parts_of_a_device_give_what_it_gives(void **state)
 {
     (void)state;
-    size_t backends = 0;
-    const mts_backend *const *table = mts_backend_table(&backends);
-    const mts_backend *opencl = NULL;
+    const mts_backend *opencl = find_opencl(1);
     const mts_device_options open = {.allocator = mts_allocator_default()};
     mts_device *const kept = devices[0];
-    for (size_t i = 0; i < backends; i++) {
-        opencl = strcmp(table[i]->name, "opencl") == 0 && table[i]->count() > 0 ? table[i] : opencl;
-    }
     if (!opencl || opencl->open(0, &open, &devices[0], NULL) != MTS_STATUS_OK) {
         devices[0] = kept;
         skip();
@@ -538,11 +593,64 @@ static void parts_of_a_device_give_what_it_gives(void **state)
         }
     }
     print_message("%u divisions compared\n", compared);
+    assert_true(compared == 2 || devices[0]->info.compute_units < 4);
     assert_int_equal(opencl->open_named("0/2of2", &open, &parts[0], NULL), MTS_STATUS_NOT_FOUND);
     assert_int_equal(opencl->open_named("0/0of4096", &open, &parts[0], NULL), MTS_STATUS_UNSUPPORTED);
     world_release(&w);
     mts_device_destroy(&devices[0]);
     devices[0] = kept;
+}
+
+/* Whether some cut in two, or none, keeps the budget of each device. */
+static bool some_cut_fits(const world *w, const mts_pipeline_options *options, uint32_t count)
+{
+    bool fits = false;
+    for (uint32_t cut = 1; !fits && cut <= count; cut++) {
+        const mts_chain chain = chain_of(count, &cut, cut < count ? 2 : 1);
+        mts_pipeline_options own = *options;
+        mts_pipeline *p = NULL;
+        own.chain = &chain;
+        const mts_status status = mts_pipeline_create(w->net.archive, &own, &p, NULL);
+        assert_true(status == MTS_STATUS_OK || status == MTS_STATUS_LIMIT);
+        fits = status == MTS_STATUS_OK;
+        mts_pipeline_destroy(&p);
+    }
+    return fits;
+}
+
+/* Memory is predicted, and engines know better: where any cut fits one is found, though the first may not. */
+static void a_cut_that_fits_is_found(void **state)
+{
+    (void)state;
+    uint32_t found = 0;
+    uint32_t refused = 0;
+    for (uint32_t seed = 41; seed <= 42; seed++) {
+        const random_family family = {.seed = seed, .tasks = 2, .steps = 6, .common = true};
+        mts_session_stats whole = {0};
+        world w;
+        world_make(&w, &family);
+        const uint32_t count = count_units(&w);
+        mts_pipeline *one = make_one(&w);
+        mts_pipeline_stats_get(one, &whole);
+        mts_pipeline_options options = w.options;
+        options.device_count = 2;
+        options.groups = false;
+        for (uint64_t part = 5; part <= 11; part++) {
+            mts_pipeline *other = NULL;
+            options.engine.memory_budget = (mts_memory_budget){whole.peak_bytes * part / 10};
+            const mts_status status = mts_pipeline_create(w.net.archive, &options, &other, NULL);
+            assert_int_equal(status, some_cut_fits(&w, &options, count) ? MTS_STATUS_OK : MTS_STATUS_LIMIT);
+            if (status == MTS_STATUS_OK && part == 8) {
+                same(&w, one, other, "a cut that fits");
+            }
+            found += status == MTS_STATUS_OK ? 1 : 0;
+            refused += status != MTS_STATUS_OK ? 1 : 0;
+            mts_pipeline_destroy(&other);
+        }
+        mts_pipeline_destroy(&one);
+        world_release(&w);
+    }
+    assert_true(found > 0 && refused > 0);
 }
 
 static void strange_requests_are_refused(void **state)
@@ -576,6 +684,8 @@ int main(void)
         cmocka_unit_test(an_input_is_given_to_a_part_once),
         cmocka_unit_test(a_measured_placement_gives_the_same),
         cmocka_unit_test(parts_of_a_device_give_what_it_gives),
+        cmocka_unit_test(two_devices_of_opencl_give_the_same),
+        cmocka_unit_test(a_cut_that_fits_is_found),
         cmocka_unit_test(strange_requests_are_refused),
     };
     mts_error error = {0};

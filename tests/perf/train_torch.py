@@ -136,11 +136,13 @@ def train_heads(torch, data, chosen, epochs, batch=64):
 def fine_tune(torch, path, task, test, rate, epochs, batch=64):
     """All weights; (best held out, test there) in percent."""
     network = Network(torch, path)
-    learnt = [c.requires_grad_() for c in network.constants.values() if c.is_floating_point() and c.dim() in (1, 4)]
+    kept = {name for node in network.nodes if node["op"] == "BatchNormalization" for name in node["inputs"][3:]}
+    learnt = [c.requires_grad_() for name, c in network.constants.items()
+              if c.is_floating_point() and c.dim() in (1, 4) and name not in kept]
     head = torch.nn.Linear(network.features(task.x[:1]).shape[1], 2)
-    optimizer = torch.optim.AdamW([dict(params=learnt), dict(params=head.parameters())], lr=rate, weight_decay=0.01)
+    optimizer = torch.optim.AdamW([dict(params=learnt), dict(params=head.parameters())], lr=rate, weight_decay=0.01)  # the head is new
     steps, best = epochs * (len(task.trained) // batch), (0.0, 0.0)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, steps)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, [rate, 0.01], steps)
 
     def accuracy(x, y):
         with torch.no_grad():

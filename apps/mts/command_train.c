@@ -236,7 +236,7 @@ int cli_command_train(int argc, char **argv)
         {"base", 0, CLI_KIND_TEXT, &args.base, "NAME",
          "the task whose network it grows from (default: the most telling one)", 0, 0},
         {"data", 'd', CLI_KIND_TEXT, &args.data, "DATA",
-         "labelled pictures: CIFAR-10 records, or a folder with a folder for each class", 0, 0},
+         "labelled pictures: CIFAR records, or a folder with a folder for each class", 0, 0},
         {"classes", 'c', CLI_KIND_TEXT, &args.classes, "LIST",
          "the task's classes of those of the data: \"no fur=*;fur=cat,dog\" (default: as they are)", 0, 0},
         {"limit", 0, CLI_KIND_COUNT, &args.limit, "N", "only N images", 1, 1e9},

@@ -19,7 +19,8 @@ extern "C" {
 #endif
 
 /*
- * Images to calibrate with, or to train with. Labels are needed by mtsz_train alone, in its options.
+ * Images to calibrate with, or to train with. Labels are in the options of mtsz_train, which needs
+ * them, and of mtsz_split.
  *
  * The library calls a callback with index < count, in any order, and possibly more than once for an
  * index. If a callback cannot provide the image, it returns a number other than 0. The function

@@ -117,7 +117,7 @@ static int report_json(const arguments *args, const mtsz_train_report *report, c
     cli_json_integer(&json, "images", report->images);
     cli_json_integer(&json, "held_out", report->held_out);
     cli_json_integer(&json, "nodes_common", report->nodes_common);
-    cli_json_integer(&json, "nodes", report->nodes);
+    cli_json_integer(&json, "nodes_task", report->nodes); /* "nodes" is the bundle's */
     cli_json_integer(&json, "bytes_added", report->bytes_added);
     cli_json_integer(&json, "bytes_base", report->bytes_base);
     cli_json_number(&json, "frozen_seconds", report->frozen_seconds);

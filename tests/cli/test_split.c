@@ -104,12 +104,14 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    static const char *const files[] = {"images.bin", "picture.ppm", "small.mtsb",
-                                        "split.mtsb", "said.txt",    "errors.txt"};
+    static const char *const files[] = {
+        "images.bin",    "picture.ppm",  "small.mtsb", "split.mtsb",  "said.txt", "errors.txt",
+        "labelled.mtsb", "trained.mtsb", "first.mtsb", "second.mtsb", "c.bin",    "unlabelled/picture.ppm"};
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         (void)unlink(files[i]);
     }
+    (void)rmdir("unlabelled");
     return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
 }
 

@@ -143,7 +143,7 @@ int cli_command_prune(int argc, char **argv)
         {"criterion", 0, CLI_KIND_TEXT, &args.criterion, "C",
          "which channels matter: l1 (default), apoz, avg, hybrid", 0, 0},
         {"calib", 'd', CLI_KIND_TEXT, &args.data, "DATA",
-         "images, unlabelled: CIFAR-10 records, a folder of pictures, .npy", 0, 0},
+         "images, unlabelled: CIFAR records, a folder of pictures, .npy", 0, 0},
         {"no-refit", 0, CLI_KIND_FLAG, &args.plain, NULL, "leave the weights that stay as they are", 0, 0},
         {"round", 0, CLI_KIND_COUNT, &args.round, "N", "channels kept are a multiple of N (default 1)", 1,
          1024},

@@ -2,6 +2,7 @@
  * command_split.c: mts split.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kit/args.h"
@@ -19,7 +20,7 @@ typedef struct arguments {
     const char *task, *criterion, *data, *output;
     double ratio, trunk, retrain;
     uint32_t groups, limit, seed;
-    bool keep;
+    bool keep, labels, search, random;
 } arguments;
 
 static bool criterion_find(const char *name, mtsz_criterion *out)
@@ -56,6 +57,8 @@ static int arguments_take(const arguments *args, mtsz_split_options *out)
     out->retrain_seconds = args->retrain;
     out->seed = args->seed;
     out->keep = args->keep ? 1 : 0;
+    out->search = args->search ? 1 : 0;
+    out->grouping = args->random ? MTSZ_GROUPING_RANDOM : MTSZ_GROUPING_FEATURES;
     return -1;
 }
 
@@ -91,18 +94,53 @@ static void warn(void *context, mts_log_severity severity, const char *text)
     (void)context;
     if (severity == MTS_LOG_WARNING) { /* a failure is printed in the end */
         (void)fprintf(stderr, "mts split: warning: %s\n", text);
+    } else if (severity == MTS_LOG_INFO) {
+        (void)fprintf(stderr, "mts split: %s\n", text);
     }
 }
 
-static int split(const arguments *args, const char *bundle, const mtsz_split_options *wanted, bool json)
+/* The task's class of each image: its class in the data, by the task's map where it has one. */
+static bool labels_make(const cli_calibration *calibration, uint32_t **out, char *error)
 {
+    const cli_dataset *dataset = calibration->dataset;
+    const uint32_t count = cli_dataset_count(dataset);
+    const mts_task_desc task = cli_task(&calibration->app, 0);
+    if (!cli_dataset_labelled(dataset)) {
+        (void)snprintf(error, CLI_ERROR, "--labels: the pictures of --calib have no labels");
+        return false;
+    }
+    *out = calloc(count > 0 ? count : 1, sizeof **out);
+    for (uint32_t i = 0; *out && i < count; i++) {
+        const uint32_t label = cli_dataset_label(dataset, i);
+        if (task.class_count > 0 && label >= task.class_count) {
+            (void)snprintf(error, CLI_ERROR,
+                           "--labels: picture %u has label %u, but task '%s' maps %u classes", i, label, task.name,
+                           task.class_count);
+            return false;
+        }
+        (*out)[i] = task.class_count > 0 ? task.class_map[label] : label;
+    }
+    if (!*out) {
+        (void)snprintf(error, CLI_ERROR, "no memory");
+    }
+    return *out != NULL;
+}
+
+static int split(const arguments *args, const char *bundle, mtsz_split_options *wanted, bool json)
+{
+    uint32_t *labels = NULL;
     char error[CLI_ERROR] = "";
     cli_calibration calibration;
     cli_progress progress;
     mtsc_options options;
     mtsz_split_report report = {.size = sizeof report, .summary = {.size = sizeof report.summary}};
     int status = cli_calibration_open(&calibration, "split", bundle, args->task, args->data, args->limit);
+    if (status < 0 && args->labels && !labels_make(&calibration, &labels, error)) {
+        status = cli_failure("split", "%s", error);
+    }
     if (status < 0) {
+        wanted->labels = labels;
+        wanted->label_count = labels ? cli_dataset_count(calibration.dataset) : 0;
         cli_compiler_options(&options, &progress, error);
         options.log = warn;
         const mts_status done =
@@ -111,6 +149,7 @@ static int split(const arguments *args, const char *bundle, const mtsz_split_opt
         status = done == MTS_STATUS_OK ? report_print(args, &report, json)
                                        : cli_calibration_failure(&calibration, "split", error);
     }
+    free(labels);
     cli_calibration_close(&calibration);
     return status;
 }
@@ -128,8 +167,12 @@ int cli_command_split(int argc, char **argv)
         {"trunk", 0, CLI_KIND_NUMBER, &args.trunk, "R",
          "layers in front with this part of the multiply-adds stay common (default 0)", 0.0, 0.99},
         {"criterion", 0, CLI_KIND_TEXT, &args.criterion, "NAME", "l1, apoz, avg or hybrid (default)", 0, 0},
-        {"calib", 'd', CLI_KIND_TEXT, &args.data, "DATA",
-         "pictures: CIFAR-10 records, a folder, or .npy; labels are not used", 0, 0},
+        {"calib", 'd', CLI_KIND_TEXT, &args.data, "DATA", "pictures: CIFAR records, a folder, or .npy", 0, 0},
+        {"labels", 0, CLI_KIND_FLAG, &args.labels, "",
+         "their labels count as much as the whole network's answers", 0, 0},
+        {"search", 0, CLI_KIND_FLAG, &args.search, "", "search the threshold of hybrid for each group", 0, 0},
+        {"random", 0, CLI_KIND_FLAG, &args.random, "", "groups of any classes, by the seed, to compare with",
+         0, 0},
         {"limit", 0, CLI_KIND_COUNT, &args.limit, "N", "only the first N images", 1, 1e9},
         {"retrain", 0, CLI_KIND_NUMBER, &args.retrain, "SECONDS",
          "train each subnet for this long to answer as the whole network (default 0)", 0.0, 1e6},

@@ -117,7 +117,7 @@ static int report_json(const arguments *args, const mtsz_train_report *report, c
     cli_json_integer(&json, "images", report->images);
     cli_json_integer(&json, "held_out", report->held_out);
     cli_json_integer(&json, "nodes_common", report->nodes_common);
-    cli_json_integer(&json, "nodes", report->nodes);
+    cli_json_integer(&json, "nodes_task", report->nodes); /* "nodes" is the bundle's */
     cli_json_integer(&json, "bytes_added", report->bytes_added);
     cli_json_integer(&json, "bytes_base", report->bytes_base);
     cli_json_number(&json, "frozen_seconds", report->frozen_seconds);
@@ -236,7 +236,7 @@ int cli_command_train(int argc, char **argv)
         {"base", 0, CLI_KIND_TEXT, &args.base, "NAME",
          "the task whose network it grows from (default: the most telling one)", 0, 0},
         {"data", 'd', CLI_KIND_TEXT, &args.data, "DATA",
-         "labelled pictures: CIFAR-10 records, or a folder with a folder for each class", 0, 0},
+         "labelled pictures: CIFAR records, or a folder with a folder for each class", 0, 0},
         {"classes", 'c', CLI_KIND_TEXT, &args.classes, "LIST",
          "the task's classes of those of the data: \"no fur=*;fur=cat,dog\" (default: as they are)", 0, 0},
         {"limit", 0, CLI_KIND_COUNT, &args.limit, "N", "only N images", 1, 1e9},

@@ -409,7 +409,7 @@ int cli_command_zip(int argc, char **argv)
     arguments args = {.share = -1.0, .max_change = zip.max_change, .seed = 1};
     const cli_option options[] = {
         {"calib", 'd', CLI_KIND_TEXT, &args.data, "DATA",
-         "images, unlabelled: CIFAR-10 records, a folder of pictures, .npy", 0, 0},
+         "images, unlabelled: CIFAR records, a folder of pictures, .npy", 0, 0},
         {"share", 's', CLI_KIND_NUMBER, &args.share, "R",
          "part of each layer's channels to share (default 0.9)", 0.0, 1.0},
         {"form", 0, CLI_KIND_TEXT, &args.form, "F", "filters (default) or uxyz", 0, 0},

@@ -67,7 +67,8 @@ static bool array_picture(const cli_dataset *set, uint32_t index, cli_image *ima
 
 void cli_dataset_pixels(const cli_dataset *dataset, uint32_t index, unsigned char *rgb)
 {
-    const unsigned char *planes = dataset->records + (size_t)index * RECORD + 1;
+    const unsigned char *planes =
+        dataset->records + (size_t)index * (dataset->record_labels + RECORD_PIXELS) + dataset->record_labels;
     for (size_t i = 0; i < PLANE; i++) {
         rgb[3 * i] = planes[i];
         rgb[3 * i + 1] = planes[PLANE + i];

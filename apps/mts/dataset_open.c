@@ -49,12 +49,16 @@ static bool records_open(cli_dataset *set, char *error)
     if (!set->records) {
         return false;
     }
-    if (size == 0 || size % RECORD != 0) {
-        cli_dataset_fail(error, "'%s' has %zu bytes: not a whole number of CIFAR-10 records of %u bytes",
-                         set->path, size, RECORD);
+    set->record_labels = size % (1u + RECORD_PIXELS) == 0 ? 1 : 2;
+    const size_t record = set->record_labels + RECORD_PIXELS;
+    if (size == 0 || size % record != 0) {
+        cli_dataset_fail(error,
+                         "'%s' has %zu bytes: not a whole number of CIFAR-10 records of %u bytes, nor of "
+                         "CIFAR-100 records of %u",
+                         set->path, size, 1u + RECORD_PIXELS, 2u + RECORD_PIXELS);
         return false;
     }
-    set->count = (uint32_t)(size / RECORD);
+    set->count = (uint32_t)(size / record);
     return true;
 }
 
@@ -339,9 +343,11 @@ cli_dataset *cli_dataset_open_classes(const char *path, uint32_t limit, char *er
 
 uint32_t cli_dataset_label(const cli_dataset *dataset, uint32_t index)
 {
-    return dataset->kind == KIND_RECORDS ? dataset->records[(size_t)index * RECORD]
-           : dataset->labels             ? dataset->labels[index]
-                                         : 0;
+    const size_t record = dataset->record_labels + RECORD_PIXELS;
+    return dataset->kind == KIND_RECORDS
+               ? dataset->records[(size_t)index * record + dataset->record_labels - 1]
+           : dataset->labels ? dataset->labels[index]
+                             : 0;
 }
 
 uint32_t cli_dataset_class_count(const cli_dataset *dataset)

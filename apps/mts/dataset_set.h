@@ -9,7 +9,7 @@
 
 #define SIDE CLI_DATASET_SIDE
 #define PLANE (SIDE * SIDE)
-#define RECORD (1u + 3u * PLANE)
+#define RECORD_PIXELS (3u * PLANE)
 #define DATASET_SHAPE_TEXT 160
 
 typedef enum kind { KIND_RECORDS, KIND_FOLDER, KIND_ARRAY } kind;
@@ -19,6 +19,7 @@ struct cli_dataset {
     char *path;
     uint32_t count;
     unsigned char *records; /* RECORDS */
+    uint32_t record_labels; /* bytes of labels in front of a record's pixels; the last one counts */
     char **names;           /* FOLDER: [count], paths of the pictures */
     char **classes;         /* FOLDER of class folders: [class_count], their names */
     uint32_t class_count;

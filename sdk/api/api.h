@@ -140,8 +140,8 @@ mts_status mts_api_runtime_open_next(mts_runtime *runtime, uint32_t *rank, mts_d
                                      mts_device_desc *desc, mts_error *error);
 
 #ifndef MTS_SMALL
-/* Between frames: makes a change that is ready. `frame`: a frame is about to be submitted. */
-void mts_api_session_change(mts_session *session, bool frame);
+/* Between frames: makes a change that is ready. */
+void mts_api_session_change(mts_session *session);
 /* Ends a change that has not been made, and frees all that changes have needed. */
 void mts_api_changes_release(mts_session *session);
 #endif

@@ -281,7 +281,7 @@ static void finish(mts_session *session, mts_status status)
     destroy(session);
 }
 
-void mts_api_session_change(mts_session *session, bool frame)
+void mts_api_session_change(mts_session *session)
 {
     change *c = session->changes ? session->changes->now : NULL;
     if (!c || atomic_load(&c->ended) == 0) {
@@ -294,7 +294,7 @@ void mts_api_session_change(mts_session *session, bool frame)
             return; /* at a later frame */
         }
         status = keep_archive(session, c);
-        MTS_TRY(status, mts_pipeline_change(session->pipeline, &c->engine, !frame, &c->error));
+        MTS_TRY(status, mts_pipeline_change(session->pipeline, &c->engine, &c->error));
         if (status == MTS_STATUS_OK) {
             take_over(session, c);
         }
@@ -436,7 +436,7 @@ static mts_status begin(mts_session *session, change_kind kind, const mts_archiv
     c->like = mts_pipeline_part(session->pipeline, 0);
     if (!start_thread(session, c)) {
         work(c);
-        mts_api_session_change(session, false);
+        mts_api_session_change(session);
         if (!session->changes->now && session->changes->status != MTS_STATUS_OK) {
             *error = session->changes->error;
             session->changes->status = MTS_STATUS_OK; /* it is told here */
@@ -484,7 +484,7 @@ static mts_status settle(mts_session *session, uint64_t until, mts_error *error)
 {
     mts_api_changes *all = session->changes;
     for (;;) {
-        mts_api_session_change(session, false);
+        mts_api_session_change(session);
         if (!all || !all->now) {
             break;
         }

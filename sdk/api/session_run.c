@@ -84,7 +84,7 @@ mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_
     if (status == MTS_STATUS_OK) {
         mts_api_session_deliver(session);
 #ifndef MTS_SMALL
-        mts_api_session_change(session, frame != NULL);
+        mts_api_session_change(session);
 #endif
         status =
             frame ? submit_frame(session, frame, &dropped, &error) : submit_inputs(session, &dropped, &error);

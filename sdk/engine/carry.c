@@ -21,13 +21,20 @@ static mts_status copy_slot(const mts_engine *from, const mts_input_slot *a, con
     return status;
 }
 
-/* Whether the slot holds what the caller has set; inputs with frames get the next frame. */
-static bool is_set(const mts_input_slot *slot, bool frames)
+/* Which inputs go over. */
+typedef enum carried {
+    SET,     /* that the caller has set and no frame fills */
+    SET_ANY, /* that the caller has set */
+    FRAMES   /* that frames fill, but for those that the caller has set since in the engine they go to */
+} carried;
+
+static bool is_carried(const mts_input_slot *slot, carried which)
 {
-    return slot->set || (frames && slot->frame_input != MTS_NONE);
+    return which == FRAMES ? slot->frame_input != MTS_NONE
+                           : slot->set && (which == SET_ANY || slot->frame_input == MTS_NONE);
 }
 
-static mts_status carry_slots(mts_engine *from, mts_engine *to, bool frames, void *memory, mts_error *error)
+static mts_status carry_slots(mts_engine *from, mts_engine *to, carried which, void *memory, mts_error *error)
 {
     mts_status status = MTS_STATUS_OK;
     for (uint32_t t = 0; t < to->tasks.count; t++) {
@@ -37,25 +44,20 @@ static mts_status carry_slots(mts_engine *from, mts_engine *to, bool frames, voi
              i++) {
             const mts_input_slot *a = &from->inputs.slots.items[old->inputs[i].slot];
             mts_input_slot *b = &to->inputs.slots.items[task->inputs[i].slot];
-            if (is_set(a, frames) && a->count == b->count && !b->set) {
+            if (is_carried(a, which) && a->count == b->count && !b->set) {
                 status = copy_slot(from, a, to, b, memory, error);
-                b->set = true; /* several tasks may read it */
+                b->set = status == MTS_STATUS_OK; /* several tasks may read it */
             }
         }
-    }
-    /* as it was: an input that takes frames is not the caller's tensor */
-    for (uint32_t s = 0; s < to->inputs.slots.count; s++) {
-        mts_input_slot *slot = &to->inputs.slots.items[s];
-        slot->set = slot->set && slot->frame_input == MTS_NONE;
     }
     return status;
 }
 
-static mts_status carry_inputs(mts_engine *from, mts_engine *to, bool frames, mts_error *error)
+static mts_status carry_inputs(mts_engine *from, mts_engine *to, carried which, mts_error *error)
 {
     bool any = false;
     for (uint32_t s = 0; s < from->inputs.slots.count; s++) {
-        any = any || is_set(&from->inputs.slots.items[s], frames);
+        any = any || is_carried(&from->inputs.slots.items[s], which);
     }
     if (!any) {
         return MTS_STATUS_OK;
@@ -64,9 +66,14 @@ static mts_status carry_inputs(mts_engine *from, mts_engine *to, bool frames, mt
     if (!memory) {
         return mts_fail_memory(error);
     }
-    const mts_status status = carry_slots(from, to, frames, memory, error);
+    const mts_status status = carry_slots(from, to, which, memory, error);
     mts_alloc_free(from->allocator, memory);
     return status;
+}
+
+mts_status mts_engine_carry_frame(mts_engine *from, mts_engine *to, mts_error *error)
+{
+    return carry_inputs(from, to, FRAMES, error);
 }
 
 /* ---- settings ---- */
@@ -115,9 +122,9 @@ static void keep_weights(mts_launches *launches)
     }
 }
 
-mts_status mts_engine_carry(mts_engine *from, mts_engine *to, bool frames, mts_error *error)
+mts_status mts_engine_carry(mts_engine *from, mts_engine *to, bool no_frames, mts_error *error)
 {
-    const mts_status status = carry_inputs(from, to, frames, error);
+    const mts_status status = carry_inputs(from, to, no_frames ? SET_ANY : SET, error);
     if (status == MTS_STATUS_OK) {
         keep_weights(&to->launches);
         carry_settings(from, to);

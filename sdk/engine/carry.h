@@ -12,11 +12,14 @@
 
 /*
  * Before the first submission of `to`: numbers of submissions go on, and tasks keep their
- * settings, regions and the inputs that were set; `frames`: also inputs that took frames. What
- * is on the device may be waited for, where inputs are carried. On failure `from` is as it was,
- * and `to` is to be destroyed.
+ * settings, regions and the inputs that were set; of inputs that frames fill these alone, and only
+ * if `no_frames`: `from` has had no frame. What is on the device may be waited for, where inputs
+ * are carried. On failure `from` is as it was, and `to` is to be destroyed.
  */
-mts_status mts_engine_carry(mts_engine *from, mts_engine *to, bool frames, mts_error *error);
+mts_status mts_engine_carry(mts_engine *from, mts_engine *to, bool no_frames, mts_error *error);
+/* Before the first submission of `to`, if it has no frame: inputs that frames fill become what they
+   are in `from`, where nothing waits. Inputs that were set in `to` stay. */
+mts_status mts_engine_carry_frame(mts_engine *from, mts_engine *to, mts_error *error);
 /* No submission of `from` is in flight, and none of `to` was consumed: tasks that do not run keep the
    outputs that can be read. */
 void mts_engine_carry_outputs(const mts_engine *from, mts_engine *to);

@@ -22,9 +22,9 @@ static void hold(mts_pipeline *p)
                                     (drops && mts_engine_has(p->before, MTS_SUBMISSION_RUNNING)));
 }
 
-mts_status mts_pipeline_change(mts_pipeline *p, mts_engine **next, bool frames, mts_error *error)
+mts_status mts_pipeline_change(mts_pipeline *p, mts_engine **next, mts_error *error)
 {
-    const mts_status status = mts_engine_carry(p->engine, *next, frames, error);
+    const mts_status status = mts_engine_carry(p->engine, *next, p->before != NULL, error);
     if (status != MTS_STATUS_OK) {
         return status;
     }
@@ -35,6 +35,7 @@ mts_status mts_pipeline_change(mts_pipeline *p, mts_engine **next, bool frames, 
     }
     p->engine = *next;
     *next = NULL;
+    p->frame_is_before = true;
     hold(p);
     return MTS_STATUS_OK;
 }
@@ -77,8 +78,16 @@ bool mts_pair_can_start_by_drop(const mts_pipeline *p)
 mts_status mts_pair_submit(mts_pipeline *p, mts_error *error)
 {
     mts_pair_advance(p);
-    return mts_pair_has_slot(p) ? mts_engine_submit(p->engine, error)
-                                : mts_submissions_no_slot(mts_engine_slots(p->engine), error);
+    if (!mts_pair_has_slot(p)) {
+        return mts_submissions_no_slot(mts_engine_slots(p->engine), error);
+    }
+    /* while a frame waits there, this submission is refused, as it has none */
+    mts_status status = MTS_STATUS_OK;
+    if (p->frame_is_before && !mts_engine_has(p->before, MTS_SUBMISSION_WAITING)) {
+        status = mts_engine_carry_frame(p->before, p->engine, error);
+        p->frame_is_before = status != MTS_STATUS_OK;
+    }
+    return status == MTS_STATUS_OK ? mts_engine_submit(p->engine, error) : status;
 }
 
 mts_status mts_pair_submit_frame(mts_pipeline *p, const mts_frame_view *frame, mts_engine_drop *dropped,
@@ -91,6 +100,7 @@ mts_status mts_pair_submit_frame(mts_pipeline *p, const mts_frame_view *frame, m
         return mts_submissions_no_slot(mts_engine_slots(p->engine), error);
     }
     const mts_status status = mts_engine_submit_frame(p->engine, frame, dropped, error);
+    p->frame_is_before = p->frame_is_before && status != MTS_STATUS_OK;
     if (status == MTS_STATUS_OK && full && dropped->run == 0) {
         (void)mts_pair_drop_oldest(p, dropped);
     }

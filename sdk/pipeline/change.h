@@ -15,10 +15,10 @@
 /* Whether mts_pipeline_change can be called now: the last change is over, or nothing was
    submitted since. */
 bool mts_pipeline_may_change(const mts_pipeline *pipeline);
-/* The next engine takes all later submissions, and is the pipeline's. `frames`: inputs that took
-   frames keep them, because the next submission may have none. On failure the pipeline is as it
-   was, and *next the caller's. */
-mts_status mts_pipeline_change(mts_pipeline *pipeline, mts_engine **next, bool frames, mts_error *error);
+/* The next engine takes all later submissions, and is the pipeline's. A first submission without a
+   frame gets the last frame of the engine before. On failure the pipeline is as it was, and *next
+   the caller's. */
+mts_status mts_pipeline_change(mts_pipeline *pipeline, mts_engine **next, mts_error *error);
 
 /* ---- while there is an engine before; each as in pipeline.h ---- */
 

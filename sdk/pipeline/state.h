@@ -82,6 +82,8 @@ struct mts_pipeline {
     mts_engine *engine;
     /* The one before a change (change.h), or NULL. */
     mts_engine *before;
+    /* The last frame is in its inputs, and not in those of `engine`. */
+    bool frame_is_before;
 
     /* ---- on several ---- */
 

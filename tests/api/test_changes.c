@@ -170,6 +170,7 @@ typedef struct stream {
 } stream;
 
 static uint64_t reserve; /* of the sessions that are made */
+static bool drop_oldest;
 
 static void open_stream(stream *s, uint32_t in_flight)
 {
@@ -178,6 +179,7 @@ static void open_stream(stream *s, uint32_t in_flight)
     mts_session_options_default(&options);
     options.frames_in_flight = in_flight;
     options.weights_reserve = reserve;
+    options.when_full = drop_oldest ? MTS_WHEN_FULL_DROP_OLDEST : options.when_full;
     s->in_flight = in_flight;
     s->first = 1;
     must(mts_session_create(world.runtime, world.base_bundle, &options, &s->session), "create");
@@ -425,6 +427,103 @@ static void what_was_set_goes_on(void **state)
     close_stream(&s);
 }
 
+/* ---- a runtime with other options, beside that of the group ---- */
+
+typedef struct own_world {
+    mts_runtime *runtime;
+    mts_bundle *bundles[4];
+} own_world;
+
+static own_world open_own_world(mts_runtime_options options)
+{
+    const own_world kept = {world.runtime,
+                            {world.base_bundle, world.extra_bundle, world.other_bundle, world.all_bundle}};
+    open_runtime(&options);
+    return kept;
+}
+
+static void close_own_world(const own_world *kept)
+{
+    close_runtime();
+    world.runtime = kept->runtime;
+    world.base_bundle = kept->bundles[0];
+    world.extra_bundle = kept->bundles[1];
+    world.other_bundle = kept->bundles[2];
+    world.all_bundle = kept->bundles[3];
+}
+
+static bool has_t3(mts_session *session)
+{
+    return mts_session_enable(session, "t3", 1) == MTS_STATUS_OK;
+}
+
+/* A run without a frame, whose input is the frame `picture`. */
+static void run_without_frame(mts_session *session, uint32_t picture)
+{
+    float outputs[TASKS][CLASSES];
+    mts_ticket ticket = 0;
+    mts_status status = MTS_STATUS_BUSY;
+    for (mts_ticket oldest = 1; status == MTS_STATUS_BUSY; oldest++) {
+        status = mts_session_submit(session, NULL, &ticket);
+        if (status == MTS_STATUS_BUSY) { /* frames come before it */
+            must(mts_session_wait(session, oldest, MTS_TIMEOUT_INFINITE), "wait");
+        }
+    }
+    must(status, "submit without a frame");
+    must(mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE), "wait");
+    read_outputs(session, ALL, outputs);
+    for (uint32_t t = 0; t < TASKS; t++) {
+        assert_memory_equal(outputs[t], world.known[ALL][picture][t], sizeof outputs[t]);
+    }
+}
+
+static void a_refused_frame_at_a_change_leaves_the_last_one(void **state)
+{
+    (void)state;
+    stream s;
+    uint32_t tries = 0;
+    open_stream(&s, 1);
+    run_and_check(s.session, 3, FIRST);
+    must(mts_session_add(s.session, world.extra_bundle), "add");
+    while (!has_t3(s.session)) {
+        mts_ticket ticket = 0;
+        mts_frame frame = api_frame(world.pixels[2]);
+        frame.width = 0;
+        assert_int_equal(mts_session_submit(s.session, &frame, &ticket), MTS_STATUS_INVALID_ARGUMENT);
+        assert_true(++tries < 10000000);
+    }
+    run_without_frame(s.session, 3);
+    run_and_check(s.session, 1, ALL);
+    close_stream(&s);
+}
+
+/* Frames wait in the engine before when the session goes over to the next one: with an allocator of the
+   caller's, that is inside of the call. */
+static void a_frame_that_waits_at_a_change_is_the_last_one(void **state)
+{
+    api_fixture fixture;
+    (void)state;
+    const mts_runtime_options options = api_options(&fixture, world.device);
+    const own_world mine = open_own_world(options);
+    for (uint32_t frames = 1; frames <= 2; frames++) {
+        stream s;
+        drop_oldest = true;
+        open_stream(&s, 2);
+        drop_oldest = false;
+        for (uint32_t i = 0; i < frames; i++) {
+            mts_ticket ticket = 0;
+            const mts_frame frame = api_frame(world.pixels[i]);
+            must(mts_session_submit(s.session, &frame, &ticket), "submit");
+        }
+        must(mts_session_add(s.session, world.extra_bundle), "add");
+        assert_true(has_t3(s.session));
+        run_without_frame(s.session, frames - 1);
+        close_stream(&s);
+    }
+    close_own_world(&mine);
+    assert_int_equal(fixture.alive, 0);
+}
+
 static void changes_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
@@ -473,11 +572,7 @@ static void a_failed_add_leaves_the_session_as_it_was(void **state)
     if (strncmp(world.device, "cpu", 3) != 0) {
         skip();
     }
-    mts_runtime *const runtime = world.runtime;
-    mts_bundle *const bundles[] = {world.base_bundle, world.extra_bundle, world.other_bundle,
-                                   world.all_bundle};
-    mts_runtime_options options = api_options(&fixture, world.device);
-    open_runtime(&options);
+    const own_world mine = open_own_world(api_options(&fixture, world.device));
     for (size_t n = 1; !done; n += n < 20 ? 1 : 7) {
         stream s;
         open_stream(&s, 1);
@@ -495,13 +590,8 @@ static void a_failed_add_leaves_the_session_as_it_was(void **state)
         run_and_check(s.session, 1, done ? ALL : FIRST);
         close_stream(&s);
     }
-    close_runtime();
+    close_own_world(&mine);
     assert_int_equal(fixture.alive, 0);
-    world.runtime = runtime;
-    world.base_bundle = bundles[0];
-    world.extra_bundle = bundles[1];
-    world.other_bundle = bundles[2];
-    world.all_bundle = bundles[3];
 }
 
 /* The last allocations of a change fail, when its weights are on the device already; the blocks of the next
@@ -543,11 +633,7 @@ static void a_change_that_failed_late_leaves_no_weights_for_the_next_one_to_find
     if (strncmp(world.device, "cpu", 3) != 0) {
         skip();
     }
-    mts_runtime *const runtime = world.runtime;
-    mts_bundle *const bundles[] = {world.base_bundle, world.extra_bundle, world.other_bundle,
-                                   world.all_bundle};
-    mts_runtime_options options = api_options(&fixture, world.device);
-    open_runtime(&options);
+    const own_world mine = open_own_world(api_options(&fixture, world.device));
     reserve = (uint64_t)1 << 20;
     fail_late_and_update(&fixture, 0, &calls, &failures); /* what the device allocates once */
     fail_late_and_update(&fixture, 0, &calls, &failures);
@@ -556,13 +642,8 @@ static void a_change_that_failed_late_leaves_no_weights_for_the_next_one_to_find
     }
     reserve = 0;
     assert_true(failures >= 4);
-    close_runtime();
+    close_own_world(&mine);
     assert_int_equal(fixture.alive, 0);
-    world.runtime = runtime;
-    world.base_bundle = bundles[0];
-    world.extra_bundle = bundles[1];
-    world.other_bundle = bundles[2];
-    world.all_bundle = bundles[3];
 }
 
 static int run_on(const char *device)
@@ -573,6 +654,8 @@ static int run_on(const char *device)
         cmocka_unit_test(only_new_blocks_are_uploaded),
         cmocka_unit_test(with_room_nothing_is_stored_twice),
         cmocka_unit_test(what_was_set_goes_on),
+        cmocka_unit_test(a_refused_frame_at_a_change_leaves_the_last_one),
+        cmocka_unit_test(a_frame_that_waits_at_a_change_is_the_last_one),
         cmocka_unit_test(changes_that_make_no_sense_are_refused),
         cmocka_unit_test(a_session_may_end_while_it_changes),
         cmocka_unit_test(a_failed_add_leaves_the_session_as_it_was),

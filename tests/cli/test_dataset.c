@@ -152,13 +152,13 @@ static mts_frame must_frame(const mtsz_data *data, uint32_t index)
 
 static void records_give_their_labels_and_pictures(void **state)
 {
-    uint8_t records[3 * 3073];
+    uint8_t records[3 * 3074];
     (void)state;
     for (size_t i = 0; i < sizeof records; i++) {
         records[i] = (uint8_t)(i * 7 + i / 100);
     }
     records[3073] = 4;
-    write_file("r.bin", records, sizeof records);
+    write_file("r.bin", records, 3 * 3073);
     cli_dataset *set = open_data("r.bin", 2);
     mtsz_data data = cli_dataset_data(set);
     assert_int_equal(data.count, 2);
@@ -176,6 +176,17 @@ static void records_give_their_labels_and_pictures(void **state)
         }
     }
     cli_dataset_close(set);
+    write_file("h.bin", records, 3 * 3074); /* of CIFAR-100: the second byte of a record is its class */
+    cli_dataset *hundred = cli_dataset_open("h.bin", 0, error);
+    assert_non_null(hundred);
+    assert_int_equal(cli_dataset_count(hundred), 3);
+    unsigned char pixels[3 * 1024];
+    cli_dataset_pixels(hundred, 2, pixels);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(cli_dataset_label(hundred, i), records[i * 3074 + 1]);
+        assert_int_equal(pixels[3 * 5 + i], records[2 * 3074 + 2 + i * 1024 + 5]);
+    }
+    cli_dataset_close(hundred);
     write_file("r.bin", records, 3072);
     refuse("r.bin", "3072 bytes");
     write_file("r.bin", records, 0);

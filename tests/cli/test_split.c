@@ -1,5 +1,5 @@
 /*
- * End-to-end tests of mts split and of the common answers that mts eval and mts run print.
+ * End-to-end tests of mts split and of the common answers that mts eval and mts run print, and of mts train.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,12 +104,14 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    static const char *const files[] = {"images.bin", "picture.ppm", "small.mtsb",
-                                        "split.mtsb", "said.txt",    "errors.txt"};
+    static const char *const files[] = {
+        "images.bin",    "picture.ppm",  "small.mtsb", "split.mtsb",  "said.txt", "errors.txt",
+        "labelled.mtsb", "trained.mtsb", "first.mtsb", "second.mtsb", "c.bin",    "unlabelled/picture.ppm"};
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         (void)unlink(files[i]);
     }
+    (void)rmdir("unlabelled");
     return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
 }
 
@@ -195,6 +197,73 @@ static void mistakes_are_told_and_leave_nothing(void **state)
     assert_int_not_equal(access("x.mtsb", F_OK), 0);
 }
 
+/* ---- labels ---- */
+
+static void labels_of_the_records_are_learnt(void **state)
+{
+    (void)state;
+    expect(
+        0,
+        "split small.mtsb --task object --groups 2 --ratio 0 --labels --random --seed 3 --calib images.bin "
+        "-o labelled.mtsb",
+        "as 2 subnets");
+    expect(1, "split small.mtsb --task object --criterion l1 --search --calib images.bin -o no.mtsb",
+           "search");
+    expect(0, "eval labelled.mtsb --data images.bin --device reference", "object.2of2");
+    /* NOLINTNEXTLINE: the test's own strings */
+    assert_int_equal(system("mkdir -p unlabelled && cp picture.ppm unlabelled"), 0);
+    expect(1, "split small.mtsb --task object --labels --calib unlabelled -o no.mtsb", "have no labels");
+    assert_int_not_equal(access("no.mtsb", F_OK), 0);
+}
+
+/* ---- mts train ---- */
+
+#define TRAIN                                                                                                \
+    "train small.mtsb --task fur --base object --data images.bin --classes 'no fur=*;fur=3,4,5,7' -k 3 -e "  \
+    "4 "
+
+static void a_task_is_trained_and_answers(void **state)
+{
+    (void)state;
+    expect(0, TRAIN "-o trained.mtsb", "wrote trained.mtsb: 'fur' is right for");
+    expect(0, "eval trained.mtsb --tasks fur,object --data images.bin --device cpu", "fur");
+    json_t *root = expect_json(TRAIN "-o trained.mtsb --json");
+    assert_int_equal(json_array_size(json_object_get(root, "candidates")), 3);
+    assert_true(json_integer_value(json_object_get(root, "bytes_added")) <
+                json_integer_value(json_object_get(root, "bytes_base")) / 20);
+    json_decref(root);
+    expect(2, "train small.mtsb --data images.bin -o t.mtsb", "--task");
+    expect(1, "train small.mtsb --task x --data images.bin --classes 'a=1;b=2' -o t.mtsb", "belong");
+    assert_int_not_equal(access("t.mtsb", F_OK), 0);
+}
+
+/* A training that went on from a checkpoint ends in the same bytes; a damaged one, and one that cannot be
+   written, are told. */
+static void checkpoints_are_kept_and_checked(void **state)
+{
+    (void)state;
+    static char first[1 << 20], second[1 << 20];
+    expect(0, TRAIN "--checkpoint c.bin -o first.mtsb", "wrote");
+    expect(0, TRAIN "--checkpoint c.bin -o second.mtsb", "(resumed)");
+    const size_t size = read_text("first.mtsb", first, sizeof first);
+    assert_int_equal(read_text("second.mtsb", second, sizeof second), size);
+    assert_memory_equal(first, second, size);
+    expect(1, TRAIN "--seed 2 --checkpoint c.bin -o third.mtsb", "is of another training");
+    assert_int_equal(truncate("c.bin", 200), 0);
+    expect(1, TRAIN "--checkpoint c.bin -o third.mtsb", "is damaged");
+    assert_int_equal(truncate("c.bin", 3), 0);
+    expect(1, TRAIN "--checkpoint c.bin -o third.mtsb", "the checkpoint 'c.bin'");
+    /* as on a full disk: no file may become larger than 512 bytes */
+    const int status =
+        system("trap '' XFSZ; ulimit -f 1; '" MTS_PROGRAM "' " TRAIN /* NOLINT: fixed strings */
+               "--checkpoint full.bin -o third.mtsb >/dev/null 2>errors.txt");
+    assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 1);
+    said[read_text("errors.txt", said, sizeof said - 1)] = '\0';
+    assert_non_null(strstr(said, "the checkpoint 'full.bin'"));
+    assert_int_not_equal(access("full.bin", F_OK), 0);
+    assert_int_not_equal(access("third.mtsb", F_OK), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +272,9 @@ int main(void)
         cmocka_unit_test(eval_without_one_of_the_subnets_has_no_common_answer),
         cmocka_unit_test(run_prints_the_common_answer),
         cmocka_unit_test(mistakes_are_told_and_leave_nothing),
+        cmocka_unit_test(labels_of_the_records_are_learnt),
+        cmocka_unit_test(a_task_is_trained_and_answers),
+        cmocka_unit_test(checkpoints_are_kept_and_checked),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

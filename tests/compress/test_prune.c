@@ -34,7 +34,7 @@ static const double *weigh(mts_graph *graph, mtsz_criterion criterion)
     must(mts_channels_find(graph, &arena, &channels, &error));
     const bool *removable = mts_thin_removable(graph, &channels, &arena);
     mts_prune_images images = images_of(graph, pixels);
-    must(mts_importance_find(graph, &channels, removable, criterion, &images, &arena, &importance, &error));
+    must(mts_importance_find(graph, &channels, removable, criterion, MTS_IMPORTANCE_LARGE, &images, &arena, &importance, &error));
     mts_data_destroy(&images.data);
     return importance[channels.group_of[graph->nodes[0].output]];
 }

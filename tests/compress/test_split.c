@@ -371,6 +371,34 @@ static void answers_of_a_subnet_are_probabilities(void **state)
     mts_runtime_destroy(&runtime);
 }
 
+/* The threshold is searched, and labels count: other subnets, and nothing that is not asked for changes. */
+static void labels_search_and_random_groups_make_other_subnets(void **state)
+{
+    (void)state;
+    world w;
+    uint32_t labels[IMAGES];
+    for (uint32_t i = 0; i < IMAGES; i++) {
+        labels[i] = i % CLASSES;
+    }
+    begin(&w);
+    w.wanted.labels = labels;
+    w.wanted.label_count = IMAGES;
+    w.wanted.grouping = MTSZ_GROUPING_RANDOM;
+    w.wanted.search = 1;
+    w.wanted.trunk = 0.77; /* little is left to prune, four times */
+    w.wanted.retrain_seconds = 0.2;
+    split_and_read(&w);
+    uint32_t classes = 0;
+    for (uint32_t g = 1; g <= w.wanted.groups; g++) {
+        const uint32_t own = subnet_of(&w, g)->label_count - 1;
+        assert_in_range(own, CLASSES / 3, CLASSES / 3 + 1); /* groups are as equal as can be */
+        classes += own;
+    }
+    assert_int_equal(classes, CLASSES);
+    assert_true(w.report.change > 20.0); /* labels that have nothing to do with the images were learnt */
+    end(&w);
+}
+
 /* ---- what is refused ---- */
 
 static void expect_refusal(world *w, mts_status status, const char *part)
@@ -409,6 +437,34 @@ static void groups_are_from_two_to_the_classes(void **state)
     begin(&w);
     w.wanted.groups = 11;
     expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "2 to 10 groups, not 11");
+}
+
+static void labels_that_fit_nothing_are_refused(void **state)
+{
+    (void)state;
+    world w;
+    uint32_t labels[IMAGES] = {0};
+    begin(&w);
+    w.wanted.labels = labels;
+    w.wanted.label_count = IMAGES - 1;
+    expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "159 labels for 160 images");
+    labels[7] = CLASSES;
+    begin(&w);
+    w.wanted.labels = labels;
+    w.wanted.label_count = IMAGES;
+    expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "image 7 has label 10");
+    labels[7] = 0;
+    begin(&w);
+    w.wanted.labels = labels; /* all of one class: a group without any */
+    w.wanted.label_count = IMAGES;
+    expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "no image");
+    begin(&w);
+    w.wanted.grouping = (mtsz_grouping)2;
+    expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "grouping");
+    begin(&w);
+    w.wanted.search = 1;
+    w.wanted.criterion = MTSZ_CRITERION_L1;
+    expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "search");
 }
 
 static void no_images_are_refused(void **state)
@@ -528,6 +584,8 @@ int main(void)
         cmocka_unit_test(the_task_stays_where_it_is_to_be_kept),
         cmocka_unit_test(equal_arguments_give_equal_bundles),
         cmocka_unit_test(answers_of_a_subnet_are_probabilities),
+        cmocka_unit_test(labels_search_and_random_groups_make_other_subnets),
+        cmocka_unit_test(labels_that_fit_nothing_are_refused),
         cmocka_unit_test(a_task_that_is_not_there_is_named),
         cmocka_unit_test(groups_are_from_two_to_the_classes),
         cmocka_unit_test(no_images_are_refused),

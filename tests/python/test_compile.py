@@ -94,6 +94,11 @@ def test_prune_and_split(tmp_path, bundle_path, images):
     mts.prune(bundle_path, None, tmp_path / "q.mtsb", refit=False, tasks=["object"])
     colours = [numpy.full((32, 32, 3), [i % 256, i * 7 % 256, i * 31 % 256], numpy.uint8) for i in range(0, 1024, 8)]
     report = mts.split(bundle_path, colours, tmp_path / "s.mtsb", task="object")
+    labels = [i % 10 for i in range(len(colours))]
+    more = mts.split(bundle_path, colours, tmp_path / "l.mtsb", task="object", labels=labels, grouping="random", search=True)
+    assert more.summary.tasks == 9
+    with pytest.raises(mts.Error):
+        mts.split(bundle_path, colours, tmp_path / "m.mtsb", task="object", labels=labels[1:])
     assert report.summary.tasks == 9 and "object.2of2" in [t["name"] for t in mts.inspect(tmp_path / "s.mtsb")["tasks"]]
 
 

@@ -52,7 +52,7 @@ def test_classes_have_the_fields_of_their_structs(ffi, kind, python, other):
     (_mtsz.ffi, "mtsz_zip_options", mts.zip, {"bundle", "data", "out", "progress", "log"},
      {"task_count", "layer_count", "base_count", "context"}),
     (_mtsz.ffi, "mtsz_prune_options", mts.prune, {"bundle", "data", "out", "progress", "log"}, {"task_count"}),
-    (_mtsz.ffi, "mtsz_split_options", mts.split, {"bundle", "data", "out", "progress", "log"}, set()),
+    (_mtsz.ffi, "mtsz_split_options", mts.split, {"bundle", "data", "out", "progress", "log"}, {"label_count"}),
     (_mtsz.ffi, "mtsz_train_options", mts.train, {"bundle", "data", "out", "progress", "log"},
      {"label_count", "class_count", "class_map_count", "context"}),
 ])

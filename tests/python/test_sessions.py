@@ -302,3 +302,55 @@ def test_a_length_for_each_submission(tmp_path, runtime):
             wanted = peer.run(None, {"input_ids": ids[:, :length], "attention_mask": mask[:, :length]})[0]
             got = session.output(f"bert{rows}")
             assert numpy.abs(numpy.asarray(got).reshape(wanted.shape) - wanted).max() < 1e-5
+
+
+def pieces(folder, *names):
+    """Bundles of the demo's tasks, one for each name, or for several with + between."""
+    paths = []
+    for name in names:
+        paths.append(folder / f"{name}.mtsb")
+        mts.compile({task: mts.Task(SOURCE + f"/apps/mts/demo/models/small_{task}.onnx", color="rgb", mean=[125.3, 123, 113.9],
+                                    std=[63, 62.1, 66.7]) for task in name.split("+")}, paths[-1])
+    return paths
+
+
+def test_tasks_are_added_updated_and_removed_while_the_session_lives(tmp_path, runtime, photo, refused):
+    base, extra, whole = pieces(tmp_path, "object+animal", "pet", "object+animal+pet")
+    with mts.Bundle(runtime, whole) as bundle, mts.Session(bundle) as session:
+        known = session.run(photo, copy=True)
+    with mts.Bundle(runtime, base) as first, mts.Bundle(runtime, extra) as second, mts.Session(first) as session:
+        assert sorted(session.run(photo)) == ["animal", "object"]
+        session.add(second)
+        session.settle()
+        outputs = session.run(photo, copy=True)
+        assert sorted(outputs) == ["animal", "object", "pet"]
+        for task in outputs:
+            assert numpy.allclose(outputs[task][0], known[task][0], atol=1e-5)
+        with refused("INVALID_ARGUMENT", "runs all 1 tasks"):
+            session.add(second)
+        session.update(second)  # the weights that it has
+        session.settle(60)
+        assert numpy.allclose(session.run(photo)["pet"][0], known["pet"][0], atol=1e-5)
+        session.remove("object")
+        session.settle()
+        assert sorted(session.run(photo)) == ["animal", "pet"]
+        with refused("NOT_FOUND", "object"):
+            session.remove("object")
+        assert session.flow.failed == session.flow.dropped == 0 and session.flow.completed == 4
+
+
+def test_append_joins_bundles_and_makes_patches(tmp_path, runtime, photo):
+    base, extra = pieces(tmp_path, "object+animal", "pet")
+    joined = mts.append(base, extra, tmp_path / "joined.mtsb")
+    assert joined.written_bytes == joined.result_bytes == (tmp_path / "joined.mtsb").stat().st_size
+    patch = mts.append(base, extra, tmp_path / "pet.patch", patch=True)
+    assert patch.written_bytes == (tmp_path / "pet.patch").stat().st_size < joined.written_bytes - base.stat().st_size // 2
+    mts.append(base, tmp_path / "pet.patch", tmp_path / "patched.mtsb")
+    assert (tmp_path / "patched.mtsb").read_bytes() == (tmp_path / "joined.mtsb").read_bytes()
+    with mts.Bundle(runtime, tmp_path / "patched.mtsb") as bundle, mts.Session(bundle) as session:
+        assert sorted(session.run(photo)) == ["animal", "object", "pet"]
+    with pytest.raises(mts.Error):
+        mts.append(extra, tmp_path / "pet.patch", tmp_path / "wrong.mtsb")
+    with pytest.raises(mts.Error):
+        mts.append(base, base, tmp_path / "twice.mtsb")
+    assert not (tmp_path / "wrong.mtsb").exists() and not (tmp_path / "twice.mtsb").exists()

@@ -18,6 +18,7 @@ from mts.compiler import Options, Summary
 ffi = _mtsz.ffi
 lib = _mtsz.lib
 Criterion = Literal["l1", "apoz", "avg", "hybrid"]
+Grouping = Literal["features", "random"]
 Method = Literal["head", "low_rank", "last_blocks", "all"]
 Data = Union[Path, Sequence[Any]]
 _PICTURES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
@@ -267,7 +268,8 @@ def prune(bundle: Path, data: Optional[Data], out: Path, *, ratio: float = 0.5,
 
 def split(bundle: Path, data: Data, out: Path, *, task: str, groups: int = 2, ratio: float = 0.5,
           criterion: Criterion = "hybrid", retrain_seconds: float = 0.0, seed: int = 1, trunk: float = 0.0,
-          keep: bool = False, progress: Progress = None, log: Log = None) -> SplitReport:
+          keep: bool = False, labels: Optional[Sequence[int]] = None, grouping: Grouping = "features",
+          search: bool = False, progress: Progress = None, log: Log = None) -> SplitReport:
     """Splits a classifier into subnets, each of which knows one group of the classes (docs/SPLIT.md).
 
     :param data: as in mts.zip
@@ -276,10 +278,14 @@ def split(bundle: Path, data: Data, out: Path, *, task: str, groups: int = 2, ra
     :param ratio: part of the multiply-adds behind the trunk that each subnet loses, 0..0.99
     :param trunk: the first layers, with up to this part of the multiply-adds, stay common
     :param keep: the whole classifier stays in the bundle too
+    :param labels: class of each image; subnets learn them beside what the whole network answers
+    :param grouping: classes that look alike to the network together, or "random" ones, to compare with
+    :param search: the threshold of "hybrid" is searched for each group
     """
     return _call(lib.mtsz_split, "split", SplitReport, bundle, data, out, progress, log, "splitting",
                  dict(task=task, groups=groups, ratio=ratio, criterion=criterion, retrain_seconds=retrain_seconds,
-                      seed=seed, trunk=trunk, keep=int(keep)))
+                      seed=seed, trunk=trunk, keep=int(keep), labels=None if labels is None else list(labels),
+                      grouping=grouping, search=int(search)))
 
 
 def _candidates(given: Sequence[tuple[float, float, int]]) -> Any:

@@ -10,8 +10,7 @@
 
 #include "compress/net/net.h"
 
-#define LARGE 6.0 /* theta 1 of HYBRID: of the layer's mean activation */
-#define TIE 1e-6  /* what the mean counts beside a share of zeros: it decides between equal ones */
+#define TIE 1e-6 /* what the mean counts beside a share of zeros: it decides between equal ones */
 #define IMAGES_MOST 2048u
 #define BATCH 64u
 #define RUN_BYTES (256u << 20)
@@ -31,6 +30,7 @@ typedef struct finder {
     mts_arena *arena;
     uint32_t image_count, observed_count;
     observed *observed;
+    double large; /* theta 1 of HYBRID: of the layer's mean activation */
     double **importance;
     double *votes; /* [group]: layers that spoke */
 } finder;
@@ -261,7 +261,7 @@ static mts_status run_images(finder *f, bool twice, mts_error *error)
     MTS_TRY(status, count_images(f, run, batch, 0, twice ? 0.5 : 1, error));
     if (status == MTS_STATUS_OK && twice) {
         for (uint32_t i = 0; i < f->observed_count; i++) {
-            f->observed[i].threshold = LARGE * mean_of(&f->observed[i]);
+            f->observed[i].threshold = f->large * mean_of(&f->observed[i]);
         }
         status = count_images(f, run, batch, 0.5, 1, error);
     }
@@ -315,11 +315,15 @@ static mts_status weigh_activations(finder *f, mtsz_criterion criterion, mts_err
 }
 
 mts_status mts_importance_find(const mts_graph *graph, const mts_channels *channels, const bool *removable,
-                               mtsz_criterion criterion, const mts_prune_images *images, mts_arena *arena,
-                               double ***importance, mts_error *error)
+                               mtsz_criterion criterion, double large, const mts_prune_images *images,
+                               mts_arena *arena, double ***importance, mts_error *error)
 {
-    finder f = {
-        .graph = graph, .channels = channels, .removable = removable, .images = images, .arena = arena};
+    finder f = {.graph = graph,
+                .channels = channels,
+                .removable = removable,
+                .images = images,
+                .arena = arena,
+                .large = large};
     *importance = NULL;
     f.importance = mts_arena_zero(arena, channels->group_count, sizeof(*f.importance));
     f.votes = mts_arena_zero(arena, channels->group_count, sizeof(*f.votes));

@@ -9,6 +9,10 @@
 #include "compress/data/data.h"
 #include "compiler/passes/channels.h"
 
+/* Theta 1 of HYBRID where none is searched for: activations above so many times their layer's mean
+   are large. */
+#define MTS_IMPORTANCE_LARGE 6.0
+
 /* Images of a task to calibrate with. */
 typedef struct mts_prune_images {
     mts_data *data;
@@ -27,7 +31,7 @@ typedef struct mts_prune_images {
  * and of go_on; OUT_OF_MEMORY.
  */
 mts_status mts_importance_find(const mts_graph *graph, const mts_channels *channels, const bool *removable,
-                               mtsz_criterion criterion, const mts_prune_images *images, mts_arena *arena,
-                               double ***importance, mts_error *error);
+                               mtsz_criterion criterion, double large, const mts_prune_images *images,
+                               mts_arena *arena, double ***importance, mts_error *error);
 
 #endif

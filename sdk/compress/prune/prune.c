@@ -168,8 +168,8 @@ static mts_status measure_task(void *context, uint32_t job, uint32_t worker, mts
     }
     if (status == MTS_STATUS_OK) {
         const mts_prune_images images = images_of(w, &s);
-        status = mts_importance_find(graph, &task->channels, task->removable, w->prune->criterion, &images,
-                                     &task->arena, &task->importance, error);
+        status = mts_importance_find(graph, &task->channels, task->removable, w->prune->criterion,
+                                     MTS_IMPORTANCE_LARGE, &images, &task->arena, &task->importance, error);
     }
     MTS_TRY(status, go_on(&s, 1.0, "measuring channels", error));
     return status == MTS_STATUS_OK || status == MTS_STATUS_CANCELLED

@@ -22,16 +22,27 @@ typedef struct mts_ending {
 
 /* Lives in the split's arena; false if memory is short. */
 bool mts_ending_init(const mts_split *split, uint32_t group, mts_arena *arena, mts_ending *out);
+/* An end of a subnet with so many features. */
+typedef struct mts_ending_layer {
+    uint32_t features;
+    float *weight; /* [scores][features] */
+    float *bias;   /* [scores] */
+} mts_ending_layer;
+
 /*
- * Fits weight[scores][features], bias[scores] to features[images][features], so that
- * their softmax is what the whole network answers. Errors as mts_logistic_fit.
+ * Fits a layer to features[images][features], so that their softmax is what the whole network
+ * answers, and the labels where there are some; `held_out`: to all images but those of
+ * mts_split_holds_out. Errors as mts_logistic_fit.
  */
 mts_status mts_ending_fit(const mts_split *split, const mts_ending *ending, const float *features,
-                          uint32_t count, float *weight, float *bias, mts_error *error);
+                          bool held_out, const mts_ending_layer *layer, mts_error *error);
+/* Mean cross-entropy of the images that were held out from what they should be answered with. */
+mts_status mts_ending_loss(const mts_split *split, const mts_ending *ending, const float *features,
+                           const mts_ending_layer *layer, double *loss, mts_error *error);
 /* The subnet `body` up to its features, with these weights: [1,classes + 1]
    probabilities. */
 mts_status mts_ending_build(const mts_ending *ending, const mts_graph *body, uint32_t value,
-                            uint32_t features, const float *weight, const float *bias, mts_arena *arena,
-                            mts_graph **out, mts_error *error);
+                            const mts_ending_layer *layer, mts_arena *arena, mts_graph **out,
+                            mts_error *error);
 
 #endif

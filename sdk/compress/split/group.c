@@ -1,6 +1,6 @@
 /*
  * group.c: which classes go together: those whose images look alike to the network
- * (k-means of the classes' mean features).
+ * (k-means of the classes' mean features), or any, to compare with.
  *
  * A class that no image of the data is answered with has no mean of its own images; it
  * takes the mean of all images, each as much as it was thought to be of that class.
@@ -8,6 +8,7 @@
 #include "compiler/models/options.h"
 #include "compress/solve/cluster.h"
 #include "compress/split/split.h"
+#include "compress/train/random.h"
 
 #include <stdio.h>
 
@@ -17,7 +18,7 @@ static bool class_mean(const mts_split *split, uint32_t number, double *mean)
     const uint32_t size = split->head.features;
     double total = 0;
     for (uint32_t i = 0; i < split->images; i++) {
-        if (split->answer[i] == number) {
+        if (split->class_of[i] == number) {
             total += 1.0;
             for (uint32_t k = 0; k < size; k++) {
                 mean[k] += (double)split->features[(size_t)i * size + k];
@@ -67,7 +68,7 @@ static mts_status groups_check(const mts_split *split, mts_error *error)
         uint32_t images = 0;
         uint32_t first = MTS_NONE;
         for (uint32_t i = 0; i < split->images; i++) {
-            images += split->group_of[split->answer[i]] == g ? 1 : 0;
+            images += split->group_of[split->class_of[i]] == g ? 1 : 0;
         }
         for (uint32_t c = split->head.classes; c-- > 0;) {
             first = split->group_of[c] == g ? c : first;
@@ -84,8 +85,31 @@ static mts_status groups_check(const mts_split *split, mts_error *error)
     return MTS_STATUS_OK;
 }
 
+/* Classes in any order, dealt out to the groups in turn. */
+static mts_status group_at_random(mts_split *split, mts_error *error)
+{
+    uint64_t state = split->wanted->seed;
+    const uint32_t classes = split->head.classes;
+    uint32_t *order = mts_alloc_zero(split->allocator, classes, sizeof *order);
+    if (!order) {
+        return mts_fail_memory(error);
+    }
+    for (uint32_t c = 0; c < classes; c++) {
+        order[c] = c;
+    }
+    mts_random_shuffle(&state, order, classes);
+    for (uint32_t c = 0; c < classes; c++) {
+        split->group_of[order[c]] = c % split->wanted->groups;
+    }
+    mts_alloc_free(split->allocator, order);
+    return groups_check(split, error);
+}
+
 mts_status mts_split_group(mts_split *split, mts_error *error)
 {
+    if (split->wanted->grouping == MTSZ_GROUPING_RANDOM) {
+        return group_at_random(split, error);
+    }
     const uint32_t classes = split->head.classes;
     const uint32_t size = split->head.features;
     const uint32_t groups = split->wanted->groups;

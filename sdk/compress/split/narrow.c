@@ -13,6 +13,7 @@
 /* One group's pruning; everything lies in `arena`. */
 typedef struct narrowing {
     const mts_split *split;
+    const mts_split_way *way;
     mts_arena *arena;
     const mts_graph *graph;
     mts_channels channels;
@@ -76,7 +77,10 @@ static bool select_images(narrowing *n)
         return false;
     }
     for (uint32_t i = 0; i < split->images; i++) {
-        if (split->group_of[split->answer[i]] == n->group) {
+        if (n->way->held_out && mts_split_holds_out(i)) {
+            continue;
+        }
+        if (split->group_of[split->class_of[i]] == n->group) {
             n->own[n->own_count++] = i;
         } else {
             others[other_count++] = i;
@@ -105,8 +109,8 @@ static mts_status choose(narrowing *n, mts_error *error)
     const mts_prune_images images = images_of(n, n->own, n->own_count);
     mts_cost cost;
     const mts_status status =
-        mts_importance_find(n->graph, &n->channels, n->removable, n->split->wanted->criterion, &images,
-                            n->arena, &importance, error);
+        mts_importance_find(n->graph, &n->channels, n->removable, n->split->wanted->criterion, n->way->theta,
+                            &images, n->arena, &importance, error);
     if (status != MTS_STATUS_OK) {
         return status;
     }
@@ -153,10 +157,11 @@ static mts_status thin_and_refit(narrowing *n, mts_graph **out, mts_error *error
                : status;
 }
 
-mts_status mts_split_narrow(const mts_split *split, uint32_t group, mts_arena *arena, mts_graph **out,
-                            mts_error *error)
+mts_status mts_split_narrow(const mts_split *split, uint32_t group, const mts_split_way *way,
+                            mts_arena *arena, mts_graph **out, mts_error *error)
 {
-    narrowing n = {.split = split, .arena = arena, .graph = mts_split_task(split)->graph, .group = group};
+    narrowing n = {
+        .split = split, .way = way, .arena = arena, .graph = mts_split_task(split)->graph, .group = group};
     mts_status status = mts_channels_find(n.graph, arena, &n.channels, error);
     if (status != MTS_STATUS_OK) {
         return status;

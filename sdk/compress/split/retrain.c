@@ -35,7 +35,18 @@ static int progress(void *context, float fraction, double loss, double left)
     return mts_options_progress(split->options, 0.0f, what, &error) != MTS_STATUS_OK;
 }
 
-static mts_status train(mts_split *split, uint32_t trunk, mts_graph *student_graph,
+/* The subnet's score of each image's label; NULL: there are no labels, or no memory. */
+static uint32_t *label_scores(mts_split *split, const mts_ending *ending)
+{
+    const uint32_t *labels = split->wanted->labels;
+    uint32_t *scores = labels ? mts_arena_zero(&split->arena, split->images, sizeof *scores) : NULL;
+    for (uint32_t i = 0; scores && i < split->images; i++) {
+        scores[i] = ending->score_of[labels[i]];
+    }
+    return scores;
+}
+
+static mts_status train(mts_split *split, const mts_ending *ending, uint32_t trunk, mts_graph *student_graph,
                         const mts_graph *teacher_graph, mts_error *error)
 {
     mts_net *student = NULL;
@@ -46,6 +57,11 @@ static mts_status train(mts_split *split, uint32_t trunk, mts_graph *student_gra
     options.seconds = split->wanted->retrain_seconds;
     options.seed = split->wanted->seed;
     options.soft = true;
+    options.labels = label_scores(split, ending);
+    options.label_part = MTS_SPLIT_LABELS;
+    if (split->wanted->labels && !options.labels) {
+        return mts_fail_memory(error);
+    }
     options.names = (const char *const[]){mts_split_task(split)->name};
     options.frozen_nodes = &trunk;
     options.progress = progress;
@@ -74,13 +90,13 @@ static uint32_t trunk_of(const mts_split *split, const uint32_t *nodes)
 }
 
 mts_status mts_split_retrain(mts_split *split, const mts_ending *ending, const mts_graph *body,
-                             const float *weight, const float *bias, mts_retrained *out, mts_error *error)
+                             const mts_ending_layer *end, mts_retrained *out, mts_error *error)
 {
     const uint32_t value = split->head.input;
     const mts_head_layer layer = {.outputs = ending->scores,
                                   .inputs = (uint32_t)body->values[value].shape.dims[1],
-                                  .weight = weight,
-                                  .bias = bias};
+                                  .weight = end->weight,
+                                  .bias = end->bias};
     mts_graph *teacher = NULL;
     mts_graph *student = NULL;
     uint32_t *nodes = NULL;
@@ -91,6 +107,6 @@ mts_status mts_split_retrain(mts_split *split, const mts_ending *ending, const m
     }
     out->graph = mts_graph_clone(student, &split->arena);
     out->value = student->nodes[nodes[body->values[value].producer]].output;
-    return out->graph ? train(split, trunk_of(split, nodes), out->graph, teacher, error)
+    return out->graph ? train(split, ending, trunk_of(split, nodes), out->graph, teacher, error)
                       : mts_fail_memory(error);
 }

@@ -1,6 +1,6 @@
 /*
  * retrain.h: trains a subnet to answer as the whole network does (train/distill.h),
- * without labels.
+ * and as labels say where there are some.
  */
 #ifndef MTS_COMPRESS_SPLIT_RETRAIN_H
 #define MTS_COMPRESS_SPLIT_RETRAIN_H
@@ -17,6 +17,6 @@ typedef struct mts_retrained {
  * wanted->retrain_seconds. The trunk stays as it is. Errors as mts_distill.
  */
 mts_status mts_split_retrain(mts_split *split, const mts_ending *ending, const mts_graph *body,
-                             const float *weight, const float *bias, mts_retrained *out, mts_error *error);
+                             const mts_ending_layer *end, mts_retrained *out, mts_error *error);
 
 #endif

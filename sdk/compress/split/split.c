@@ -32,6 +32,12 @@ static const char *options_defect(const mtsz_split_options *split)
     if ((unsigned)split->criterion > MTSZ_CRITERION_HYBRID) {
         return "split: criterion is not one of mtsz_criterion";
     }
+    if ((unsigned)split->grouping > MTSZ_GROUPING_RANDOM) {
+        return "split: grouping is not one of mtsz_grouping";
+    }
+    if (split->search && split->criterion != MTSZ_CRITERION_HYBRID) {
+        return "split: search is for the criterion HYBRID alone";
+    }
     if (!(split->retrain_seconds >= 0.0) || !isfinite(split->retrain_seconds)) {
         return "split: retrain_seconds is not a number from 0 up";
     }
@@ -47,6 +53,23 @@ static mts_status groups_check(const mts_split *split, mts_error *error)
                         mts_split_task(split)->name, split->head.classes, split->head.classes, groups);
     }
     return mts_split_names_check(split, error);
+}
+
+static mts_status labels_check(const mts_split *split, mts_error *error)
+{
+    const mtsz_split_options *wanted = split->wanted;
+    if (wanted->labels && wanted->label_count != split->images) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "split: there are %u labels for %u images",
+                        wanted->label_count, split->images);
+    }
+    for (uint32_t i = 0; wanted->labels && i < split->images; i++) {
+        if (wanted->labels[i] >= split->head.classes) {
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                            "split: image %u has label %u, but task '%s' has %u classes", i,
+                            wanted->labels[i], mts_split_task(split)->name, split->head.classes);
+        }
+    }
+    return MTS_STATUS_OK;
 }
 
 /* ---- the whole network's answers ---- */
@@ -104,6 +127,7 @@ static mts_status ask_whole(mts_split *split, mts_error *error)
         }
         split->answer[i] = largest(scores, classes);
     }
+    split->class_of = split->wanted->labels ? split->wanted->labels : split->answer;
     return status;
 }
 
@@ -119,6 +143,9 @@ static mts_status prepare(mts_split *split, const char *path, const mtsz_data *d
                                     &split->data, error));
     if (status == MTS_STATUS_OK) {
         split->images = mts_data_count(split->data);
+        status = labels_check(split, error);
+    }
+    if (status == MTS_STATUS_OK) {
         status = mts_net_create(mts_split_task(split)->graph, split->allocator, &split->whole, error);
     }
     if (status == MTS_STATUS_OK && !arrays_make(split)) {

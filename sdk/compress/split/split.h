@@ -23,13 +23,14 @@ typedef struct mts_split {
     mts_data *data; /* of this one task */
     mts_net *whole;
     uint32_t images;
-    float *features;    /* [images][head.features]: what the last layer reads */
-    float *answers;     /* [images][head.classes]: probabilities of the whole network */
-    uint32_t *answer;   /* [images]: its most probable class */
-    uint32_t *group_of; /* [head.classes] */
-    bool *needed;       /* [node of the task]: the subnets have it too */
-    mts_task *subnets;  /* [wanted->groups] */
-    float *combined;    /* [images][head.classes]: the probabilities that subnets give to their classes */
+    float *features;          /* [images][head.features]: what the last layer reads */
+    float *answers;           /* [images][head.classes]: probabilities of the whole network */
+    uint32_t *answer;         /* [images]: its most probable class */
+    const uint32_t *class_of; /* [images]: of the labels where there are some, else `answer` */
+    uint32_t *group_of;       /* [head.classes] */
+    bool *needed;             /* [node of the task]: the subnets have it too */
+    mts_task *subnets;        /* [wanted->groups] */
+    float *combined; /* [images][head.classes]: the probabilities that subnets give to their classes */
 } mts_split;
 
 const mts_task *mts_split_task(const mts_split *split);
@@ -37,6 +38,9 @@ const mts_task *mts_split_task(const mts_split *split);
 uint64_t mts_split_work(const mts_graph *graph, uint32_t first);
 /* A class's label, or its number where it has none. */
 const char *mts_split_class(const mts_split *split, uint32_t number, char *text, size_t size);
+
+/* How much labels count beside the whole network's probabilities. */
+#define MTS_SPLIT_LABELS 0.5f
 
 /* Fills group_of. */
 mts_status mts_split_group(mts_split *split, mts_error *error);

@@ -120,6 +120,16 @@ static double log_sum(const float *row, uint32_t count)
     return (double)most + log(sum);
 }
 
+void mts_answer_with_label(const float *scores, uint32_t classes, uint32_t label, float part, float *out)
+{
+    const double all = log_sum(scores, classes);
+    for (uint32_t c = 0; c < classes; c++) {
+        const double p =
+            (1.0 - (double)part) * exp((double)scores[c] - all) + (c == label ? (double)part : 0.0);
+        out[c] = (float)log(fmax(p, 1e-12));
+    }
+}
+
 /* Kullback-Leibler divergence of a student's row from the teacher's; its gradient is
    added. */
 static double divergence(const float *teacher, const float *student, uint32_t classes, double weight,

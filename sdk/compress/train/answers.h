@@ -28,6 +28,8 @@ void mts_answer_add(mts_answer *answer, const float *values, uint32_t images);
 /* Sets the variance from the sums of `images` images (where these are all the same: to
    their mean square). */
 void mts_answer_measure(mts_answer *answer, uint32_t images);
+/* Scores whose softmax is that of `scores`, in parts of 1 - `part`, and the label's. */
+void mts_answer_with_label(const float *scores, uint32_t classes, uint32_t label, float part, float *out);
 /*
  * Loss of `images` images and its gradient by the student's values, both divided by
  * `batch` x `outputs` (images of the whole batch, outputs of the task).

@@ -131,7 +131,9 @@ static mts_status lane_task_make(trainer *t, uint32_t task, mts_error *error)
                                      .teacher = t->originals[task],
                                      .student = t->copies[task],
                                      .answer_count = count,
-                                     .answers = answers};
+                                     .answers = answers,
+                                     .labels = t->options->labels,
+                                     .label_part = t->options->label_part};
     return made ? MTS_STATUS_OK : mts_fail_memory(error);
 }
 

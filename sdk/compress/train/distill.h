@@ -28,6 +28,10 @@ typedef struct mts_distill_options {
     uint64_t seed;
     bool soft; /* vectors of classes are compared by their divergence alone: for teachers whose scores mean
                   nothing but their probabilities. false (default) */
+    /* [image] the class that an image is of, by every task's outputs of classes; NULL (default): not
+       known. They count `label_part` of what is aimed at, and the teacher's answers the rest. */
+    const uint32_t *labels;
+    float label_part;
     const char *const *names;     /* [task] of errors, or NULL: their graphs' */
     const bool *frozen;           /* [task] whose parameters keep their values, or NULL */
     const uint32_t *frozen_nodes; /* [task] nodes in front whose parameters keep their values, or NULL */

@@ -11,12 +11,28 @@ static const float *answer_values(mts_net_run *run, const mts_net *net, uint32_t
     return mts_net_run_value(run, mts_net_graph(net)->outputs[output].value);
 }
 
-static void compare(mts_lane *lane, uint32_t images, uint32_t batch)
+/* What the student should answer: as the teacher, or that with labels. */
+static const float *aim_at(mts_lane *lane, uint32_t output, const uint32_t *indices, uint32_t images)
+{
+    const mts_lane_task *of = lane->of;
+    const mts_answer *answer = &of->answers[output];
+    const float *teacher = answer_values(lane->teacher, of->teacher, output);
+    if (!lane->aims || answer->classes == 0) {
+        return teacher;
+    }
+    for (uint32_t i = 0; i < images; i++) {
+        mts_answer_with_label(teacher + (size_t)i * answer->classes, answer->classes, of->labels[indices[i]],
+                              of->label_part, lane->aims + (size_t)i * answer->classes);
+    }
+    return lane->aims;
+}
+
+static void compare(mts_lane *lane, const uint32_t *indices, uint32_t images, uint32_t batch)
 {
     const mts_lane_task *of = lane->of;
     for (uint32_t i = 0; i < of->answer_count; i++) {
         if (of->answers[i].computed) {
-            lane->loss += mts_answer_loss(&of->answers[i], answer_values(lane->teacher, of->teacher, i),
+            lane->loss += mts_answer_loss(&of->answers[i], aim_at(lane, i, indices, images),
                                           answer_values(lane->student, of->student, i), images, batch,
                                           of->answer_count, mts_net_run_output_gradient(lane->student, i));
         }
@@ -57,10 +73,20 @@ static mts_status chunk_step(mts_lane *lane, mts_data *data, const mts_batch *ba
     }
     MTS_TRY(status, mts_net_run_forward(lane->student, images, 0, student_nodes, error));
     if (status == MTS_STATUS_OK) {
-        compare(lane, images, batch->size);
+        compare(lane, batch->indices + at, images, batch->size);
         status = mts_net_run_backward(lane->student, images, error);
     }
     return status;
+}
+
+/* Bytes of the largest vector of classes. */
+static size_t classes_most(const mts_lane_task *of)
+{
+    size_t most = 1;
+    for (uint32_t i = 0; i < of->answer_count; i++) {
+        most = of->answers[i].classes > most ? of->answers[i].classes : most;
+    }
+    return most * sizeof(float);
 }
 
 mts_status mts_lane_init(mts_lane *lane, size_t elements, const mts_allocator *allocator, mts_error *error)
@@ -71,7 +97,8 @@ mts_status mts_lane_init(mts_lane *lane, size_t elements, const mts_allocator *a
         return status;
     }
     lane->gradients = mts_alloc_zero(allocator, elements, sizeof(float));
-    if (!lane->gradients) {
+    lane->aims = lane->of->labels ? mts_alloc_zero(allocator, lane->chunk, classes_most(lane->of)) : NULL;
+    if (!lane->gradients || (lane->of->labels && !lane->aims)) {
         return mts_fail_memory(error);
     }
     return mts_net_run_create(lane->of->student, lane->chunk, MTS_NET_TRAINING, &lane->student, error);
@@ -82,7 +109,8 @@ void mts_lane_release(mts_lane *lane, const mts_allocator *allocator)
     mts_net_run_destroy(&lane->teacher);
     mts_net_run_destroy(&lane->student);
     mts_alloc_free(allocator, lane->gradients);
-    lane->gradients = NULL;
+    mts_alloc_free(allocator, lane->aims);
+    lane->gradients = lane->aims = NULL;
 }
 
 mts_status mts_lane_step(mts_lane *lane, mts_data *data, const mts_batch *batch,

@@ -15,7 +15,9 @@ typedef struct mts_lane_task {
     uint32_t task;
     const mts_net *teacher, *student; /* of mts_answers_graph's */
     uint32_t answer_count;
-    mts_answer *answers; /* [outputs], with sums */
+    mts_answer *answers;    /* [outputs], with sums */
+    const uint32_t *labels; /* [image] of the data, or NULL */
+    float label_part;
 } mts_lane_task;
 
 typedef struct mts_lane {
@@ -23,6 +25,7 @@ typedef struct mts_lane {
     uint32_t first, end; /* its images of the batch */
     uint32_t chunk;      /* images that go through at once */
     mts_net_run *teacher, *student;
+    float *aims;      /* [chunk][classes]: the teacher's scores of one output with labels; or NULL */
     float *gradients; /* of all arrays of the task (mts_parameter_array.offset), after mts_lane_step */
     double loss;      /* of the lane's images, over all images of the batch */
 } mts_lane;

@@ -19,7 +19,8 @@ extern "C" {
 #endif
 
 /*
- * Images to calibrate with, or to train with. Labels are needed by mtsz_train alone, in its options.
+ * Images to calibrate with, or to train with. Labels are in the options of mtsz_train, which needs
+ * them, and of mtsz_split.
  *
  * The library calls a callback with index < count, in any order, and possibly more than once for an
  * index. If a callback cannot provide the image, it returns a number other than 0. The function
@@ -380,6 +381,14 @@ MTS_API mts_status mtsz_prune(const char *bundle_path, const mtsz_data *data, co
 
 /* ---- split ---- */
 
+/* Which classes come into one group. */
+typedef enum mtsz_grouping {
+    /* Classes whose images look alike to the network (default). */
+    MTSZ_GROUPING_FEATURES = 0,
+    /* Any, by the seed: to compare with. */
+    MTSZ_GROUPING_RANDOM = 1
+} mtsz_grouping;
+
 /*
  * Which classifier is split, and how. docs/SPLIT.md explains the method.
  *
@@ -405,6 +414,15 @@ typedef struct mtsz_split_options {
     double trunk;
     /* 1: the whole classifier stays in the bundle too; 0 (default): it does not. */
     int keep;
+    /* Class of each image of the data, of the task's: subnets learn these beside what the whole
+       network answers. NULL (default): labels are not used. */
+    const uint32_t *labels;
+    uint32_t label_count;
+    /* Default: MTSZ_GROUPING_FEATURES. */
+    mtsz_grouping grouping;
+    /* 1: the threshold of MTSZ_CRITERION_HYBRID is searched for each group, on images that are held
+       out meanwhile (docs/SPLIT.md); 0 (default): it is that of pruning. */
+    int search;
 } mtsz_split_options;
 
 /* What splitting did. */

@@ -9,7 +9,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "node.hpp"
+#include "ros2/src/node.hpp"
 #include "ros2/bundle.h"
 
 namespace

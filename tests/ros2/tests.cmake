@@ -9,7 +9,7 @@ if(MTS_COMPILER AND NOT MTS_COVERAGE AND CMAKE_CXX_COMPILER)
     ${ros2}/engine.cpp ${ros2}/health.cpp ${ros2}/images.cpp ${ros2}/node.cpp)
   set_target_properties(ros2_node PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
   target_include_directories(ros2_node PRIVATE ${CMAKE_CURRENT_LIST_DIR}/stubs ${ros2} ${CMAKE_CURRENT_SOURCE_DIR}
-    ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/sdk/include)
+    ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/apps ${CMAKE_SOURCE_DIR}/sdk/include)
   target_compile_definitions(ros2_node PRIVATE MTS_BINARY_DIR="${test_binary}")
   # warnings of mts_options less those of C
   target_compile_options(ros2_node PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)

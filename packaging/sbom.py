@@ -87,7 +87,7 @@ def read(files, version):
         found = run("dpkg-query", "-W", "-f", "${Version}", debian).strip()
         components[key] = Component(key, found, "source", licence, debian=debian)
         for name in own:
-            if key == "xxhash" and name.startswith("lib") and "kit" not in name or key == "stb" and not name.startswith("lib"):
+            if "kit" not in name if key == "xxhash" else name == "mts" or "gst" in name:  # pictures: programs alone
                 components[name].needs.append(key)
     return components
 

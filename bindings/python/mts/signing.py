@@ -32,7 +32,7 @@ class _Folder:
     """A folder with the bundle alone in it, by its own name: what is signed is a set of files with their names."""
 
     def __init__(self, bundle: Path) -> None:
-        self.bundle = os.fspath(bundle)
+        self.bundle = os.fsdecode(bundle)
 
     def __enter__(self) -> str:
         if not os.path.isfile(self.bundle):
@@ -53,26 +53,26 @@ def sign(bundle: Path, key: Path, signature: Optional[Path] = None, *, password:
     :param password: of the key
     """
     signing, _, _ = _modules()
-    path = os.fspath(signature) if signature is not None else os.fspath(bundle) + ".sig"
+    path = os.fsdecode(signature) if signature is not None else os.fsdecode(bundle) + ".sig"
     with _Folder(bundle) as folder:
         try:
-            signing.Config().use_elliptic_key_signer(private_key=os.fspath(key), password=password).sign(folder, path)
+            signing.Config().use_elliptic_key_signer(private_key=os.fsdecode(key), password=password).sign(folder, path)
         except (OSError, ValueError, TypeError) as error:
-            raise Error(Status.INVALID_ARGUMENT, f"{os.fspath(key)}: {error}") from None
+            raise Error(Status.INVALID_ARGUMENT, f"{os.fsdecode(key)}: {error}") from None
     return path
 
 
 def verify(bundle: Path, key: Path, signature: Optional[Path] = None) -> None:
     """Raises mts.Error unless the signature is one of these very bytes by the private key that belongs to `key`."""
     _, verifying, _ = _modules()
-    path = os.fspath(signature) if signature is not None else os.fspath(bundle) + ".sig"
+    path = os.fsdecode(signature) if signature is not None else os.fsdecode(bundle) + ".sig"
     if not os.path.isfile(path):
         raise Error(Status.NOT_FOUND, f"{path}: no such file")
     with _Folder(bundle) as folder:
         try:
-            verifying.Config().use_elliptic_key_verifier(public_key=os.fspath(key)).verify(folder, path)
+            verifying.Config().use_elliptic_key_verifier(public_key=os.fsdecode(key)).verify(folder, path)
         except Exception as error:  # the package raises what its own parts raise
-            raise Error(Status.MALFORMED, f"{os.fspath(bundle)}: the signature {path} does not hold: {error}") from None
+            raise Error(Status.MALFORMED, f"{os.fsdecode(bundle)}: the signature {path} does not hold: {error}") from None
 
 
 def command(arguments: Sequence[str]) -> int:

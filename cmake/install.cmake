@@ -78,3 +78,24 @@ foreach(lib mts ${MTS_MORE_LIBRARIES})
     COMPONENT development)
 endforeach()
 include(${CMAKE_CURRENT_LIST_DIR}/package.cmake)
+
+# Bills of materials of what was built, into build/.../sbom: part of the build where Python is there.
+find_program(MTS_SBOM_PYTHON python3)
+if(MTS_SBOM_PYTHON AND NOT CMAKE_CROSSCOMPILING AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
+  set(sbom_targets mts ${MTS_MORE_LIBRARIES})
+  foreach(target mts_program mts_gst)
+    if(TARGET ${target})
+      list(APPEND sbom_targets ${target})
+    endif()
+  endforeach()
+  set(sbom_files "")
+  foreach(target ${sbom_targets})
+    list(APPEND sbom_files $<TARGET_FILE:${target}>)
+  endforeach()
+  add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/sbom/mts.spdx.json ${CMAKE_BINARY_DIR}/sbom/mts.cdx.json
+    COMMAND ${MTS_SBOM_PYTHON} ${CMAKE_SOURCE_DIR}/packaging/sbom.py ${CMAKE_SOURCE_DIR} ${PROJECT_VERSION}
+            ${CMAKE_BINARY_DIR}/sbom ${sbom_files}
+    DEPENDS ${CMAKE_SOURCE_DIR}/packaging/sbom.py ${sbom_targets}
+    VERBATIM)
+  add_custom_target(mts_sbom ALL DEPENDS ${CMAKE_BINARY_DIR}/sbom/mts.spdx.json)
+endif()

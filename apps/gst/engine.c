@@ -119,6 +119,30 @@ static bool list_read(engine *e, const char *text, cli_list *out)
     return !text || (e->texts && cli_list_split(e->texts, ',', out));
 }
 
+/* Sentences of the parts that are shared with mts_camera name its options; these are the
+   properties that stand for them. */
+static void properties_name(char *sentence)
+{
+    static const char *const names[][2] = {
+        {"--tasks", "tasks"},        {"--every", "rates"},     {"--bundle", "bundle"},
+        {"--detector", "detector"},  {"--faces", "faces"},     {"--drop-oldest", "drop-policy=drop"},
+        {"--device", "device"},      {"--threads", "threads"}, {"--in-flight", "in-flight"},
+        {"--precision", "precision"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *at = strstr(sentence, names[i][0]);
+        while (at) {
+            const size_t long_name = strlen(names[i][0]), name = strlen(names[i][1]);
+            const bool word = (at == sentence || strchr(" (", at[-1])) && !g_ascii_isalnum(at[long_name]) &&
+                              at[long_name] != '-';
+            if (word && strlen(sentence) + name < CLI_ERROR + long_name) {
+                memmove(at + name, at + long_name, strlen(at + long_name) + 1);
+                memcpy(at, names[i][1], name);
+            }
+            at = strstr(at + 1, names[i][0]);
+        }
+    }
+}
+
 static bool text_given(const char *text)
 {
     return text && *text;
@@ -182,6 +206,7 @@ engine *engine_open(const engine_options *options, bool *mistake, char *error)
     cli_failures_keep(NULL, 0);
     if (status >= 0) {
         *mistake = status == CLI_EXIT_USAGE;
+        properties_name(error);
         engine_close(&e);
         return NULL;
     }
@@ -206,20 +231,46 @@ void engine_close(engine **e)
     *e = NULL;
 }
 
+/* Whether a list of rates names the task. */
+static bool rate_named(const cli_list *every, const char *task)
+{
+    char name[256];
+    for (size_t i = 0; i < every->count; i++) {
+        if (cli_split_pair(every->items[i], name, sizeof name) && strcmp(name, task) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Tasks that the list does not name run with every frame. */
+static void rates_reset(engine *e, const cli_list *every)
+{
+    for (uint32_t i = 0; e->queue.session && i < cli_task_count(&e->app); i++) {
+        const mts_task_desc task = cli_task(&e->app, i);
+        if (!rate_named(every, task.name)) {
+            (void)mts_session_rate(e->queue.session, task.name, 1);
+            (void)mts_session_rate_hz(e->queue.session, task.name, 0);
+        }
+    }
+}
+
 bool engine_rates_set(engine *e, const char *rates, char *error)
 {
     cli_list every = {0};
     cli_failures_keep(error, CLI_ERROR);
     int status = -1;
-    if (!text_given(rates)) {
-        status = -1;
-    } else if (!e->queue.session || !list_read(e, rates, &every)) {
+    if (text_given(rates) && (!e->queue.session || !list_read(e, rates, &every))) {
         status = cli_usage_error(NULL, "rates are TASK=N,TASK=Nhz of a bundle's tasks, not '%s'", rates);
-    } else {
+    } else if (text_given(rates)) {
         status = networks_rates_set(&e->app, &every);
+    }
+    if (status < 0) {
+        rates_reset(e, &every);
     }
     cli_failures_keep(NULL, 0);
     cli_list_release(&every);
+    properties_name(error);
     return status < 0;
 }
 

@@ -41,7 +41,8 @@ typedef struct engine engine;
 engine *engine_open(const engine_options *options, bool *mistake, char *error);
 /* Drops what is under way. NULL is fine. */
 void engine_close(engine **e);
-/* "TASK=N,TASK=Nhz", from the next buffer on; NULL: none. */
+/* "TASK=N,TASK=Nhz", from the next buffer on; tasks that it does not name, and all of them with
+   NULL or "", run with every frame. False with a sentence, and nothing has changed. */
 bool engine_rates_set(engine *e, const char *rates, char *error);
 /* Takes the reference. False with a sentence: the buffer is lost. */
 bool engine_push(engine *e, GstBuffer *buffer, const GstVideoInfo *info, char *error);

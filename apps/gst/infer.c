@@ -42,6 +42,7 @@ typedef struct MtsInfer {
     /* of the streaming thread */
     engine *engine;
     GstVideoInfo info;
+    GstFlowReturn pushed; /* what became of buffers that went on before an event */
 } MtsInfer;
 
 typedef struct MtsInferClass {
@@ -162,6 +163,7 @@ static gboolean start(GstBaseTransform *trans)
     self->counts = (engine_counts){0};
     self->latency = 0;
     GST_OBJECT_UNLOCK(self);
+    self->pushed = GST_FLOW_OK;
     self->engine = engine_open(&options, &mistake, error);
     for (guint i = 0; i < PROPERTY_TEXTS; i++) {
         g_free(texts[i]);
@@ -249,6 +251,10 @@ static GstFlowReturn submit_input_buffer(GstBaseTransform *trans, gboolean disco
         GST_BASE_TRANSFORM_CLASS(mts_infer_parent_class)->submit_input_buffer(trans, discont, input);
     GstBuffer *buffer = trans->queued_buf;
     trans->queued_buf = NULL;
+    if (self->pushed != GST_FLOW_OK) { /* nothing is wanted any more, as a push said since */
+        gst_clear_buffer(&buffer);
+        return self->pushed;
+    }
     if (flow != GST_FLOW_OK || !buffer) {
         gst_clear_buffer(&buffer);
         return flow;
@@ -286,8 +292,13 @@ static gboolean drain(MtsInfer *self)
     }
     state_publish(self);
     for (GstBuffer *buffer = engine_take(self->engine); buffer; buffer = engine_take(self->engine)) {
-        if (gst_pad_push(GST_BASE_TRANSFORM_SRC_PAD(self), buffer) != GST_FLOW_OK) {
-            GST_DEBUG_OBJECT(self, "what was under way is no longer wanted");
+        if (self->pushed != GST_FLOW_OK) {
+            gst_buffer_unref(buffer);
+            continue;
+        }
+        self->pushed = gst_pad_push(GST_BASE_TRANSFORM_SRC_PAD(self), buffer);
+        if (self->pushed != GST_FLOW_OK) { /* the next buffer's push tells who is before */
+            GST_DEBUG_OBJECT(self, "what was under way is not wanted: %s", gst_flow_get_name(self->pushed));
         }
     }
     return TRUE;
@@ -297,12 +308,16 @@ static gboolean sink_event(GstBaseTransform *trans, GstEvent *event)
 {
     MtsInfer *self = (MtsInfer *)trans;
     if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) {
+        self->pushed = GST_FLOW_OK;
         if (self->engine) {
             engine_flush(self->engine);
         }
     } else if (GST_EVENT_IS_SERIALIZED(event) && !drain(self)) {
         gst_event_unref(event);
         return FALSE;
+    }
+    if (GST_EVENT_TYPE(event) == GST_EVENT_STREAM_START) {
+        self->pushed = GST_FLOW_OK;
     }
     return GST_BASE_TRANSFORM_CLASS(mts_infer_parent_class)->sink_event(trans, event);
 }

@@ -31,4 +31,8 @@ use() {
         LD_LIBRARY_PATH=$libdir "$work/$program" | grep -qx "0.1.0 1" || { echo "$program does not work"; return 1; }
         echo "pkg-config: $program works"
     done
+    # shellcheck disable=SC2046,SC2086
+    "$cc" $flags -o "$work/pc_rpath" "$sources/runtime.c" $(pkg-config --cflags --libs mts) $(pkg-config --variable=rpath mts)
+    env -u LD_LIBRARY_PATH "$work/pc_rpath" | grep -qx "0.1.0 1" || { echo "the rpath of pkg-config does not work"; return 1; }
+    echo "pkg-config: rpath works"
 }

@@ -28,7 +28,7 @@ def sources(top):
     for root in ROOTS:
         for folder, _, names in os.walk(os.path.join(top, root)):
             for name in names:
-                if name.endswith((".c", ".h", ".cpp")):
+                if name.endswith((".c", ".h")):  # methods of C++ share names with functions of C
                     yield os.path.relpath(os.path.join(folder, name), top)
 
 

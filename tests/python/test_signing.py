@@ -1,0 +1,46 @@
+"""Signatures of bundles: bytes that were changed, another key, a missing package. Without model-signing most of it skips:
+`pip install model-signing pyopenssl`."""
+import subprocess
+import sys
+
+import pytest
+
+import mts
+from mts import signing
+
+
+def keys(folder, name):
+    private, public = str(folder / f"{name}.pem"), str(folder / f"{name}.pub")
+    subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", private], check=True)
+    subprocess.run(["openssl", "ec", "-in", private, "-pubout", "-out", public], check=True, capture_output=True)
+    return private, public
+
+
+def test_a_signature_holds_for_these_bytes_and_this_key_alone(tmp_path):
+    pytest.importorskip("model_signing.signing")
+    (private, public), (_, other) = keys(tmp_path, "one"), keys(tmp_path, "other")
+    bundle = tmp_path / "app.mtsb"
+    bundle.write_bytes(bytes(range(256)) * 40)
+    assert signing.sign(bundle, private) == str(bundle) + ".sig"
+    signing.verify(bundle, public)
+    moved = tmp_path / "renamed.mtsb"
+    moved.write_bytes(bundle.read_bytes())
+    signing.verify(moved, public, str(bundle) + ".sig")  # the name is no part of it
+    with pytest.raises(mts.Error) as caught:
+        signing.verify(bundle, other)
+    assert caught.value.status.name == "MALFORMED"
+    damaged = bytearray(bundle.read_bytes())
+    damaged[5000] ^= 1
+    bundle.write_bytes(damaged)
+    with pytest.raises(mts.Error, match="does not hold"):
+        signing.verify(bundle, public)
+    ran = subprocess.run([sys.executable, "-m", "mts", "verify", str(bundle), "--key", public], capture_output=True, text=True)
+    assert ran.returncode == 1 and "does not hold" in ran.stderr and "Traceback" not in ran.stderr
+    with pytest.raises(mts.Error):
+        signing.sign(bundle, public)
+
+
+def test_without_the_package_it_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "model_signing", None)
+    with pytest.raises(mts.Error, match="model-signing"):
+        signing.verify(tmp_path / "a", tmp_path / "b")

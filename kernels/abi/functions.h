@@ -23,6 +23,10 @@
 #define mts_vec_hard_sigmoid(v, a, b) mts_vec_clip(mts_vec_fma(v, a, b), mts_number(0.0), mts_number(1.0))
 #define mts_vec_hard_swish(v)                                                                                \
     mts_vec_mul(v, mts_vec_hard_sigmoid(v, mts_vec_of(0.16666666666666666), mts_vec_of(0.5)))
+/* 2 sqrt(2 / pi) (x + 0.044715 x^3); (1 + tanh(u)) / 2 is the sigmoid of 2 u, which is less code */
+#define mts_vec_cubic(v)                                                                                     \
+    mts_vec_mul(mts_vec_of(1.59576912160573072),                                                             \
+                mts_vec_fma(mts_vec_of(0.044715), mts_vec_mul(v, mts_vec_mul(v, v)), v))
 /* x (1 + t) / 2 */
 #define mts_vec_gate(v, t) mts_vec_mul(mts_vec_mul(v, mts_vec_of(0.5)), mts_vec_add(mts_vec_of(1.0), t))
 /* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), which does not overflow. */
@@ -65,10 +69,7 @@
     X(NOT_ZERO, mts_vec_keep(v, mts_vec_of(1.0)))                                                            \
     X(LEAKY_BOUND, mts_vec_max(mts_vec_splat(b), mts_vec_slope(v, mts_vec_splat(a))))                        \
     X(GELU, mts_vec_gate(v, mts_vec_erf(mts_vec_mul(v, mts_vec_of(0.70710678118654752)))))                   \
-    X(GELU_TANH,                                                                                             \
-      mts_vec_gate(v, mts_vec_tanh(mts_vec_mul(                                                              \
-                          mts_vec_of(0.79788456080286536),                                                   \
-                          mts_vec_fma(mts_vec_of(0.044715), mts_vec_mul(v, mts_vec_mul(v, v)), v)))))
+    X(GELU_TANH, mts_vec_mul(v, mts_vec_sigmoid(mts_vec_cubic(v))))
 
 #define MTS_FUNCTIONS_ALONE(X)                                                                               \
     X(ERF, mts_vec_erf(v))                                                                                   \

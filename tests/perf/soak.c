@@ -10,6 +10,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@
 #include "support/subset.h"
 #include "support/synth.h"
 
-enum { TASKS = 4, PICTURES = 5, CLASSES = 10, RING = 64, GROWTH_MOST_KIB = 128 };
+enum { TASKS = 4, PICTURES = 5, CLASSES = 10, RING = 64, BURST = 6, WARM_UPS = 40, GROWTH_MOST_KIB = 128 };
 
 static const char *const names[TASKS] = {"t0", "t1", "t2", "t3"};
 static const char *device = "null";
@@ -44,6 +45,7 @@ static struct {
     mts_ticket last;
     uint64_t compared, toggled, changed, foreign;
     uint32_t random;
+    atomic_size_t alive; /* blocks of memory */
 } soak;
 
 static void must(mts_status status, const char *what)
@@ -67,6 +69,21 @@ static long resident_kib(void)
     assert_int_equal(fscanf(file, "%*d %ld", &pages), 1);
     (void)fclose(file);
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void *count_alloc(void *context, size_t size)
+{
+    void *memory = malloc(size);
+    (void)context;
+    soak.alive += memory ? 1 : 0;
+    return memory;
+}
+
+static void count_free(void *context, void *memory)
+{
+    (void)context;
+    soak.alive -= memory ? 1 : 0;
+    free(memory);
 }
 
 /* What a session that was just made computes. */
@@ -136,69 +153,89 @@ static void drain(void)
     } while (flow.in_flight > 0);
 }
 
+static void change_tasks(void)
+{
+    drain();
+    must(soak.with_last ? mts_session_remove(soak.session, "t3") : mts_session_add(soak.session, soak.all),
+         "change");
+    must(mts_session_settle(soak.session, MTS_TIMEOUT_INFINITE), "settle");
+    soak.with_last = !soak.with_last;
+    soak.changed++;
+}
+
 static void change_something(void)
 {
     const char *task = names[draw(TASKS - 1)];
-    switch (draw(24)) {
-    case 0:
-    case 1:
-    case 2:
+    const uint32_t what = draw(960);
+    if (what < 120) {
         must(mts_session_enable(soak.session, task, draw(2)), "enable");
         soak.toggled++;
-        break;
-    case 3:
+    } else if (what < 160) {
         must(mts_session_rate(soak.session, task, 1 + draw(3)), "rate");
         soak.toggled++;
-        break;
-    case 4:
-        if (draw(40) == 0) {
-            drain();
-            must(soak.with_last ? mts_session_remove(soak.session, "t3")
-                                : mts_session_add(soak.session, soak.all),
-                 "change");
-            must(mts_session_settle(soak.session, MTS_TIMEOUT_INFINITE), "settle");
-            soak.with_last = !soak.with_last;
-            soak.changed++;
+    } else if (what == 160) {
+        change_tasks();
+    }
+}
+
+/* The state in which memory is measured: all tasks but the last one, and no frame in flight. */
+static long resident_at_rest(size_t *alive)
+{
+    if (soak.with_last) {
+        change_tasks();
+    }
+    drain();
+    *alive = soak.alive;
+    return resident_kib();
+}
+
+static void one_frame(void)
+{
+    change_something();
+    submit();
+    if (draw(4) != 0) {
+        must(mts_session_wait(soak.session, soak.last, MTS_TIMEOUT_INFINITE), "wait");
+        compare();
+    } else if (draw(2) != 0) {
+        mts_ticket ticket = 0;
+        (void)mts_session_poll(soak.session, &ticket);
+    } else {
+        for (uint32_t i = 0; i < BURST; i++) { /* more than there are places */
+            submit();
         }
-        break;
-    default:
-        break;
     }
 }
 
 static void play(void)
 {
     mts_flow flow = {.size = sizeof flow};
-    long memory = 0;
-    for (uint64_t i = 0; i < frames; i++) {
-        mts_ticket ticket = 0;
-        if (i == frames / 10) {
-            memory = resident_kib();
-        }
-        change_something();
-        submit();
-        if (draw(4) != 0) {
-            must(mts_session_wait(soak.session, soak.last, MTS_TIMEOUT_INFINITE), "wait");
-            compare();
-        } else {
-            (void)mts_session_poll(soak.session, &ticket);
-        }
+    size_t alive[2] = {0};
+    for (uint32_t i = 0; i < WARM_UPS; i++) {
+        change_tasks();
     }
-    drain();
+    while (soak.last < frames / 10) {
+        one_frame();
+    }
+    const long memory = resident_at_rest(&alive[0]);
+    while (soak.last < frames) {
+        one_frame();
+    }
+    const long growth = resident_at_rest(&alive[1]) - memory;
     compare();
-    const long growth = resident_kib() - memory;
     must(mts_session_flow(soak.session, &flow), "flow");
     printf(
         "%s: %llu frames: %llu completed, %llu dropped, %llu failed; %llu outputs compared, %llu of frames "
-        "in foreign memory, %llu switches, %llu changes of tasks; resident memory %+ld KiB\n",
+        "in foreign memory, %llu switches, %llu changes of tasks; after the first tenth %+lld blocks of "
+        "memory, resident memory %+ld KiB of %ld\n",
         device, (unsigned long long)flow.submitted, (unsigned long long)flow.completed,
         (unsigned long long)flow.dropped, (unsigned long long)flow.failed, (unsigned long long)soak.compared,
         (unsigned long long)soak.foreign, (unsigned long long)soak.toggled, (unsigned long long)soak.changed,
-        growth);
-    assert_int_equal(flow.submitted, frames);
-    assert_int_equal(flow.completed + flow.dropped, frames);
+        (long long)alive[1] - (long long)alive[0], growth, memory);
+    assert_int_equal(flow.submitted, soak.last);
+    assert_int_equal(flow.completed + flow.dropped, soak.last);
     assert_int_equal(flow.failed + flow.in_flight, 0);
     assert_true(soak.compared > 0);
+    assert_int_equal(alive[1], alive[0]);
     assert_true(growth <= GROWTH_MOST_KIB);
 }
 
@@ -233,6 +270,8 @@ static void frames_for_a_long_time_lose_nothing_and_take_no_memory(void **state)
     runtime.device = device;
     runtime.error_text = soak.error;
     runtime.error_size = sizeof soak.error;
+    runtime.alloc = count_alloc;
+    runtime.free = count_free;
     must(mts_runtime_create(&runtime, &soak.runtime), "runtime");
     must(mts_bundle_open(soak.runtime, base, &soak.base), "base");
     must(mts_bundle_open(soak.runtime, synth.path, &soak.all), "all");

@@ -119,11 +119,27 @@ static bool keep_equal(change *c, uint32_t task)
 {
     mts_archive *joined = c->joined;
     const mts_archive *old = c->session->archive;
+    if (!joined) {
+        return true; /* the archive stays, and with it all of its tasks */
+    }
     const bool equal = task < old->task_count && mts_task_equal(&joined->tasks[task], &old->tasks[task]);
     if (equal) {
         joined->tasks[task] = old->tasks[task];
     }
     return equal;
+}
+
+/* What was joined says nothing new where every task was there: the archive stays, or a session to which
+   a task comes and goes again and again would keep one for each time. */
+static void drop_equal(change *c)
+{
+    bool equal = c->joined && c->joined->task_count == c->session->archive->task_count;
+    for (uint32_t t = 0; equal && t < c->joined->task_count; t++) {
+        equal = keep_equal(c, t);
+    }
+    if (equal) {
+        mts_archive_destroy(&c->joined);
+    }
 }
 
 /* Tasks that stay first, in their order; what is new comes behind them, so that launches of what
@@ -198,6 +214,7 @@ static void work(void *context)
     if (c->extra) {
         c->status = mts_archive_join(s->archive, c->extra, MTS_JOIN_REPLACE, &s->runtime->allocator,
                                      &c->joined, &c->error);
+        drop_equal(c);
     }
     MTS_TRY(c->status, choose_tasks(c));
     if (c->status == MTS_STATUS_OK && !changes_nothing(c)) {

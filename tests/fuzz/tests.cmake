@@ -1,6 +1,7 @@
 # The fuzzers (preset fuzz). A short run from seeds is a test of its own; `toolchains/host fuzz` runs them longer.
 if(MTS_FUZZ)
   set(MTS_FUZZ_SECONDS 20 CACHE STRING "seconds of each fuzz test")
+  set(MTS_FUZZ_ENGINE -fsanitize=fuzzer CACHE STRING "what links a fuzzer with its main")
   set(fuzz_corpus ${CMAKE_BINARY_DIR}/corpus)
   add_executable(fuzz_seed ${CMAKE_CURRENT_LIST_DIR}/seed.c)
   target_link_libraries(fuzz_seed PRIVATE mts_test_support)
@@ -20,7 +21,7 @@ if(MTS_FUZZ)
   foreach(name ${fuzz_targets})
     add_executable(fuzz_${name} ${CMAKE_CURRENT_LIST_DIR}/fuzz_${name}.c)
     target_link_libraries(fuzz_${name} PRIVATE mts_test_support)
-    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(fuzz_${name} PRIVATE ${MTS_FUZZ_ENGINE})
     file(MAKE_DIRECTORY ${fuzz_corpus}/${name})
     add_test(NAME fuzz/${name} COMMAND fuzz_${name} -max_total_time=${MTS_FUZZ_SECONDS} -timeout=10
       -rss_limit_mb=2048 -print_final_stats=1 ${fuzz_corpus}/${name})

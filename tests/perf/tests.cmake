@@ -31,6 +31,9 @@ target_link_libraries(bench_control PRIVATE mts_options mts_static m)
 # bench_changes: add, update and remove in a stream of frames
 add_executable(bench_changes ${CMAKE_CURRENT_SOURCE_DIR}/perf/changes.c)
 target_link_libraries(bench_changes PRIVATE mts_test_support)
+# bench_soak: frames for a long time while tasks come, go and rest (toolchains/host soak)
+add_executable(bench_soak ${CMAKE_CURRENT_SOURCE_DIR}/perf/soak.c)
+target_link_libraries(bench_soak PRIVATE mts_test_support)
 # What runs on machines with a GPU, tried without one: tiny networks on the fake driver.
 include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
 if(MTS_TEST_PYTHON AND TARGET mts_program AND TARGET mts_fake_driver AND NOT MTS_SANITIZE)

@@ -19,9 +19,10 @@
  * for all channels. A tap outside reads zeros. Of planes a step takes one channel, with 4
  * loads of input.
  *
- * With HALF=2 a step of packs multiplies in float16. With PACKS=1 a load of 16 bytes brings the
- * weights of two channels (not through images): 64 multiply-adds for 6 loads. Sums of 4 steps, 16 products, are added to those in float32; planes, depthwise
- * convolutions and what follows the sums stay in float32.
+ * With HALF=2 a step of packs multiplies in float16. With PACKS=1 a load of 16 bytes brings
+ * the weights of two channels (not through images): 64 multiply-adds for 6 loads. Sums of 4
+ * steps, 16 products, are added to those in float32; planes, depthwise convolutions and what
+ * follows the sums stay in float32.
  *
  * Built with VEC=4, the lanes of a pack. Tunables: DEPTHWISE, 1: a program for the jobs of
  * depthwise convolutions (MTS_BLOCKS_DEPTHWISE), of a pack of rows, and for no others; 2:

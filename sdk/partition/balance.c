@@ -7,6 +7,10 @@
 #include <math.h>
 #include <string.h>
 
+/* Shares and items that a search looks at: a second or less. Memory that no deal keeps would let it try
+   all of devices ^ items. */
+#define WORK_MOST ((uint64_t)1 << 27)
+
 typedef struct deal {
     const mts_balance *b;
     uint32_t *order; /* items, the longest first */
@@ -17,6 +21,7 @@ typedef struct deal {
     uint64_t *held;  /* [device] */
     uint32_t *best;  /* [item] */
     double best_ms;  /* INFINITY: no deal yet */
+    uint64_t work;
 } deal;
 
 /* What one more item costs a device: the shares that it does not have yet. */
@@ -63,6 +68,7 @@ static void give(deal *d, uint32_t device, uint32_t item)
         }
     }
     d->now[item] = device;
+    d->work += b->first[item + 1] - b->first[item] + b->items;
 }
 
 static void take(deal *d, uint32_t item)
@@ -186,7 +192,7 @@ static bool exchange(deal *d, uint32_t a, uint32_t b)
 static void improve(deal *d)
 {
     bool better = true;
-    for (uint32_t round = 0; better && round < 64; round++) {
+    for (uint32_t round = 0; better && round < 64 && d->work < WORK_MOST / 2; round++) {
         better = false;
         for (uint32_t i = 0; i < d->b->items; i++) {
             better = move_one(d, i) || better;
@@ -207,7 +213,7 @@ static void try_all(deal *d, uint32_t at)
         return;
     }
     const uint32_t item = d->order[at];
-    for (uint32_t device = 0; device < d->b->devices; device++) {
+    for (uint32_t device = 0; device < d->b->devices && d->work < WORK_MOST; device++) {
         const double with = d->load[device] + d->b->run_ms[device] + fits_ms(d, device, item);
         if (with < d->best_ms) {
             give(d, device, item);

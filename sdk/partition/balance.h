@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/status.h"
 
-/* Up to so many items the best deal is found; for more, a good one. */
+/* Up to so many items the best deal is looked for; for more, a good one. */
 #define MTS_BALANCE_EXACT 12u
 
 typedef struct mts_balance {
@@ -32,8 +32,8 @@ typedef struct mts_balance {
 /*
  * device_of[item] receives the device, *busiest_ms the time of the busiest one. Items go one
  * by one, the longest first, to the device that ends first with it; then items move and
- * change places while that helps. With few items the search is exhaustive. Errors: LIMIT (no
- * deal keeps the budgets was found), OUT_OF_MEMORY.
+ * change places while that helps. With few items the search goes through all deals, up to a
+ * bound of its work. Errors: LIMIT (no deal that keeps the budgets was found), OUT_OF_MEMORY.
  */
 mts_status mts_balance_find(const mts_balance *balance, const mts_allocator *allocator, uint32_t *device_of,
                             double *busiest_ms, mts_error *error);

@@ -128,6 +128,38 @@ static void computing_constants_is_bounded_by_the_files_size(void **state)
     (void)imported();
 }
 
+/* Two constants of this many rows and columns, and their product. */
+static mts_graph *product_of(int64_t rows, int64_t inner, int64_t columns)
+{
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 13);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
+    onnx_model_floats(&model, "a", INTS(rows, inner), ramp);
+    onnx_model_floats(&model, "b", INTS(inner, columns), ramp);
+    onnx_model_node(&model, "MatMul", "a,b", "y");
+    onnx_model_output(&model, "y");
+    return imported();
+}
+
+static void products_of_constants_are_computed_unless_they_are_large(void **state)
+{
+    (void)state;
+    const mts_graph *graph = product_of(2, 3, 2);
+    NUMBERS(graph, 10, 13, 28, 40);
+    assert_int_equal(graph->node_count, 0);
+    graph = product_of(1024, 1, 1024); /* a million of numbers of two thousand */
+    assert_int_equal(graph->node_count, 0);
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 13);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
+    onnx_model_ints(&model, "rows", INTS(1025, 1));
+    onnx_model_node(&model, "ConstantOfShape", "rows", "c");
+    onnx_model_floats(&model, "b", INTS(1, 1024), ramp);
+    onnx_model_node(&model, "MatMul", "c,b", "y");
+    onnx_model_output(&model, "y");
+    (void)node_of(imported(), MTS_OP_MATMUL, 0);
+}
+
 typedef struct watcher {
     uint32_t calls, stop_at;
     float last;
@@ -196,6 +228,7 @@ int main(void)
         BUDGET_TEST(names_of_a_file_cannot_be_made_to_collide),
         BUDGET_TEST(initialisers_are_limited_by_the_limit_of_nodes),
         BUDGET_TEST(computing_constants_is_bounded_by_the_files_size),
+        BUDGET_TEST(products_of_constants_are_computed_unless_they_are_large),
         BUDGET_TEST(the_caller_sees_progress_and_can_stop),
         BUDGET_TEST(made_names_are_found_at_once_where_a_file_has_taken_them),
     };

@@ -312,6 +312,71 @@ static void what_only_looks_like_attention_stays(void **state)
     assert_int_equal(count_of(MTS_OP_SOFTMAX), 2);
 }
 
+/* Four images of two heads, regrouped between the product and the softmax. `mask` has the shape of the
+   second grouping, where it means something else than beside images and heads. */
+static void attend_regrouped(mts_shape mask)
+{
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 13);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(4, 12, 8));
+    onnx_model_input(&model, "mask", ONNX_FLOAT, (int)mask.rank, mask.dims);
+    onnx_model_floats(&model, "wq", INTS(8, 6), noise);
+    onnx_model_floats(&model, "wk", INTS(8, 6), noise + 50);
+    onnx_model_floats(&model, "wv", INTS(8, 6), noise + 100);
+    onnx_model_ints(&model, "split", INTS(4, 12, 2, 3));
+    onnx_model_ints(&model, "other", INTS(2, 4, 1, 12, 12));
+    onnx_model_ints(&model, "again", INTS(4, 2, 12, 12));
+    heads("x", "wq", "q", DIMS(0, 2, 1, 3));
+    heads("x", "wk", "k", DIMS(0, 2, 3, 1));
+    heads("x", "wv", "v", DIMS(0, 2, 1, 3));
+    onnx_model_node(&model, "MatMul", "q,k", "products");
+    onnx_model_node(&model, "Reshape", "products,other", "regrouped");
+    onnx_model_node(&model, "Add", "regrouped,mask", "scores");
+    onnx_model_node(&model, "Softmax", "scores", "weights");
+    onnx_model_attr_int(&model, "axis", -1);
+    onnx_model_node(&model, "Reshape", "weights,again", "grouped");
+    onnx_model_node(&model, "MatMul", "grouped,v", "y");
+    onnx_model_output(&model, "y");
+}
+
+static void a_mask_of_other_groups_stays_where_it_is(void **state)
+{
+    (void)state;
+    attend_regrouped((mts_shape){.rank = 4, .dims = {4, 1, 12, 12}});
+    turn();
+    assert_int_equal(count_of(MTS_OP_ATTENTION), 0);
+    assert_int_equal(count_of(MTS_OP_SOFTMAX), 1);
+    attend_regrouped((mts_shape){.rank = 4, .dims = {1, 1, 12, 12}}); /* the same for all */
+    turn();
+    assert_int_equal(count_of(MTS_OP_ATTENTION), 1);
+}
+
+/* Each head's weights meet the other head's values, too. */
+static void weights_that_meet_every_value_are_no_attention(void **state)
+{
+    (void)state;
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 13);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 12, 8));
+    onnx_model_floats(&model, "wq", INTS(8, 6), noise);
+    onnx_model_floats(&model, "wk", INTS(8, 6), noise + 50);
+    onnx_model_floats(&model, "wv", INTS(8, 6), noise + 100);
+    onnx_model_ints(&model, "split", INTS(1, 12, 2, 3));
+    onnx_model_ints(&model, "other", INTS(2, 1, 12, 12));
+    heads("x", "wq", "q", DIMS(0, 2, 1, 3));
+    heads("x", "wk", "k", DIMS(0, 2, 3, 1));
+    heads("x", "wv", "v", DIMS(0, 2, 1, 3));
+    onnx_model_node(&model, "MatMul", "q,k", "scores");
+    onnx_model_node(&model, "Softmax", "scores", "weights");
+    onnx_model_attr_int(&model, "axis", -1);
+    onnx_model_node(&model, "Reshape", "weights,other", "grouped");
+    onnx_model_node(&model, "MatMul", "grouped,v", "y");
+    onnx_model_output(&model, "y");
+    turn();
+    assert_int_equal(count_of(MTS_OP_ATTENTION), 0);
+    assert_int_equal(count_of(MTS_OP_SOFTMAX), 1);
+}
+
 static void gelu_by_tanh_is_one_function(void **state)
 {
     (void)state;
@@ -371,6 +436,8 @@ int main(void)
         TEST(heads_with_a_softmax_are_one_operator_without_moves),
         TEST(biased_heads_and_several_sums_are_attention),
         TEST(what_only_looks_like_attention_stays),
+        TEST(a_mask_of_other_groups_stays_where_it_is),
+        TEST(weights_that_meet_every_value_are_no_attention),
         TEST(gelu_by_tanh_is_one_function),
         TEST(a_lack_of_memory_is_reported),
     };

@@ -371,6 +371,35 @@ static void many_tasks_are_dealt_out_evenly(void **state)
     assert_true(busiest >= sum / 2.0 && busiest < sum / 2.0 * 1.01);
 }
 
+/* The task that takes least time takes more memory than any device has: all deals of the others are no
+   way to find that out. */
+static void memory_that_no_deal_keeps_is_not_searched_for_ever(void **state)
+{
+    (void)state;
+    enum { EACH = MTS_BALANCE_EXACT, MOST = 8 };
+    double ms[MOST * EACH];
+    const double run_ms[MOST] = {0};
+    uint64_t memory[EACH];
+    uint64_t budget[MOST];
+    uint32_t first[EACH + 1];
+    uint32_t list[EACH];
+    uint32_t device_of[EACH];
+    double busiest = 0.0;
+    mts_error error = {0};
+    for (uint32_t i = 0; i < EACH; i++) {
+        for (uint32_t d = 0; d < MOST; d++) {
+            ms[d * EACH + i] = (double)(EACH - i);
+            budget[d] = 100;
+        }
+        memory[i] = i + 1 < EACH ? 1 : 101;
+        first[i] = list[i] = i;
+    }
+    first[EACH] = EACH;
+    const mts_balance b = {EACH, MOST, EACH, ms, memory, first, list, run_ms, budget};
+    assert_int_equal(mts_balance_find(&b, mts_allocator_default(), device_of, &busiest, &error),
+                     MTS_STATUS_LIMIT);
+}
+
 /* Two of three tasks share all but their last layer: apart, each device computes the common part. */
 static void a_shared_prefix_is_paid_on_each_device(void **state)
 {
@@ -438,6 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_finds_what_trying_all_finds),
         cmocka_unit_test(tasks_are_dealt_out_best),
+        cmocka_unit_test(memory_that_no_deal_keeps_is_not_searched_for_ever),
         cmocka_unit_test(many_tasks_are_dealt_out_evenly),
         cmocka_unit_test(a_shared_prefix_is_paid_on_each_device),
     };

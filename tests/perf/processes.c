@@ -78,7 +78,7 @@ static bool read_way(const char *text, way *out)
                               &out->threads, precision);
     const bool read = fields >= 4 && name_among(strategies, 4, strategy, &s) &&
                       name_among(precisions, 3, precision, &p) && out->processes >= 1 &&
-                      out->processes <= PROCESSES_MOST && out->tasks >= 1 &&
+                      out->processes <= PROCESSES_MOST && out->tasks >= 1 && out->tasks <= TASKS_MOST &&
                       out->processes * out->tasks <= TASKS_MOST;
     out->strategy = (mts_strategy)s;
     out->precision = (mts_precision)p;

@@ -19,263 +19,70 @@
 #include "support/must.h"
 #include "support/net.h"
 #include "support/nets.h"
+#include "support/pipeline_world.h"
 #include "support/random_net.h"
 #include "support/timed_device.h"
-
-#define TASKS 3u
-#define DEVICES 4u
-#define FRAMES 4u
-
-static mts_device *devices[DEVICES];
-static const char *const ids[DEVICES] = {"first", "second", "third", "fourth"};
-
-typedef struct world {
-    mts_arena arena;
-    test_net net;
-    uint32_t tasks;
-    bool separate;
-    float *inputs[FRAMES][TASKS];
-    mts_pipeline_options options;
-} world;
-
-static void world_make(world *w, const random_family *family)
-{
-    const mts_graph *graphs[TASKS];
-    mts_error error = {0};
-    *w = (world){.tasks = family->tasks, .separate = !family->common};
-    mts_arena_init(&w->arena, mts_allocator_default());
-    for (uint32_t t = 0; t < family->tasks; t++) {
-        graphs[t] = random_net(family, t, &w->arena);
-        assert_non_null(graphs[t]);
-        for (uint32_t f = 0; f < FRAMES; f++) {
-            w->inputs[f][t] = random_input(family, t, graphs[t], f, &w->arena);
-            assert_non_null(w->inputs[f][t]);
-        }
-    }
-    test_must(net_make(graphs, family->tasks, 0.0f, &w->net, &error), &error, "net");
-    w->options =
-        (mts_pipeline_options){.devices = devices,
-                               .ids = ids,
-                               .stages = true,
-                               .groups = true,
-                               .engine = {.separate_inputs = w->separate, .slots = FRAMES, .depth = 2}};
-}
-
-static void world_release(world *w)
-{
-    net_release(&w->net);
-    mts_arena_release(&w->arena);
-}
-
-/* One device, by the way of one. */
-static mts_pipeline *make_one(const world *w)
-{
-    mts_error error = {0};
-    mts_engine *engine = NULL;
-    mts_pipeline *p = NULL;
-    test_must(mts_planned_engine_create(devices[0], w->net.archive, &w->options.engine, &w->options.how,
-                                        &engine, NULL, &error),
-              &error, "engine");
-    test_must(mts_pipeline_of_engine(&engine, mts_allocator_default(), &p, &error), &error, "pipeline");
-    return p;
-}
-
-/* Units of the archive. */
-static uint32_t count_units(const world *w)
-{
-    mts_arena arena;
-    mts_units units;
-    uint32_t tasks[TASKS] = {0, 1, 2};
-    mts_arena_init(&arena, mts_allocator_default());
-    assert_int_equal(mts_units_make(w->net.archive, tasks, w->tasks, w->separate, &arena, &units, NULL),
-                     MTS_STATUS_OK);
-    const uint32_t count = units.count;
-    mts_arena_release(&arena);
-    return count;
-}
-
-static mts_pipeline *make_chain(const world *w, const mts_chain *chain)
-{
-    mts_error error = {0};
-    mts_pipeline *p = NULL;
-    mts_pipeline_options options = w->options;
-    options.device_count = DEVICES;
-    options.chain = chain;
-    test_must(mts_pipeline_create(w->net.archive, &options, &p, &error), &error, "chain");
-    return p;
-}
-
-/* Stages that end at these units, on the devices in their order. */
-static mts_chain chain_of(uint32_t count, const uint32_t *ends, uint32_t stages)
-{
-    mts_chain chain = {.stage_count = 0};
-    uint32_t at = 0;
-    for (uint32_t s = 0; s < stages; s++) {
-        const uint32_t end = s + 1 == stages ? count : ends[s];
-        if (end > at) {
-            chain.stages[chain.stage_count] =
-                (mts_chain_stage){.device = chain.stage_count, .first = at, .end = end};
-            chain.stage_count++;
-            at = end;
-        }
-    }
-    return chain;
-}
-
-static void give(const world *w, mts_pipeline *p, uint32_t frame)
-{
-    mts_error error = {0};
-    for (uint32_t t = 0; t < w->tasks; t++) {
-        const mts_graph *graph = w->net.archive->tasks[t].graph;
-        for (uint32_t i = 0; i < graph->input_count; i++) {
-            size_t size = 0;
-            (void)mts_shape_bytes(&graph->inputs[i].shape, graph->inputs[i].dtype, &size);
-            test_must(mts_pipeline_set_input(p, t, i, w->inputs[frame][t], size, &error), &error, "input");
-        }
-    }
-}
-
-static void submit(mts_pipeline *p)
-{
-    mts_error error = {0};
-    while (!mts_pipeline_can_start(p)) { /* the first part has its two runs */
-        mts_pipeline_advance(p);
-    }
-    test_must(mts_pipeline_submit(p, &error), &error, "submit");
-}
-
-static void take(mts_pipeline *p)
-{
-    mts_error error = {0};
-    test_must(mts_pipeline_wait_until(p, UINT64_MAX, &error), &error, "wait");
-    test_must(mts_pipeline_take(p, &error), &error, "take");
-}
-
-/* All outputs of the run that was taken last, one after another; the caller frees them. */
-static unsigned char *read(const world *w, const mts_pipeline *p, size_t *size)
-{
-    unsigned char *all = NULL;
-    *size = 0;
-    for (uint32_t t = 0; t < w->tasks; t++) {
-        for (uint32_t o = 0; o < w->net.archive->tasks[t].graph->output_count; o++) {
-            const void *data = NULL;
-            size_t own = 0;
-            mts_error error = {0};
-            const mts_status status = mts_pipeline_output(p, t, o, &data, &own, &error);
-            if (status == MTS_STATUS_NOT_FOUND) { /* it has not run yet */
-                continue;
-            }
-            test_must(status, &error, "output");
-            all = realloc(all, *size + own + 1);
-            assert_non_null(all);
-            memcpy(all + *size, data, own);
-            *size += own;
-        }
-    }
-    return all;
-}
-
-/* Runs all frames through both, the second with several in flight, and compares every output. */
-static void same(const world *w, mts_pipeline *one, mts_pipeline *other, const char *how)
-{
-    unsigned char *want[FRAMES];
-    size_t want_size[FRAMES];
-    for (uint32_t f = 0; f < FRAMES; f++) {
-        give(w, one, f);
-        submit(one);
-        take(one);
-        want[f] = read(w, one, &want_size[f]);
-    }
-    uint32_t taken = 0;
-    for (uint32_t f = 0; f < FRAMES; f++) {
-        while (!mts_pipeline_can_start(other)) {
-            mts_pipeline_advance(other);
-        }
-        give(w, other, f);
-        submit(other);
-    }
-    for (; taken < FRAMES; taken++) {
-        size_t size = 0;
-        take(other);
-        unsigned char *got = read(w, other, &size);
-        assert_int_equal(size, want_size[taken]);
-        if (memcmp(got, want[taken], size) != 0) {
-            print_error("%s: frame %u differs\n", how, taken);
-            fail();
-        }
-        free(got);
-        free(want[taken]);
-    }
-}
-
-static void compare(const world *w, const mts_chain *chain, const char *how)
-{
-    mts_pipeline *one = make_one(w);
-    mts_pipeline *other = make_chain(w, chain);
-    assert_true(mts_pipeline_is_engine(one) && !mts_pipeline_is_engine(other));
-    same(w, one, other, how);
-    mts_pipeline_destroy(&one);
-    mts_pipeline_destroy(&other);
-}
 
 static void every_cut_of_every_strategy_gives_the_same_bits(void **state)
 {
     (void)state;
     static const char *const names[] = {"sequential", "compact", "netfuse", "dense"};
     for (uint32_t seed = 1; seed <= 3; seed++) {
-        const random_family family = {.seed = seed + 20, .tasks = TASKS, .steps = 4, .common = seed % 2 == 0};
-        world w;
-        world_make(&w, &family);
-        const uint32_t count = count_units(&w);
+        const random_family family = {
+            .seed = seed + 20, .tasks = PIPELINE_TASKS, .steps = 4, .common = seed % 2 == 0};
+        pipeline_world w;
+        pipeline_world_make(&w, &family);
+        const uint32_t count = pipeline_world_units(&w);
         for (uint32_t strategy = 0; strategy < 4; strategy++) {
             w.options.engine.strategy = (mts_strategy)strategy;
             for (uint32_t cut = 1 + seed % 2; cut < count; cut += seed == 1 ? 1 : 3) {
-                const mts_chain chain = chain_of(count, &cut, 2);
+                const mts_chain chain = pipeline_chain_of(count, &cut, 2);
                 char how[64];
                 (void)snprintf(how, sizeof how, "seed %u, %s, cut %u of %u", seed, names[strategy], cut,
                                count);
-                compare(&w, &chain, how);
+                pipeline_world_compare(&w, &chain, how);
             }
         }
-        world_release(&w);
+        pipeline_world_release(&w);
     }
 }
 
 static void four_devices_and_float16(void **state)
 {
     (void)state;
-    const random_family family = {.seed = 31, .tasks = TASKS, .steps = 5, .common = true};
-    world w;
-    world_make(&w, &family);
-    const uint32_t count = count_units(&w);
+    const random_family family = {.seed = 31, .tasks = PIPELINE_TASKS, .steps = 5, .common = true};
+    pipeline_world w;
+    pipeline_world_make(&w, &family);
+    const uint32_t count = pipeline_world_units(&w);
     const uint32_t ends[] = {count / 4, count / 2, count / 2 + 2};
-    const mts_chain chain = chain_of(count, ends, 4);
-    compare(&w, &chain, "four devices");
+    const mts_chain chain = pipeline_chain_of(count, ends, 4);
+    pipeline_world_compare(&w, &chain, "four devices");
     w.options.engine.precision = MTS_PRECISION_FLOAT16_STORAGE;
-    compare(&w, &chain, "float16");
-    world_release(&w);
+    pipeline_world_compare(&w, &chain, "float16");
+    pipeline_world_release(&w);
 }
 
 /* Tasks that share a prefix: a task that is off gives its part of it all the same. */
 static void tasks_that_are_off_still_give_what_others_read(void **state)
 {
     (void)state;
-    const random_family family = {.seed = 5, .tasks = TASKS, .steps = 5, .common = true, .equal = true};
-    world w;
-    world_make(&w, &family);
-    const uint32_t count = count_units(&w);
+    const random_family family = {
+        .seed = 5, .tasks = PIPELINE_TASKS, .steps = 5, .common = true, .equal = true};
+    pipeline_world w;
+    pipeline_world_make(&w, &family);
+    const uint32_t count = pipeline_world_units(&w);
     const uint32_t cut = count / 2;
-    const mts_chain chain = chain_of(count, &cut, 2);
-    mts_pipeline *one = make_one(&w);
-    mts_pipeline *other = make_chain(&w, &chain);
+    const mts_chain chain = pipeline_chain_of(count, &cut, 2);
+    mts_pipeline *one = pipeline_world_one(&w);
+    mts_pipeline *other = pipeline_world_chain(&w, &chain);
     mts_error error = {0};
-    for (uint32_t off = 0; off < TASKS; off++) {
-        for (uint32_t t = 0; t < TASKS; t++) {
+    for (uint32_t off = 0; off < PIPELINE_TASKS; off++) {
+        for (uint32_t t = 0; t < PIPELINE_TASKS; t++) {
             test_must(mts_pipeline_enable(one, t, t != off, &error), &error, "enable");
             test_must(mts_pipeline_enable(other, t, t != off, &error), &error, "enable");
         }
-        same(&w, one, other, "a task is off");
-        for (uint32_t t = 0; t < TASKS; t++) {
+        pipeline_world_same(&w, one, other, "a task is off");
+        for (uint32_t t = 0; t < PIPELINE_TASKS; t++) {
             uint64_t run[2] = {0};
             const mts_status status = mts_pipeline_output_run(one, t, &run[0], NULL);
             assert_int_equal(mts_pipeline_output_run(other, t, &run[1], NULL), status);
@@ -284,18 +91,18 @@ static void tasks_that_are_off_still_give_what_others_read(void **state)
     }
     mts_pipeline_destroy(&one);
     mts_pipeline_destroy(&other);
-    world_release(&w);
+    pipeline_world_release(&w);
 }
 
 static void whole_tasks_on_devices_of_their_own(void **state)
 {
     (void)state;
-    static const uint32_t device_of[TASKS] = {1, 0, 1};
+    static const uint32_t device_of[PIPELINE_TASKS] = {1, 0, 1};
     for (uint32_t common = 0; common < 2; common++) {
-        const random_family family = {.seed = 9, .tasks = TASKS, .steps = 4, .common = common == 1};
-        world w;
-        world_make(&w, &family);
-        mts_pipeline *one = make_one(&w);
+        const random_family family = {.seed = 9, .tasks = PIPELINE_TASKS, .steps = 4, .common = common == 1};
+        pipeline_world w;
+        pipeline_world_make(&w, &family);
+        mts_pipeline *one = pipeline_world_one(&w);
         mts_pipeline *other = NULL;
         mts_error error = {0};
         mts_pipeline_options options = w.options;
@@ -303,10 +110,10 @@ static void whole_tasks_on_devices_of_their_own(void **state)
         options.device_of = device_of;
         test_must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "groups");
         assert_int_equal(mts_pipeline_part_count(other), 2);
-        same(&w, one, other, "groups");
+        pipeline_world_same(&w, one, other, "groups");
         mts_pipeline_destroy(&one);
         mts_pipeline_destroy(&other);
-        world_release(&w);
+        pipeline_world_release(&w);
     }
 }
 
@@ -318,10 +125,11 @@ typedef struct two {
     mts_pipeline *p;
 } two;
 
-static void two_make(const world *w, bool chain, two *out)
+static void two_make(const pipeline_world *w, bool chain, two *out)
 {
-    static const uint32_t device_of[TASKS] = {0, 1, 1};
-    const mts_chain halves = chain_of(count_units(w), (uint32_t[]){count_units(w) / 2}, 2);
+    static const uint32_t device_of[PIPELINE_TASKS] = {0, 1, 1};
+    const mts_chain halves =
+        pipeline_chain_of(pipeline_world_units(w), (uint32_t[]){pipeline_world_units(w) / 2}, 2);
     mts_error error = {0};
     mts_pipeline_options options = w->options;
     for (int d = 0; d < 2; d++) {
@@ -350,16 +158,16 @@ static void two_close(two *t)
 static void a_run_that_fails_at_a_later_group_holds_nothing_up(void **state)
 {
     (void)state;
-    const random_family family = {.seed = 9, .tasks = TASKS, .steps = 4, .common = true};
+    const random_family family = {.seed = 9, .tasks = PIPELINE_TASKS, .steps = 4, .common = true};
     two t = {.plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_OUT_OF_MEMORY}};
     mts_error error = {0};
-    world w;
-    world_make(&w, &family);
+    pipeline_world w;
+    pipeline_world_make(&w, &family);
     two_make(&w, false, &t);
-    mts_pipeline *one = make_one(&w);
-    for (uint32_t failures = 0; failures < 2 * FRAMES; failures++) {
+    mts_pipeline *one = pipeline_world_one(&w);
+    for (uint32_t failures = 0; failures < 2 * PIPELINE_FRAMES; failures++) {
         t.plan.nth = t.plan.calls + 1;
-        give(&w, t.p, 0);
+        pipeline_world_give(&w, t.p, 0);
         assert_true(mts_pipeline_can_start(t.p));
         test_must(mts_pipeline_submit(t.p, &error), &error, "submit");
         test_must(mts_pipeline_wait_until(t.p, mts_os_clock_ns() + 2000000000u, &error), &error, "wait");
@@ -375,44 +183,44 @@ static void a_run_that_fails_at_a_later_group_holds_nothing_up(void **state)
             assert_int_equal(mts_engine_in_flight(mts_pipeline_part(t.p, i)), 0);
         }
     }
-    same(&w, one, t.p, "after failures");
+    pipeline_world_same(&w, one, t.p, "after failures");
     mts_pipeline_destroy(&one);
     two_close(&t);
-    world_release(&w);
+    pipeline_world_release(&w);
 }
 
 static void what_is_dropped_leaves_the_outputs_that_are_read(void **state)
 {
     (void)state;
-    const random_family family = {.seed = 9, .tasks = TASKS, .steps = 4, .common = true};
+    const random_family family = {.seed = 9, .tasks = PIPELINE_TASKS, .steps = 4, .common = true};
     for (int chain = 0; chain < 2; chain++) {
         two t = {.p = NULL};
         mts_error error = {0};
         mts_engine_drop dropped = {0};
         size_t sizes[3] = {0};
-        world w;
-        world_make(&w, &family);
+        pipeline_world w;
+        pipeline_world_make(&w, &family);
         two_make(&w, chain == 1, &t);
-        give(&w, t.p, 0);
-        submit(t.p);
-        take(t.p);
-        unsigned char *before = read(&w, t.p, &sizes[0]);
-        give(&w, t.p, 1);
-        submit(t.p);
+        pipeline_world_give(&w, t.p, 0);
+        pipeline_world_submit(t.p);
+        pipeline_world_take(t.p);
+        unsigned char *before = pipeline_world_read(&w, t.p, &sizes[0]);
+        pipeline_world_give(&w, t.p, 1);
+        pipeline_world_submit(t.p);
         test_must(mts_pipeline_wait_until(t.p, UINT64_MAX, &error), &error, "wait");
         assert_true(mts_pipeline_drop_oldest(t.p, &dropped));
         assert_int_equal(dropped.status, MTS_STATUS_CANCELLED);
-        unsigned char *after = read(&w, t.p, &sizes[1]);
+        unsigned char *after = pipeline_world_read(&w, t.p, &sizes[1]);
         assert_true(sizes[0] == sizes[1] && memcmp(before, after, sizes[0]) == 0);
-        submit(t.p);
-        take(t.p);
-        unsigned char *other = read(&w, t.p, &sizes[2]);
+        pipeline_world_submit(t.p);
+        pipeline_world_take(t.p);
+        unsigned char *other = pipeline_world_read(&w, t.p, &sizes[2]);
         assert_true(memcmp(before, other, sizes[0]) != 0);
         free(before);
         free(after);
         free(other);
         two_close(&t);
-        world_release(&w);
+        pipeline_world_release(&w);
     }
 }
 
@@ -420,31 +228,31 @@ static void what_is_dropped_leaves_the_outputs_that_are_read(void **state)
 static void the_part_that_has_not_finished_is_waited_for(void **state)
 {
     (void)state;
-    const random_family family = {.seed = 9, .tasks = TASKS, .steps = 4, .common = true};
+    const random_family family = {.seed = 9, .tasks = PIPELINE_TASKS, .steps = 4, .common = true};
     const timed_costs fast = {.launch_ns = 1000};
     const timed_costs slow = {.launch_ns = 1000000};
     two t = {.costs = {&fast, &slow}};
-    world w;
-    world_make(&w, &family);
+    pipeline_world w;
+    pipeline_world_make(&w, &family);
     timed_reset();
     two_make(&w, false, &t);
-    give(&w, t.p, 0);
-    submit(t.p);
-    take(t.p);
+    pipeline_world_give(&w, t.p, 0);
+    pipeline_world_submit(t.p);
+    pipeline_world_take(t.p);
     assert_true(timed_now >= 1000000);
     two_close(&t);
-    world_release(&w);
+    pipeline_world_release(&w);
 }
 
 static void an_input_is_given_to_a_part_once(void **state)
 {
     (void)state;
-    const random_family family = {.seed = 9, .tasks = TASKS, .steps = 4, .common = true};
+    const random_family family = {.seed = 9, .tasks = PIPELINE_TASKS, .steps = 4, .common = true};
     two t = {.plan = {.kind = MTS_WRAP_KIND_BUFFER_WRITE}};
     mts_error error = {0};
     size_t size = 0;
-    world w;
-    world_make(&w, &family);
+    pipeline_world w;
+    pipeline_world_make(&w, &family);
     two_make(&w, false, &t);
     const mts_port *port = &w.net.archive->tasks[0].graph->inputs[0];
     (void)mts_shape_bytes(&port->shape, port->dtype, &size);
@@ -456,7 +264,7 @@ static void an_input_is_given_to_a_part_once(void **state)
     test_must(mts_pipeline_set_input(t.p, 0, 0, w.inputs[0][0], size, &error), &error, "input");
     assert_int_equal(t.plan.calls - before, 2 * once);
     two_close(&t);
-    world_release(&w);
+    pipeline_world_release(&w);
 }
 
 /* The measured placement is one of the possible ones, says what it is, and gives the same. */
@@ -465,25 +273,25 @@ static void a_measured_placement_gives_the_same(void **state)
     (void)state;
     const random_family family = {.seed = 12, .tasks = 2, .steps = 5};
     for (int kind = 0; kind < 2; kind++) {
-        world w;
+        pipeline_world w;
         mts_pipeline *other = NULL;
         mts_error error = {0};
         mts_text text;
-        world_make(&w, &family);
-        mts_pipeline *one = make_one(&w);
+        pipeline_world_make(&w, &family);
+        mts_pipeline *one = pipeline_world_one(&w);
         mts_pipeline_options options = w.options;
         options.device_count = 2;
         options.stages = kind == 0;
         options.groups = kind == 1;
         test_must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "measured");
-        same(&w, one, other, "measured");
+        pipeline_world_same(&w, one, other, "measured");
         mts_text_init(&text, mts_allocator_default());
         mts_pipeline_explain(other, false, &text);
         assert_non_null(strstr(mts_text_get(&text), kind == 0 ? "as stages" : "as groups"));
         mts_text_release(&text);
         mts_pipeline_destroy(&one);
         mts_pipeline_destroy(&other);
-        world_release(&w);
+        pipeline_world_release(&w);
     }
 }
 
@@ -505,7 +313,7 @@ static void two_devices_of_opencl_give_the_same(void **state)
     (void)state;
     const mts_backend *opencl = find_opencl(2);
     const mts_device_options open = {.allocator = mts_allocator_default()};
-    mts_device *const kept = devices[0];
+    mts_device *const kept = pipeline_devices[0];
     mts_device *both[2] = {NULL};
     mts_error error = {0};
     if (!opencl) {
@@ -519,15 +327,15 @@ static void two_devices_of_opencl_give_the_same(void **state)
         print_message("%s: to it %.3f ms and %.3f ms a MB, from it %.3f ms and %.3f ms a MB\n",
                       both[d]->info.name, to.ms, to.ms_per_byte * 1e6, from.ms, from.ms_per_byte * 1e6);
     }
-    devices[0] = both[0];
-    const random_family family = {.seed = 14, .tasks = TASKS, .steps = 4, .common = true};
-    world w;
-    world_make(&w, &family);
-    const uint32_t count = count_units(&w);
+    pipeline_devices[0] = both[0];
+    const random_family family = {.seed = 14, .tasks = PIPELINE_TASKS, .steps = 4, .common = true};
+    pipeline_world w;
+    pipeline_world_make(&w, &family);
+    const uint32_t count = pipeline_world_units(&w);
     const bool equal = strcmp(both[0]->info.name, both[1]->info.name) == 0;
     for (uint32_t cut = count / 3; equal && cut <= count / 2; cut += count / 2 - count / 3) {
-        const mts_chain chain = chain_of(count, &cut, 2);
-        mts_pipeline *one = make_one(&w);
+        const mts_chain chain = pipeline_chain_of(count, &cut, 2);
+        mts_pipeline *one = pipeline_world_one(&w);
         mts_pipeline *other = NULL;
         mts_pipeline_options options = w.options;
         options.devices = both;
@@ -535,15 +343,15 @@ static void two_devices_of_opencl_give_the_same(void **state)
         options.chain = &chain;
         test_must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "two devices");
         assert_int_equal(mts_pipeline_part_count(other), 2);
-        same(&w, one, other, "two devices of OpenCL");
+        pipeline_world_same(&w, one, other, "two devices of OpenCL");
         print_message("cut %u of %u: the same bits\n", cut, count);
         mts_pipeline_destroy(&one);
         mts_pipeline_destroy(&other);
     }
-    world_release(&w);
+    pipeline_world_release(&w);
     mts_device_destroy(&both[0]);
     mts_device_destroy(&both[1]);
-    devices[0] = kept;
+    pipeline_devices[0] = kept;
 }
 
 /* Two and four parts of an OpenCL device beside the whole one. Four threads take turns where there are fewer cores. */
@@ -552,19 +360,19 @@ static void parts_of_a_device_give_what_it_gives(void **state)
     (void)state;
     const mts_backend *opencl = find_opencl(1);
     const mts_device_options open = {.allocator = mts_allocator_default()};
-    mts_device *const kept = devices[0];
-    if (!opencl || opencl->open(0, &open, &devices[0], NULL) != MTS_STATUS_OK) {
-        devices[0] = kept;
+    mts_device *const kept = pipeline_devices[0];
+    if (!opencl || opencl->open(0, &open, &pipeline_devices[0], NULL) != MTS_STATUS_OK) {
+        pipeline_devices[0] = kept;
         skip();
     }
-    const random_family family = {.seed = 14, .tasks = TASKS, .steps = 4, .common = true};
-    world w;
-    world_make(&w, &family);
-    const uint32_t count = count_units(&w);
+    const random_family family = {.seed = 14, .tasks = PIPELINE_TASKS, .steps = 4, .common = true};
+    pipeline_world w;
+    pipeline_world_make(&w, &family);
+    const uint32_t count = pipeline_world_units(&w);
     const uint32_t ends[] = {count / 4, count / 2, count / 2 + 2};
-    mts_device *parts[DEVICES] = {NULL};
+    mts_device *parts[PIPELINE_DEVICES] = {NULL};
     uint32_t compared = 0;
-    for (uint32_t number = 2; number <= DEVICES; number += 2) {
+    for (uint32_t number = 2; number <= PIPELINE_DEVICES; number += 2) {
         bool made = true;
         mts_error error = {0};
         for (uint32_t d = 0; made && d < number; d++) {
@@ -575,38 +383,38 @@ static void parts_of_a_device_give_what_it_gives(void **state)
             assert_true(made || status == MTS_STATUS_UNSUPPORTED);
         }
         if (made) {
-            const mts_chain chain = chain_of(count, number == 2 ? &ends[1] : ends, number);
-            mts_pipeline *one = make_one(&w);
+            const mts_chain chain = pipeline_chain_of(count, number == 2 ? &ends[1] : ends, number);
+            mts_pipeline *one = pipeline_world_one(&w);
             mts_pipeline_options options = w.options;
             mts_pipeline *other = NULL;
             options.devices = parts;
             options.device_count = number;
             options.chain = &chain;
             test_must(mts_pipeline_create(w.net.archive, &options, &other, &error), &error, "parts");
-            same(&w, one, other, "parts of a device");
+            pipeline_world_same(&w, one, other, "parts of a device");
             mts_pipeline_destroy(&one);
             mts_pipeline_destroy(&other);
             compared++;
         }
-        for (uint32_t d = 0; d < DEVICES; d++) {
+        for (uint32_t d = 0; d < PIPELINE_DEVICES; d++) {
             mts_device_destroy(&parts[d]);
         }
     }
     print_message("%u divisions compared\n", compared);
-    assert_true(compared == 2 || devices[0]->info.compute_units < 4);
+    assert_true(compared == 2 || pipeline_devices[0]->info.compute_units < 4);
     assert_int_equal(opencl->open_named("0/2of2", &open, &parts[0], NULL), MTS_STATUS_NOT_FOUND);
     assert_int_equal(opencl->open_named("0/0of4096", &open, &parts[0], NULL), MTS_STATUS_UNSUPPORTED);
-    world_release(&w);
-    mts_device_destroy(&devices[0]);
-    devices[0] = kept;
+    pipeline_world_release(&w);
+    mts_device_destroy(&pipeline_devices[0]);
+    pipeline_devices[0] = kept;
 }
 
 /* Whether some cut in two, or none, keeps the budget of each device. */
-static bool some_cut_fits(const world *w, const mts_pipeline_options *options, uint32_t count)
+static bool some_cut_fits(const pipeline_world *w, const mts_pipeline_options *options, uint32_t count)
 {
     bool fits = false;
     for (uint32_t cut = 1; !fits && cut <= count; cut++) {
-        const mts_chain chain = chain_of(count, &cut, cut < count ? 2 : 1);
+        const mts_chain chain = pipeline_chain_of(count, &cut, cut < count ? 2 : 1);
         mts_pipeline_options own = *options;
         mts_pipeline *p = NULL;
         own.chain = &chain;
@@ -627,10 +435,10 @@ static void a_cut_that_fits_is_found(void **state)
     for (uint32_t seed = 41; seed <= 42; seed++) {
         const random_family family = {.seed = seed, .tasks = 2, .steps = 6, .common = true};
         mts_session_stats whole = {0};
-        world w;
-        world_make(&w, &family);
-        const uint32_t count = count_units(&w);
-        mts_pipeline *one = make_one(&w);
+        pipeline_world w;
+        pipeline_world_make(&w, &family);
+        const uint32_t count = pipeline_world_units(&w);
+        mts_pipeline *one = pipeline_world_one(&w);
         mts_pipeline_stats_get(one, &whole);
         mts_pipeline_options options = w.options;
         options.device_count = 2;
@@ -641,14 +449,14 @@ static void a_cut_that_fits_is_found(void **state)
             const mts_status status = mts_pipeline_create(w.net.archive, &options, &other, NULL);
             assert_int_equal(status, some_cut_fits(&w, &options, count) ? MTS_STATUS_OK : MTS_STATUS_LIMIT);
             if (status == MTS_STATUS_OK && part == 8) {
-                same(&w, one, other, "a cut that fits");
+                pipeline_world_same(&w, one, other, "a cut that fits");
             }
             found += status == MTS_STATUS_OK ? 1 : 0;
             refused += status != MTS_STATUS_OK ? 1 : 0;
             mts_pipeline_destroy(&other);
         }
         mts_pipeline_destroy(&one);
-        world_release(&w);
+        pipeline_world_release(&w);
     }
     assert_true(found > 0 && refused > 0);
 }
@@ -657,10 +465,10 @@ static void strange_requests_are_refused(void **state)
 {
     (void)state;
     const random_family family = {.seed = 12, .tasks = 2, .steps = 5};
-    world w;
+    pipeline_world w;
     mts_pipeline *p = NULL;
     mts_error error = {0};
-    world_make(&w, &family);
+    pipeline_world_make(&w, &family);
     mts_pipeline_options options = w.options;
     options.device_count = MTS_PARTITION_DEVICES + 1;
     assert_int_equal(mts_pipeline_create(w.net.archive, &options, &p, &error), MTS_STATUS_INVALID_ARGUMENT);
@@ -668,7 +476,7 @@ static void strange_requests_are_refused(void **state)
     options.engine.memory_budget = (mts_memory_budget){16};
     assert_int_equal(mts_pipeline_create(w.net.archive, &options, &p, &error), MTS_STATUS_LIMIT);
     assert_null(p);
-    world_release(&w);
+    pipeline_world_release(&w);
 }
 
 int main(void)
@@ -690,15 +498,15 @@ int main(void)
     };
     mts_error error = {0};
     (void)setenv("POCL_MAX_PTHREAD_COUNT", "4", 0);
-    for (uint32_t d = 0; d < DEVICES; d++) {
-        if (net_device_open("reference", NULL, &devices[d], &error) != MTS_STATUS_OK) {
+    for (uint32_t d = 0; d < PIPELINE_DEVICES; d++) {
+        if (net_device_open("reference", NULL, &pipeline_devices[d], &error) != MTS_STATUS_OK) {
             print_error("%s\n", error.text);
             return 77;
         }
     }
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    for (uint32_t d = 0; d < DEVICES; d++) {
-        mts_device_destroy(&devices[d]);
+    for (uint32_t d = 0; d < PIPELINE_DEVICES; d++) {
+        mts_device_destroy(&pipeline_devices[d]);
     }
     return failed;
 }

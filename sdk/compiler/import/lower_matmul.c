@@ -43,9 +43,10 @@ mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value
 }
 
 #define PRODUCTS_PER_STEP 8u /* of what a file may compute: multiply-adds run in vectors */
+#define MADE_MOST ((size_t)1 << 20)
 
-/* Whether the product of two constants is computed here: of one matrix on the right, and as long as the file
-   has steps left. */
+/* Whether the product of two constants is computed here: of one matrix on the right, as long as the file
+   has steps left, and where it does not make a large constant of two small ones. */
 static bool can_compute(const mts_import *import, const mts_import_value *a, const mts_import_value *b)
 {
     const bool fits = mts_import_is_const(a) && mts_import_is_const(b) && a->dtype == MTS_TYPE_FLOAT32 &&
@@ -57,8 +58,11 @@ static bool can_compute(const mts_import *import, const mts_import_value *a, con
     }
     const size_t rows = mts_shape_count(&a->shape),
                  columns = (size_t)b->shape.dims[1] / PRODUCTS_PER_STEP + 1;
-    size_t steps = 0;
-    return mts_size_mul(rows, columns, &steps) && steps <= import->work_left / 2;
+    const size_t held = rows + mts_shape_count(&b->shape);
+    size_t steps = 0, made = 0;
+    return mts_size_mul(rows, columns, &steps) && steps <= import->work_left / 2 &&
+           mts_size_mul(rows / (size_t)b->shape.dims[0], (size_t)b->shape.dims[1], &made) &&
+           made <= (held > MADE_MOST ? held : MADE_MOST);
 }
 
 /* XLNet's products of positions, which come from constants only. */

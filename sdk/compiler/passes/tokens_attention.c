@@ -52,7 +52,8 @@ static bool leads_to_product(const mts_graph *graph, uint32_t value, uint32_t st
                             leads_to_product(graph, node->inputs[1], steps - 1));
 }
 
-static bool add_mask(const mts_graph *graph, mts_tokens_attention *a, uint32_t value, float factor)
+static bool add_mask(const mts_graph *graph, mts_tokens_attention *a, uint32_t value, uint32_t to,
+                     float factor)
 {
     float number = 1.0f;
     if (mts_tokens_uniform(graph, value, &number) && number >= 0.0f && number <= 0.0f) {
@@ -61,7 +62,7 @@ static bool add_mask(const mts_graph *graph, mts_tokens_attention *a, uint32_t v
     if (a->mask_count == MTS_TOKENS_MASKS) {
         return false;
     }
-    a->masks[a->mask_count++] = (mts_tokens_mask){value, factor};
+    a->masks[a->mask_count++] = (mts_tokens_mask){value, to, factor};
     return true;
 }
 
@@ -73,8 +74,9 @@ static uint32_t scores_of_sum(const mts_graph *graph, const mts_node *sum, float
     for (uint32_t i = 0; i < (subtracts ? 1u : 2u); i++) {
         if (leads_to_product(graph, sum->inputs[i], STEPS_MOST) &&
             mts_shape_equal(&graph->values[sum->inputs[i]].shape, &graph->values[sum->output].shape)) {
-            return add_mask(graph, a, sum->inputs[1 - i], subtracts ? -factor : factor) ? sum->inputs[i]
-                                                                                        : MTS_NONE;
+            return add_mask(graph, a, sum->inputs[1 - i], sum->output, subtracts ? -factor : factor)
+                       ? sum->inputs[i]
+                       : MTS_NONE;
         }
     }
     return MTS_NONE;
@@ -94,8 +96,9 @@ static const mts_node *find_scores(const mts_graph *graph, uint32_t value, mts_t
             const uint32_t added = node->input_count > 2 ? node->inputs[2] : MTS_NONE;
             const float beta = node->attrs.matmul.beta;
             a->scale *= factor * node->attrs.matmul.alpha;
-            return added == MTS_NONE || beta == 0.0f || add_mask(graph, a, added, factor * beta) ? node
-                                                                                                 : NULL;
+            const bool fits =
+                added == MTS_NONE || beta == 0.0f || add_mask(graph, a, added, node->output, factor * beta);
+            return fits ? node : NULL;
         }
         const uint32_t x = regrouped(graph, node);
         if (x != MTS_NONE) {
@@ -126,6 +129,23 @@ static void sort_masks(const mts_graph *graph, mts_tokens_attention *a)
     }
 }
 
+static int64_t dim_from_end(const mts_shape *shape, uint32_t i)
+{
+    return i < shape->rank ? shape->dims[shape->rank - 1 - i] : 1;
+}
+
+/* Whether a mask means the same beside `scores` as beside what it is added to: that is grouped in the same
+   way, or all groups have the same mask. */
+static bool groups_agree(const mts_shape *mask, const mts_shape *to, const mts_shape *scores)
+{
+    bool same = true, one = true;
+    for (uint32_t i = 2; i < MTS_TENSOR_RANK_MAX; i++) {
+        same = same && dim_from_end(to, i) == dim_from_end(scores, i);
+        one = one && dim_from_end(mask, i) == 1;
+    }
+    return same || one;
+}
+
 static bool masks_fit(const mts_graph *graph, mts_tokens_attention *a, int64_t images)
 {
     const mts_shape scores = {.rank = 4,
@@ -141,6 +161,7 @@ static bool masks_fit(const mts_graph *graph, mts_tokens_attention *a, int64_t i
         fit = isfinite(a->masks[i].factor) && mask->dtype == MTS_TYPE_FLOAT32 &&
               (!constant || mask->block_count == 1) &&
               (!constant || i > 0 || (a->mask_count == 1 && is_one(a->masks[0].factor))) &&
+              groups_agree(&mask->shape, &graph->values[a->masks[i].to].shape, &scores) &&
               mts_shape_broadcast(&mask->shape, &scores, &both) && mts_shape_equal(&both, &scores);
     }
     return fit;
@@ -180,8 +201,10 @@ bool mts_tokens_attends(const mts_graph *graph, const mts_node *node, mts_tokens
             return false;
         }
     }
+    /* weights that are grouped in another way may meet every v */
+    const int64_t groups = mts_tokens_matrix(&graph->values[node->output].shape).images;
     return isfinite(a->scale) && is_one(one) && a->of[0].depth == a->of[1].depth &&
-           masks_fit(graph, a, images);
+           groups == images * a->of[0].heads && masks_fit(graph, a, images);
 }
 
 /* ---- building ---- */

@@ -29,9 +29,10 @@ typedef struct mts_tokens_operand {
     uint32_t bias; /* a constant [heads, depth] that is added to it, or MTS_NONE */
 } mts_tokens_operand;
 
-/* What is added to scores: a value of the old graph times a factor. */
+/* What is added to scores: a value of the old graph times a factor. `to`: the scores that it is
+   added to, whose images and heads may be grouped in another way than those of the product. */
 typedef struct mts_tokens_mask {
-    uint32_t value;
+    uint32_t value, to;
     float factor;
 } mts_tokens_mask;
 

@@ -79,9 +79,10 @@ foreach(lib mts ${MTS_MORE_LIBRARIES})
 endforeach()
 include(${CMAKE_CURRENT_LIST_DIR}/package.cmake)
 
-# Bills of materials of what was built, into build/.../sbom: part of the build where Python is there.
+# Bills of materials of what was built, into build/.../sbom: part of the build where Python and objdump are there.
 find_program(MTS_SBOM_PYTHON python3)
-if(MTS_SBOM_PYTHON AND NOT CMAKE_CROSSCOMPILING AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
+find_program(MTS_SBOM_OBJDUMP objdump)
+if(MTS_SBOM_PYTHON AND MTS_SBOM_OBJDUMP AND NOT CMAKE_CROSSCOMPILING AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
   set(sbom_targets mts ${MTS_MORE_LIBRARIES})
   foreach(target mts_program mts_gst)
     if(TARGET ${target})

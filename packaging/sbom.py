@@ -3,11 +3,12 @@
 usage: sbom.py SOURCE VERSION OUT FILE...
 
 FILES are ELF files of the build. Their dependencies are read from the files (the names that the loader looks for), and the
-packages that those come from, with their versions, are asked of dpkg where it is there. Header-only libraries that are
-compiled in stand in COMPILED_IN. The same build gives the same bytes: the date is SOURCE_DATE_EPOCH, else that of the
-newest commit, else 1970, and identifiers are hashes of the content."""
+packages that those come from, with their versions, are asked of dpkg where it is there. What is compiled in is known by
+the symbols of COMPILED_IN; of a file without symbols all of it is said. The same build gives the same bytes: the date is
+SOURCE_DATE_EPOCH, else that of the newest commit, else 1970, and identifiers are hashes of the content."""
 
 import datetime
+import functools
 import hashlib
 import json
 import os
@@ -17,8 +18,10 @@ import subprocess
 import sys
 import uuid
 
-# Debian package, name, licence: what becomes a part of our own files
-COMPILED_IN = {"libxxhash-dev": ("xxhash", "BSD-2-Clause"), "libstb-dev": ("stb", "MIT")}
+# Debian package, name, licence, symbols: what becomes a part of our own files
+COMPILED_IN = {"libxxhash-dev": ("xxhash", "BSD-2-Clause", r"\bXXH"),
+               "libstb-dev": ("stb", "MIT OR Unlicense", r"\bstbi_"),
+               "libonnx-dev": ("onnx.proto", "Apache-2.0", r"\bonnx__")}
 SYSTEM = re.compile(r"^(libc|libm|libdl|libpthread|librt|ld-linux[-a-z0-9_]*)\.so")
 
 
@@ -38,17 +41,21 @@ def needed(path):
     return re.findall(r"NEEDED\s+(?:Shared library: \[)?([^\]\s]+)", run("objdump", "-p", path))
 
 
-def package_of(soname, path):
-    """Debian's package of a library, and its version; ("", "") where that is not known."""
-    found = re.search(r"^\s*%s => (\S+)" % re.escape(soname), run("ldd", path), re.M)
-    if not found:
-        return "", ""
-    for place in (found[1], os.path.realpath(found[1])):
+@functools.lru_cache(maxsize=None)
+def owner_of(library):
+    """Debian's package of a file, and its version; ("", "") where that is not known."""
+    for place in (library, os.path.realpath(library)):
         for name in (place, place.replace("/lib/", "/usr/lib/", 1)):
             owner = run("dpkg-query", "-S", name).split(":")[0]
             if owner and "\n" not in owner:
                 return owner, run("dpkg-query", "-W", "-f", "${Version}", owner).strip()
     return "", ""
+
+
+def package_of(soname, loaded):
+    """The same of a library, by what `ldd` says of the file that needs it."""
+    found = re.search(r"^\s*%s => (\S+)" % re.escape(soname), loaded, re.M)
+    return owner_of(found[1]) if found else ("", "")
 
 
 def sha256(path):
@@ -73,21 +80,24 @@ def read(files, version):
         sonames[soname[1] if soname else name] = name
     components = {name: Component(name, version, "file", "Apache-2.0", sha256(path)) for name, path in own.items()}
     for name, path in own.items():
+        loaded = run("ldd", path)
         for soname in needed(path):
             if soname in sonames:
                 components[name].needs.append(sonames[soname])
                 continue
-            debian, found = package_of(soname, path)
+            debian, found = package_of(soname, loaded)
             key = debian or soname
             if key not in components:
                 components[key] = Component(key, found, "system" if SYSTEM.match(soname) else "library", debian=debian)
             if key not in components[name].needs:
                 components[name].needs.append(key)
-    for debian, (key, licence) in COMPILED_IN.items():
-        found = run("dpkg-query", "-W", "-f", "${Version}", debian).strip()
-        components[key] = Component(key, found, "source", licence, debian=debian)
-        for name in own:
-            if "kit" not in name if key == "xxhash" else name == "mts" or "gst" in name:  # pictures: programs alone
+    for name, path in own.items():
+        symbols = run("objdump", "-t", path)
+        unknown = "no symbols" in symbols
+        for debian, (key, licence, marks) in COMPILED_IN.items():
+            if unknown or re.search(marks, symbols):
+                found = run("dpkg-query", "-W", "-f", "${Version}", debian).strip()
+                components.setdefault(key, Component(key, found, "source", licence, debian=debian))
                 components[name].needs.append(key)
     return components
 
@@ -122,7 +132,8 @@ def cyclonedx(components, version, created, identity):
         if part.version:
             entry["version"] = part.version
         if part.licence != "NOASSERTION":
-            entry["licenses"] = [{"license": {"id": part.licence}}]
+            one = " OR " not in part.licence
+            entry["licenses"] = [{"license": {"id": part.licence}} if one else {"expression": part.licence}]
         if part.digest:
             entry["hashes"] = [{"alg": "SHA-256", "content": part.digest}]
         if part.purl:
@@ -139,6 +150,8 @@ def cyclonedx(components, version, created, identity):
 
 
 def main(source, version, out, *files):
+    if not shutil.which("objdump"):
+        sys.exit("sbom.py: objdump (binutils) is not there, and so nothing is known of what the files need")
     components = dict(sorted(read(files, version).items()))
     content = json.dumps([(part.name, part.version, part.digest, part.needs) for part in components.values()])
     identity = uuid.UUID(hashlib.sha256(content.encode()).hexdigest()[:32], version=4)

@@ -4,10 +4,10 @@
  *
  * DATA is one of: a file of CIFAR-10 binary records: a label byte, then the planes R, G,
  *   B of 32x32 pixels; of CIFAR-100: the same behind a byte more, of the coarse label, which
- *   is left out (a file that could be either is CIFAR-10's); a folder of pictures, sorted by name; what is no picture is left
- *   out, what is damaged is named; a NumPy array (.npy), one image after another: float32
- *   holds inputs that are ready for their tasks; uint8 [N,H,W,3] or [N,3,H,W] holds
- *   pictures for tasks that take frames, and numbers for others.
+ *   is left out (a file that could be either is CIFAR-10's); a folder of pictures, sorted by
+ *   name; what is no picture is left out, what is damaged is named; a NumPy array (.npy), one
+ *   image after another: float32 holds inputs that are ready for their tasks; uint8 [N,H,W,3]
+ *   or [N,3,H,W] holds pictures for tasks that take frames, and numbers for others.
  *
  * Pictures are frames of any size: each task's crop, fit and filter make inputs of them
  * as in a session. An array that is not in a task's own order of dimensions, [C,H,W] or

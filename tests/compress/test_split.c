@@ -105,6 +105,13 @@ static void begin(world *w)
     w->report.summary.size = sizeof w->report.summary;
 }
 
+static void begin_labelled(world *w, const uint32_t *labels, uint32_t count)
+{
+    begin(w);
+    w->wanted.labels = labels;
+    w->wanted.label_count = count;
+}
+
 static void end(world *w)
 {
     mts_archive_destroy(&w->archive);
@@ -380,9 +387,7 @@ static void labels_search_and_random_groups_make_other_subnets(void **state)
     for (uint32_t i = 0; i < IMAGES; i++) {
         labels[i] = i % CLASSES;
     }
-    begin(&w);
-    w.wanted.labels = labels;
-    w.wanted.label_count = IMAGES;
+    begin_labelled(&w, labels, IMAGES);
     w.wanted.grouping = MTSZ_GROUPING_RANDOM;
     w.wanted.search = 1;
     w.wanted.trunk = 0.77; /* little is left to prune, four times */
@@ -441,30 +446,44 @@ static void groups_are_from_two_to_the_classes(void **state)
 
 static void labels_that_fit_nothing_are_refused(void **state)
 {
+    static const struct {
+        uint32_t count, seventh;
+        const char *words;
+    } wrong[] = {{IMAGES - 1, 0, "159 labels for 160 images"},
+                 {IMAGES, CLASSES, "image 7 has label 10"},
+                 {IMAGES, 0, "no image is"}}; /* all of one class: a group without any */
     (void)state;
     world w;
     uint32_t labels[IMAGES] = {0};
-    begin(&w);
-    w.wanted.labels = labels;
-    w.wanted.label_count = IMAGES - 1;
-    expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "159 labels for 160 images");
-    labels[7] = CLASSES;
-    begin(&w);
-    w.wanted.labels = labels;
-    w.wanted.label_count = IMAGES;
-    expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "image 7 has label 10");
-    labels[7] = 0;
-    begin(&w);
-    w.wanted.labels = labels; /* all of one class: a group without any */
-    w.wanted.label_count = IMAGES;
-    expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "no image");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        labels[7] = wrong[i].seventh;
+        begin_labelled(&w, labels, wrong[i].count);
+        expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, wrong[i].words);
+    }
     begin(&w);
     w.wanted.grouping = (mtsz_grouping)2;
     expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "grouping");
+}
+
+static void a_search_without_images_to_learn_or_compare_by_is_refused(void **state)
+{
+    (void)state;
+    world w;
+    uint32_t labels[IMAGES];
     begin(&w);
     w.wanted.search = 1;
     w.wanted.criterion = MTSZ_CRITERION_L1;
     expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "search");
+    begin(&w);
+    w.wanted.search = 1;
+    w.data.count = 4;
+    expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "4 images");
+    for (uint32_t i = 0; i < IMAGES; i++) { /* all but class 0 is held out */
+        labels[i] = i % 5 == 4 ? i / 5 % CLASSES : 0;
+    }
+    begin_labelled(&w, labels, IMAGES);
+    w.wanted.search = 1;
+    expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "hold out");
 }
 
 static void no_images_are_refused(void **state)
@@ -586,6 +605,7 @@ int main(void)
         cmocka_unit_test(answers_of_a_subnet_are_probabilities),
         cmocka_unit_test(labels_search_and_random_groups_make_other_subnets),
         cmocka_unit_test(labels_that_fit_nothing_are_refused),
+        cmocka_unit_test(a_search_without_images_to_learn_or_compare_by_is_refused),
         cmocka_unit_test(a_task_that_is_not_there_is_named),
         cmocka_unit_test(groups_are_from_two_to_the_classes),
         cmocka_unit_test(no_images_are_refused),

@@ -35,6 +35,19 @@ if(NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
 endif()
 # The tutorials do what they say, as printed.
 include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
+# Recipes of packaging, and bills of materials of what was built.
+if(MTS_TEST_PYTHON AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
+  set(recipe_files "")
+  foreach(target mts mtskit mtsc mtsz mts_program mts_gst)
+    if(TARGET ${target})
+      list(APPEND recipe_files $<TARGET_FILE:${target}>)
+    endif()
+  endforeach()
+  add_test(NAME install/recipes
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/recipes.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/sbom_test
+            ${recipe_files})
+  set_tests_properties(install/recipes PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+endif()
 if(MTS_TEST_PYTHON AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE) # what they build knows nothing of sanitizers
   foreach(page TUTORIAL TUTORIAL_JETSON)
     string(TOLOWER ${page} name)

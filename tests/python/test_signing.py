@@ -36,8 +36,29 @@ def test_a_signature_holds_for_these_bytes_and_this_key_alone(tmp_path):
         signing.verify(bundle, public)
     ran = subprocess.run([sys.executable, "-m", "mts", "verify", str(bundle), "--key", public], capture_output=True, text=True)
     assert ran.returncode == 1 and "does not hold" in ran.stderr and "Traceback" not in ran.stderr
-    with pytest.raises(mts.Error):
+    with pytest.raises(mts.Error, match="one.pub"):  # no private key
         signing.sign(bundle, public)
+    with pytest.raises(mts.Error, match="no/such"):
+        signing.sign(bundle, private, tmp_path / "no" / "such" / "folder.sig")
+    with pytest.raises(mts.Error, match="overwrite"):
+        signing.sign(bundle, private, bundle)
+    assert bundle.read_bytes() == damaged
+    (tmp_path / "app.mtsb.sig").write_bytes(b"\xff{")  # no signature at all
+    with pytest.raises(mts.Error, match="does not hold"):
+        signing.verify(bundle, public)
+
+
+def test_a_bundle_that_cannot_be_copied_leaves_nothing_behind(tmp_path, monkeypatch):
+    def full(source, target):
+        raise OSError(28, "No space left on device")
+    (tmp_path / "a").write_bytes(b"a")
+    (tmp_path / "made").mkdir()
+    monkeypatch.setattr(signing.tempfile, "tempdir", str(tmp_path / "made"))
+    monkeypatch.setattr(signing.shutil, "copyfile", full)
+    with pytest.raises(mts.Error, match="No space left"):
+        with signing._Folder(tmp_path / "a"):
+            pass
+    assert not list((tmp_path / "made").iterdir())
 
 
 def test_without_the_package_it_says_what_to_install(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 // the public API says of them out.
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
@@ -321,6 +322,9 @@ void mistakes_are_told_when_the_node_is_loaded()
     CHECK(refused({{"detectors", Texts{"nobody=yolo"}}}, "nobody"));
     CHECK(refused({{"detectors", Texts{"boxes=face"}}}, "'boxes'"));
     CHECK(refused({{"detectors", Texts{"colour.rgb=corners"}}}, "colour.rgb"));
+    CHECK(refused({{"least_score", 1.5}}, "least_score"));
+    CHECK(refused({{"least_score", -0.1}}, "least_score"));
+    CHECK(refused({{"least_score", std::nan("")}}, "least_score"));
     CHECK(refused({{"device", std::string("opencl:99")}}, "device"));
     bundle += ".gone";
     CHECK(refused({}, "gone"));

@@ -1,9 +1,18 @@
 # The node of apps/ros2 against the stand-ins of stubs/, with this build's libraries. The project itself is C: without a C++
-# compiler there is no such test.
-include(CheckLanguage)
-check_language(CXX)
-if(MTS_COMPILER AND NOT MTS_COVERAGE AND CMAKE_CXX_COMPILER)
-  enable_language(CXX)
+# compiler there is no such test, nor with another one's sanitizers than those of the C compiler (clang and g++).
+set(ros2_cxx OFF)
+if(MTS_COMPILER AND NOT MTS_COVERAGE)
+  include(CheckLanguage)
+  check_language(CXX)
+  if(CMAKE_CXX_COMPILER)
+    enable_language(CXX)
+    set(ros2_cxx ON)
+  endif()
+endif()
+if(ros2_cxx AND MTS_SANITIZE AND NOT CMAKE_CXX_COMPILER_ID STREQUAL CMAKE_C_COMPILER_ID)
+  set(ros2_cxx OFF)
+endif()
+if(ros2_cxx)
   set(ros2 ${CMAKE_SOURCE_DIR}/apps/ros2/src)
   add_executable(ros2_node ${CMAKE_CURRENT_LIST_DIR}/test_node.cpp ${CMAKE_CURRENT_LIST_DIR}/bundle.c ${ros2}/answers.cpp
     ${ros2}/engine.cpp ${ros2}/health.cpp ${ros2}/images.cpp ${ros2}/node.cpp)

@@ -104,6 +104,9 @@ void InferNode::topics_make()
     const uint32_t top = number(*this, "top", 5, 1, 1000, "classes in an answer at most");
     const double least = declare_parameter<double>(
         "least_score", 0.0, described("of detections; 0: what is usual for the detector"));
+    if (!(least >= 0 && least <= 1)) {
+        throw std::runtime_error("least_score is 0 to 1");
+    }
     std::set<std::string> names;
     for (const mts_task_desc &task : engine_->tasks()) {
         const auto detector = detectors.find(task.name);

@@ -29,7 +29,7 @@ def _modules() -> tuple[Any, Any, Any]:
 
 
 class _Folder:
-    """A folder with the bundle alone in it, by its own name: what is signed is a set of files with their names."""
+    """A folder with the bundle alone in it, by one name for all: what is signed is a set of files with their names."""
 
     def __init__(self, bundle: Path) -> None:
         self.bundle = os.fsdecode(bundle)
@@ -38,7 +38,11 @@ class _Folder:
         if not os.path.isfile(self.bundle):
             raise Error(Status.NOT_FOUND, f"{self.bundle}: no such file")
         self.place = tempfile.mkdtemp()
-        shutil.copyfile(self.bundle, os.path.join(self.place, "bundle.mtsb"))
+        try:
+            shutil.copyfile(self.bundle, os.path.join(self.place, "bundle.mtsb"))
+        except OSError as error:  # not to be read, or the disk is full
+            self.__exit__()
+            raise Error(Status.IO, f"{self.bundle}: {error}") from None
         return self.place
 
     def __exit__(self, *_: object) -> None:
@@ -54,11 +58,17 @@ def sign(bundle: Path, key: Path, signature: Optional[Path] = None, *, password:
     """
     signing, _, _ = _modules()
     path = os.fsdecode(signature) if signature is not None else os.fsdecode(bundle) + ".sig"
+    if os.path.exists(path) and os.path.samefile(path, bundle):
+        raise Error(Status.INVALID_ARGUMENT, f"{path}: the signature would overwrite the bundle")
     with _Folder(bundle) as folder:
         try:
-            signing.Config().use_elliptic_key_signer(private_key=os.fsdecode(key), password=password).sign(folder, path)
-        except (OSError, ValueError, TypeError) as error:
+            signer = signing.Config().use_elliptic_key_signer(private_key=os.fsdecode(key), password=password)
+        except Exception as error:  # the package raises what its own parts raise
             raise Error(Status.INVALID_ARGUMENT, f"{os.fsdecode(key)}: {error}") from None
+        try:
+            signer.sign(folder, path)
+        except Exception as error:
+            raise Error(Status.IO, f"{path}: {error}") from None
     return path
 
 

@@ -7,6 +7,7 @@
  */
 #include "compiler/models/options.h"
 #include "compress/solve/cluster.h"
+#include "compress/split/narrow.h"
 #include "compress/split/split.h"
 #include "compress/train/random.h"
 
@@ -61,14 +62,17 @@ static void warn(const mts_split *split, uint32_t number)
     }
 }
 
-/* Without any image, a subnet cannot learn what its channels are good for. */
+/* Without any image, a subnet cannot learn what its channels are good for; while the threshold is
+   searched, those that are held out are not there to learn from. */
 static mts_status groups_check(const mts_split *split, mts_error *error)
 {
+    const bool search = split->wanted->search != 0;
     for (uint32_t g = 0; g < split->wanted->groups; g++) {
         uint32_t images = 0;
         uint32_t first = MTS_NONE;
         for (uint32_t i = 0; i < split->images; i++) {
-            images += split->group_of[split->class_of[i]] == g ? 1 : 0;
+            const bool own = split->group_of[split->class_of[i]] == g;
+            images += own && !(search && mts_split_holds_out(i)) ? 1 : 0;
         }
         for (uint32_t c = split->head.classes; c-- > 0;) {
             first = split->group_of[c] == g ? c : first;
@@ -76,10 +80,10 @@ static mts_status groups_check(const mts_split *split, mts_error *error)
         if (images == 0) {
             char name[64];
             return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                            "task '%s': no image is answered with a class of group %u (of '%s'): give more "
-                            "images, or fewer groups",
-                            mts_split_task(split)->name, g + 1,
-                            mts_split_class(split, first, name, sizeof name));
+                            "task '%s': no image%s is answered with a class of group %u (of '%s'): give "
+                            "more images, or fewer groups",
+                            mts_split_task(split)->name, search ? " that the search does not hold out" : "",
+                            g + 1, mts_split_class(split, first, name, sizeof name));
         }
     }
     return MTS_STATUS_OK;

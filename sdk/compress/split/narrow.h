@@ -12,10 +12,12 @@ typedef struct mts_split_way {
     bool held_out; /* images of mts_split_holds_out are not looked at */
 } mts_split_way;
 
-/* Every fifth image: what a search compares by. */
+/* Every so many-th image is what a search compares by. */
+#define MTS_SPLIT_HELD_OUT 5u
+
 static inline bool mts_split_holds_out(uint32_t image)
 {
-    return image % 5 == 4;
+    return image % MTS_SPLIT_HELD_OUT == MTS_SPLIT_HELD_OUT - 1;
 }
 
 /*

@@ -55,9 +55,15 @@ static mts_status groups_check(const mts_split *split, mts_error *error)
     return mts_split_names_check(split, error);
 }
 
-static mts_status labels_check(const mts_split *split, mts_error *error)
+/* Labels, and whether a search has images to compare by. */
+static mts_status images_check(const mts_split *split, mts_error *error)
 {
     const mtsz_split_options *wanted = split->wanted;
+    if (wanted->search && split->images < MTS_SPLIT_HELD_OUT) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "split: search holds out each image number %u of the data, which has %u images",
+                        MTS_SPLIT_HELD_OUT, split->images);
+    }
     if (wanted->labels && wanted->label_count != split->images) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "split: there are %u labels for %u images",
                         wanted->label_count, split->images);
@@ -143,7 +149,7 @@ static mts_status prepare(mts_split *split, const char *path, const mtsz_data *d
                                     &split->data, error));
     if (status == MTS_STATUS_OK) {
         split->images = mts_data_count(split->data);
-        status = labels_check(split, error);
+        status = images_check(split, error);
     }
     if (status == MTS_STATUS_OK) {
         status = mts_net_create(mts_split_task(split)->graph, split->allocator, &split->whole, error);

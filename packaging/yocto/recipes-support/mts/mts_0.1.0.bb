@@ -1,7 +1,7 @@
 # The run-time of a board. Bundles are made on a developer's machine: the compiler is not built.
 SUMMARY = "Many neural networks on one camera frame, stitched into one graph"
 LICENSE = "Apache-2.0"
-# md5sum of LICENSE; a test compares it
+# md5sum of LICENSE (tests/install/recipes.py compares it)
 LIC_FILES_CHKSUM = "file://LICENSE;md5=3b83ef96387f14655fc854ddc3c6bd57"
 
 # The tree that this layer lies in; a recipe of another layer names a git repository and SRCREV.

@@ -5,6 +5,7 @@
  * MTS_TEST_DEVICE=cuda runs the tests on the first CUDA device, the emulated one in ctest.
  */
 #include "changes_fixture.h"
+#include "support/synth.h" /* by name, so that builds without the compiler leave this test out */
 
 static void add_and_remove_in_a_stream(uint32_t in_flight)
 {

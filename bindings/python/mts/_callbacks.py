@@ -45,7 +45,7 @@ def progress_bar(what: str) -> Callable[[float, str], None]:
 
     def show(fraction: float, now: str) -> None:
         bar.set_postfix_str(now[:40], refresh=False)
-        bar.update(max(0.0, min(100.0, fraction * 100) - bar.n))
+        bar.update(max(0, min(100, round(fraction * 100)) - bar.n))  # whole per cents: the bar prints them as they are
         if fraction >= 1:
             bar.close()
     return show

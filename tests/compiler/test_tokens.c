@@ -167,6 +167,21 @@ static void heads(const char *input, const char *weight, const char *name, const
     onnx_model_attr_ints(&model, "perm", 4, perm);
 }
 
+static void weights_of_heads(void)
+{
+    onnx_model_floats(&model, "wq", INTS(8, 6), noise);
+    onnx_model_floats(&model, "wk", INTS(8, 6), noise + 50);
+    onnx_model_floats(&model, "wv", INTS(8, 6), noise + 100);
+}
+
+/* q, k and v, ready for their products. */
+static void heads_of_x(void)
+{
+    heads("x", "wq", "q", DIMS(0, 2, 1, 3));
+    heads("x", "wk", "k", DIMS(0, 2, 3, 1));
+    heads("x", "wv", "v", DIMS(0, 2, 1, 3));
+}
+
 /* Up to the result of the heads, of `rows` tokens. */
 static void attend(bool masked)
 {
@@ -174,16 +189,12 @@ static void attend(bool masked)
     onnx_model_begin(&model, 13);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2, 12, 8));
     onnx_model_input(&model, "mask", ONNX_FLOAT, INTS(2, 1, 1, 12));
-    onnx_model_floats(&model, "wq", INTS(8, 6), noise);
-    onnx_model_floats(&model, "wk", INTS(8, 6), noise + 50);
-    onnx_model_floats(&model, "wv", INTS(8, 6), noise + 100);
+    weights_of_heads();
     onnx_model_floats(&model, "wo", INTS(6, 8), noise + 150);
     onnx_model_floats(&model, "root", 0, NULL, (const float[]){2.0f});
     onnx_model_ints(&model, "split", INTS(2, 12, 2, 3));
     onnx_model_ints(&model, "join", INTS(2, 12, 6));
-    heads("x", "wq", "q", DIMS(0, 2, 1, 3));
-    heads("x", "wk", "k", DIMS(0, 2, 3, 1));
-    heads("x", "wv", "v", DIMS(0, 2, 1, 3));
+    heads_of_x();
     onnx_model_node(&model, "MatMul", "q,k", "products");
     onnx_model_node(&model, "Div", "products,root", masked ? "scaled" : "scores");
     if (masked) {
@@ -237,9 +248,7 @@ static void biased_heads_and_several_sums_are_attention(void **state)
     onnx_model_begin(&model, 13);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 12, 8));
     onnx_model_input(&model, "mask", ONNX_FLOAT, INTS(1, 1, 12, 12));
-    onnx_model_floats(&model, "wq", INTS(8, 6), noise);
-    onnx_model_floats(&model, "wk", INTS(8, 6), noise + 50);
-    onnx_model_floats(&model, "wv", INTS(8, 6), noise + 100);
+    weights_of_heads();
     onnx_model_floats(&model, "wo", INTS(6, 8), noise + 150);
     onnx_model_floats(&model, "u", INTS(2, 3), noise + 200);
     onnx_model_floats(&model, "v_bias", INTS(2, 3), noise + 210);
@@ -320,15 +329,11 @@ static void attend_regrouped(mts_shape mask)
     onnx_model_begin(&model, 13);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(4, 12, 8));
     onnx_model_input(&model, "mask", ONNX_FLOAT, (int)mask.rank, mask.dims);
-    onnx_model_floats(&model, "wq", INTS(8, 6), noise);
-    onnx_model_floats(&model, "wk", INTS(8, 6), noise + 50);
-    onnx_model_floats(&model, "wv", INTS(8, 6), noise + 100);
+    weights_of_heads();
     onnx_model_ints(&model, "split", INTS(4, 12, 2, 3));
     onnx_model_ints(&model, "other", INTS(2, 4, 1, 12, 12));
     onnx_model_ints(&model, "again", INTS(4, 2, 12, 12));
-    heads("x", "wq", "q", DIMS(0, 2, 1, 3));
-    heads("x", "wk", "k", DIMS(0, 2, 3, 1));
-    heads("x", "wv", "v", DIMS(0, 2, 1, 3));
+    heads_of_x();
     onnx_model_node(&model, "MatMul", "q,k", "products");
     onnx_model_node(&model, "Reshape", "products,other", "regrouped");
     onnx_model_node(&model, "Add", "regrouped,mask", "scores");
@@ -358,14 +363,10 @@ static void weights_that_meet_every_value_are_no_attention(void **state)
     onnx_model_end(&model);
     onnx_model_begin(&model, 13);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 12, 8));
-    onnx_model_floats(&model, "wq", INTS(8, 6), noise);
-    onnx_model_floats(&model, "wk", INTS(8, 6), noise + 50);
-    onnx_model_floats(&model, "wv", INTS(8, 6), noise + 100);
+    weights_of_heads();
     onnx_model_ints(&model, "split", INTS(1, 12, 2, 3));
     onnx_model_ints(&model, "other", INTS(2, 1, 12, 12));
-    heads("x", "wq", "q", DIMS(0, 2, 1, 3));
-    heads("x", "wk", "k", DIMS(0, 2, 3, 1));
-    heads("x", "wv", "v", DIMS(0, 2, 1, 3));
+    heads_of_x();
     onnx_model_node(&model, "MatMul", "q,k", "scores");
     onnx_model_node(&model, "Softmax", "scores", "weights");
     onnx_model_attr_int(&model, "axis", -1);

@@ -55,6 +55,21 @@ static void reduce_agrees_for_every_kind_and_set_of_dimensions(void **state)
     }
 }
 
+static uint32_t most_planes(uint32_t most, const mts_dest_params *dest)
+{
+    const uint32_t own = dest->dims[0] * dest->dims[1] * dest->dims[2] * dest->dims[3];
+    return own > most ? own : most;
+}
+
+/* In groups of one work-item and more, two for each plane. */
+static void run_in_groups(kernel_pair *pair, const char *kernel, uint32_t first, uint32_t planes)
+{
+    for (uint32_t local = 1; local <= 64; local *= 8) {
+        kernel_pair_run(pair, kernel, "-DVEC=1", first, (const uint32_t[]){2 * local, planes + 1, MEMBERS},
+                        (const uint32_t[]){local, 1, 1});
+    }
+}
+
 /* Work-items share the elements of an output: planes of few outputs, and of many. */
 static void reduce_in_groups_agrees_for_every_kind(void **state)
 {
@@ -71,16 +86,10 @@ static void reduce_in_groups_agrees_for_every_kind(void **state)
         for (uint32_t m = 0; m < MEMBERS; m++) {
             reduce_params(pair, &params[m], n + m);
             params[m].kind = kinds[(n + m) % KINDS];
-            const uint32_t *dims = params[m].dest.dims;
-            const uint32_t own = dims[0] * dims[1] * dims[2] * dims[3];
-            planes = own > planes ? own : planes;
+            planes = most_planes(planes, &params[m].dest);
         }
         const uint32_t first = kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_reduce_params));
-        for (uint32_t local = 1; local <= 64; local *= 8) {
-            kernel_pair_run(pair, "reduce_group__f32_planar", "-DVEC=1", first,
-                            (const uint32_t[]){2 * local, planes + 1, MEMBERS},
-                            (const uint32_t[]){local, 1, 1});
-        }
+        run_in_groups(pair, "reduce_group__f32_planar", first, planes);
     }
 }
 
@@ -183,16 +192,10 @@ static void matmul_in_blocks_agrees_for_transposed_broadcast_and_constant_operan
         pair->tolerance = 3e-5f;
         for (int m = 0; m < MEMBERS; m++) {
             matmul_params(pair, &params[m]);
-            const uint32_t *dims = params[m].dest.dims;
-            const uint32_t own = dims[0] * dims[1] * dims[2] * dims[3];
-            planes = own > planes ? own : planes;
+            planes = most_planes(planes, &params[m].dest);
         }
         const uint32_t first = kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_matmul_params));
-        for (uint32_t local = 1; local <= 64; local *= 8) {
-            kernel_pair_run(pair, "matmul_block__f32_planar", "-DVEC=1", first,
-                            (const uint32_t[]){2 * local, planes + 1, MEMBERS},
-                            (const uint32_t[]){local, 1, 1});
-        }
+        run_in_groups(pair, "matmul_block__f32_planar", first, planes);
     }
 }
 

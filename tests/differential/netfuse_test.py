@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True  # the source folder stays as it is
 SKIPPED, TASKS = 77, 3
 STRATEGIES = ("sequential", "netfuse", "dense", "compact")
 NETFUSE = ("resnet50", "resnext50", "bert-small", "xlnet-base")
@@ -21,6 +22,8 @@ try:
     import numpy
     import onnx  # noqa: F401 (transformer_models)
     import onnxruntime
+
+    import random_inputs
 except ImportError as error:
     print(f"skipped: {error} (toolchains/requirements.txt)")
     sys.exit(SKIPPED)
@@ -33,31 +36,18 @@ def mts(program, *words):
     return done.stdout
 
 
-def answers(model, task, work, seed):
-    """ONNX Runtime's outputs, and the arguments that give mts the same inputs."""
+def session_of(model):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    random, inputs, arguments = numpy.random.default_rng(seed), {}, []
-    for port in session.get_inputs():
-        if port.name == "attention_mask":
-            data = (numpy.arange(port.shape[1])[None] < port.shape[1] * 2 // 3).astype(numpy.float32)
-        elif "int64" in port.type:
-            data = random.integers(0, 1000, port.shape)
-        else:
-            data = random.standard_normal(port.shape).astype(numpy.float32)
-        inputs[port.name] = data
-        numpy.save(work / f"{task}-{port.name}.npy", data)
-        arguments += ["--raw", f"{task}:{port.name}={work}/{task}-{port.name}.npy"]
-    return session.run(None, inputs), arguments
+    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 
 def compare(program, bundle, models, work, name, half):
     """The number of runs whose outputs differ. half: float16 by every strategy, not by compact alone."""
     wanted, arguments, wrong = {}, [], 0
     for i, (task, model) in enumerate(models.items()):
-        wanted[task], given = answers(model, task, work, i)
+        wanted[task], given = random_inputs.answers(session_of(model), task, work, i, "attention_mask", (0, 1000))
         arguments += given
     runs = [(s, "float32") for s in STRATEGIES] + [(s, "float16") for s in (STRATEGIES if half else ("compact",))]
     for strategy, precision in runs:

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import warnings
 
+sys.dont_write_bytecode = True  # the source folder stays as it is
 SKIPPED = 77
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2}  # of an output's largest magnitude, at least 1
 STRATEGIES = ("sequential", "netfuse", "dense", "compact")
@@ -28,6 +29,8 @@ try:
     import onnxruntime
     import torch
     import transformers
+
+    import random_inputs
 except ImportError as error:
     print(f"skipped: {error} (pip install torch transformers onnxscript onnxruntime)")
     sys.exit(SKIPPED)
@@ -111,22 +114,6 @@ def program(words):
     return done.stdout
 
 
-def answers(path, task, folder, seed):
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    random, inputs, arguments = numpy.random.default_rng(seed), {}, []
-    for port in session.get_inputs():
-        if port.name == "mask":
-            data = (numpy.arange(port.shape[1])[None] < port.shape[1] * 2 // 3).astype(numpy.int64)
-        elif "int64" in port.type:
-            data = random.integers(3, 500, port.shape)
-        else:
-            data = random.standard_normal(port.shape).astype(numpy.float32)
-        inputs[port.name] = data
-        numpy.save(folder / f"{task}-{port.name}.npy", data)
-        arguments += ["--raw", f"{task}:{port.name}={folder}/{task}-{port.name}.npy"]
-    return session.run(None, inputs), arguments
-
-
 def worst_of(arguments, bundle, folder, wanted, given, strategy, precision):
     program([arguments.program, "run", bundle, "--device", arguments.device, "--strategy", strategy, "--precision", precision,
              "--no-cache", "--save", folder, *given])
@@ -145,7 +132,8 @@ def compare(name, models, folder, arguments):
     count = len(re.findall(r"attention, \d+ of", program([arguments.program, "inspect", bundle, "--dot"])))
     wanted, given = {}, []
     for i, (task, model) in enumerate(models.items()):
-        wanted[task], more = answers(model, task, folder, i)
+        session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+        wanted[task], more = random_inputs.answers(session, task, folder, i, "mask", (3, 500))
         given += more
     worst = max(worst_of(arguments, bundle, folder, wanted, given, s, "float32") for s in STRATEGIES)
     half = worst_of(arguments, bundle, folder, wanted, given, "compact", "float16")

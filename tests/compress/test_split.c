@@ -88,8 +88,8 @@ static void begin(world *w)
     static int number;
     memset(w, 0, sizeof *w);
     number++;
-    (void)snprintf(w->input, sizeof w->input, "split-test-%d-%d.mtsb", (int)getpid(), number);
-    (void)snprintf(w->output, sizeof w->output, "split-test-%d-%d-out.mtsb", (int)getpid(), number);
+    (void)snprintf(w->input, sizeof w->input, "/tmp/mts-split-test-%d-%d.mtsb", (int)getpid(), number);
+    (void)snprintf(w->output, sizeof w->output, "/tmp/mts-split-test-%d-%d-out.mtsb", (int)getpid(), number);
     compile_demo(w->input);
     mtsc_options_default(&w->options);
     w->options.error_text = w->error;

@@ -77,6 +77,17 @@ foreach(lib mts ${MTS_MORE_LIBRARIES})
   install(FILES ${CMAKE_BINARY_DIR}/generated/${lib}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
     COMPONENT development)
 endforeach()
+# The manual page, of what the program prints (packaging/man.py): part of the build where the program runs.
+find_program(MTS_MAN_PYTHON python3)
+if(TARGET mts_program AND MTS_MAN_PYTHON AND NOT CMAKE_CROSSCOMPILING AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
+  add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/man/mts.1.gz
+    COMMAND ${MTS_MAN_PYTHON} ${CMAKE_SOURCE_DIR}/packaging/man.py $<TARGET_FILE:mts_program> ${CMAKE_BINARY_DIR}/man/mts.1.gz
+    DEPENDS ${CMAKE_SOURCE_DIR}/packaging/man.py mts_program
+    VERBATIM)
+  add_custom_target(mts_man ALL DEPENDS ${CMAKE_BINARY_DIR}/man/mts.1.gz)
+  install(FILES ${CMAKE_BINARY_DIR}/man/mts.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools OPTIONAL)
+endif()
+
 include(${CMAKE_CURRENT_LIST_DIR}/package.cmake)
 
 # Bills of materials of what was built, into build/.../sbom: part of the build where Python and objdump are there.

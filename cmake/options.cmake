@@ -49,3 +49,7 @@ if(MTS_SMALL)
   target_link_options(mts_options INTERFACE -Wl,--gc-sections -Wl,-z,max-page-size=16384)
 endif()
 target_compile_definitions(mts_options INTERFACE _POSIX_C_SOURCE=200809L)
+# mts_exact: what writes bundles computes the same bits on every processor. Products and sums are not joined into one
+# rounding, which clang does where a processor can.
+add_library(mts_exact INTERFACE)
+target_compile_options(mts_exact INTERFACE -ffp-contract=off)

@@ -21,7 +21,9 @@ struct engine {
     feed queue;
     faces people;
     results results;
+    tracker tracks; /* of faces */
     engine_policy policy;
+    bool tensors;
     uint32_t in_flight;
     bool imports;
     gst_held held[FEED_PLACES_MOST + 1];
@@ -68,8 +70,14 @@ static void answered(engine *e, feed_frame *frame, GstBuffer *buffer)
     if (e->queue.session) {
         results_read(&e->results, frame->ticket);
     }
-    GstStructure *found =
-        results_structure_make(frame, GST_BUFFER_PTS(buffer), latency_ms, &e->results, &e->people);
+    const results_parts parts = {.frame = frame,
+                                 .pts = GST_BUFFER_PTS(buffer),
+                                 .latency_ms = latency_ms,
+                                 .all = &e->results,
+                                 .people = &e->people,
+                                 .tracks = &e->tracks,
+                                 .tensors = e->tensors};
+    GstStructure *found = results_structure_make(&parts);
     if (!found) {
         failure_note(e, "no memory");
     } else if (e->policy == ENGINE_PASS) {
@@ -197,6 +205,7 @@ engine *engine_open(const engine_options *options, bool *mistake, char *error)
     }
     g_queue_init(&e->ready);
     e->policy = options->policy;
+    e->tensors = options->tensors;
     e->in_flight = options->in_flight;
     e->queue.taken = taken;
     e->queue.context = e;
@@ -369,6 +378,7 @@ void engine_flush(engine *e)
     e->gap = false;
     g_queue_clear_full(&e->ready, (GDestroyNotify)gst_buffer_unref);
     gst_clear_structure(&e->newest);
+    tracker_reset(&e->tracks);
 }
 
 engine_counts engine_counted(const engine *e)

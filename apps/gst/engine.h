@@ -24,6 +24,7 @@ typedef struct engine_options {
     const char *tasks, *rates, *device, *precision;
     uint32_t in_flight, threads;
     engine_policy policy;
+    bool tensors; /* outputs of tasks without labels go on as numbers */
     void (*log)(void *context, mts_log_severity severity, const char *text);
     void *log_context;
 } engine_options;

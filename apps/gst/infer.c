@@ -27,6 +27,7 @@ enum {
     PROPERTY_IN_FLIGHT = PROPERTY_TEXTS,
     PROPERTY_THREADS,
     PROPERTY_DROP_POLICY,
+    PROPERTY_TENSORS,
     PROPERTY_STATS
 };
 
@@ -36,6 +37,7 @@ typedef struct MtsInfer {
     gchar *texts[PROPERTY_TEXTS];
     guint in_flight, threads;
     engine_policy policy;
+    gboolean tensors;
     gboolean rates_changed;
     engine_counts counts;
     GstClockTime latency; /* that was told last */
@@ -91,6 +93,8 @@ static void property_set(GObject *object, guint id, const GValue *value, GParamS
         self->threads = g_value_get_uint(value);
     } else if (id == PROPERTY_DROP_POLICY) {
         self->policy = (engine_policy)g_value_get_enum(value);
+    } else if (id == PROPERTY_TENSORS) {
+        self->tensors = g_value_get_boolean(value);
     } else {
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
     }
@@ -109,6 +113,8 @@ static void property_get(GObject *object, guint id, GValue *value, GParamSpec *s
         g_value_set_uint(value, self->threads);
     } else if (id == PROPERTY_DROP_POLICY) {
         g_value_set_enum(value, (gint)self->policy);
+    } else if (id == PROPERTY_TENSORS) {
+        g_value_set_boolean(value, self->tensors);
     } else if (id == PROPERTY_STATS) {
         g_value_take_boxed(value, stats_make(&self->counts));
     } else {
@@ -157,6 +163,7 @@ static gboolean start(GstBaseTransform *trans)
                                     .in_flight = self->in_flight,
                                     .threads = self->threads,
                                     .policy = self->policy,
+                                    .tensors = self->tensors,
                                     .log = log_write,
                                     .log_context = self};
     self->rates_changed = FALSE;
@@ -407,6 +414,10 @@ static void properties_install(GObjectClass *class)
                                     g_param_spec_enum("drop-policy", "Drop policy",
                                                       "What happens to a buffer while all are under way",
                                                       policy_type(), ENGINE_BLOCK, flags));
+    g_object_class_install_property(
+        class, PROPERTY_TENSORS,
+        g_param_spec_boolean("tensors", "Tensors", "Attach what tasks without labels compute, as numbers",
+                             FALSE, flags));
     g_object_class_install_property(
         class, PROPERTY_STATS,
         g_param_spec_boxed("stats", "Stats", "Buffers that came, and what became of them", GST_TYPE_STRUCTURE,

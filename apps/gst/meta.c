@@ -3,6 +3,8 @@
  */
 #include "meta.h"
 
+#include <string.h>
+
 #include "camera/record.h"
 
 void results_meta_register(void)
@@ -74,9 +76,11 @@ static void floats_write(GstStructure *out, const gchar *name, const float *valu
     gst_structure_take_value(out, name, &array);
 }
 
-static GstStructure *face_structure(const cli_face_mark *mark)
+static GstStructure *face_structure(const cli_face_mark *mark, const track *mine)
 {
-    GstStructure *out = gst_structure_new("face", "score", G_TYPE_FLOAT, mark->score, NULL);
+    GstStructure *out = gst_structure_new("face", "score", G_TYPE_FLOAT, mark->score, "track", G_TYPE_UINT64,
+                                          (guint64)mine->id, "first-seen", G_TYPE_UINT64,
+                                          (guint64)mine->first, "age", G_TYPE_UINT, (guint)mine->age, NULL);
     GValue lines = G_VALUE_INIT;
     floats_write(out, "box", mark->box, 4);
     floats_write(out, "points", mark->points[0], 2 * mark->point_count);
@@ -91,32 +95,43 @@ static GstStructure *face_structure(const cli_face_mark *mark)
     return out;
 }
 
-static void faces_write(GstStructure *out, const feed_frame *frame, const faces *people)
+static void faces_write(GstStructure *out, const results_parts *parts)
 {
+    const feed_frame *frame = parts->frame;
+    const uint32_t count = parts->people->cascade ? frame->face_count : 0;
+    float boxes[FEED_FACES_MOST][4];
+    track tracks[FEED_FACES_MOST];
+    cli_face_mark mark;
     GValue array = G_VALUE_INIT;
     (void)g_value_init(&array, GST_TYPE_ARRAY);
-    for (uint32_t i = 0; people->cascade && i < frame->face_count; i++) {
-        cli_face_mark mark;
-        cli_face_mark_of(people->cascade, &frame->faces[i], &mark);
-        array_append(&array, face_structure(&mark));
+    for (uint32_t i = 0; i < count; i++) {
+        cli_face_mark_of(parts->people->cascade, &frame->faces[i], &mark);
+        memcpy(boxes[i], mark.box, sizeof boxes[i]);
+    }
+    tracker_next(parts->tracks, parts->pts, (const float(*)[4])boxes, count, tracks);
+    for (uint32_t i = 0; i < count; i++) {
+        cli_face_mark_of(parts->people->cascade, &frame->faces[i], &mark);
+        array_append(&array, face_structure(&mark, &tracks[i]));
     }
     gst_structure_take_value(out, "faces", &array);
 }
 
-GstStructure *results_structure_make(const feed_frame *frame, GstClockTime pts, double latency_ms,
-                                     const results *all, const faces *people)
+GstStructure *results_structure_make(const results_parts *parts)
 {
-    gchar *json = json_make(frame, pts, latency_ms, all, people);
+    gchar *json = json_make(parts->frame, parts->pts, parts->latency_ms, parts->all, parts->people);
     if (!json) {
         return NULL;
     }
-    GstStructure *out =
-        gst_structure_new(RESULTS_META, "version", G_TYPE_UINT, RESULTS_VERSION, "frame", G_TYPE_UINT64,
-                          (guint64)frame->source.number, "pts", G_TYPE_UINT64, (guint64)pts, NULL);
+    GstStructure *out = gst_structure_new(RESULTS_META, "version", G_TYPE_UINT, RESULTS_VERSION, "frame",
+                                          G_TYPE_UINT64, (guint64)parts->frame->source.number, "pts",
+                                          G_TYPE_UINT64, (guint64)parts->pts, NULL);
     gst_structure_set(out, "json", G_TYPE_STRING, json, NULL);
     g_free(json);
-    tasks_write(out, all);
-    faces_write(out, frame, people);
+    tasks_write(out, parts->all);
+    faces_write(out, parts);
+    if (parts->tensors) {
+        tensors_write(out, parts->all);
+    }
     return out;
 }
 
@@ -133,4 +148,5 @@ void results_attach(GstBuffer *buffer, const GstStructure *found, guint width, g
         (void)gst_structure_foreach(found, field_copy, gst_custom_meta_get_structure(meta));
     }
     standard_attach(buffer, found, width, height);
+    tensors_attach(buffer, found);
 }

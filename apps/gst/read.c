@@ -69,6 +69,17 @@ static uint32_t floats_read(const GstStructure *from, const gchar *name, float *
     return count;
 }
 
+guint64 results_face_track(const GstStructure *found, uint32_t index, GstClockTime *first)
+{
+    const GstStructure *face = item_of(array_of(found, "faces"), index);
+    guint64 number = 0;
+    *first = GST_CLOCK_TIME_NONE;
+    if (face && gst_structure_get_uint64(face, "track", &number)) {
+        (void)gst_structure_get_uint64(face, "first-seen", first);
+    }
+    return number;
+}
+
 bool results_face(const GstStructure *found, uint32_t index, cli_face_mark *mark)
 {
     const GstStructure *face = item_of(array_of(found, "faces"), index);

@@ -50,7 +50,24 @@ static gfloat confidence(double score)
     return (gfloat)fmin(fmax(score, 0.0), 1.0);
 }
 
-/* The labels of classifiers that ran, and the faces. */
+/* The track of a face, which is related to its detection. */
+static void track_attach(GstAnalyticsRelationMeta *all, const GstAnalyticsODMtd *face,
+                         const GstStructure *found, uint32_t index)
+{
+    GstClockTime first, now = GST_CLOCK_TIME_NONE;
+    GstAnalyticsTrackingMtd mine;
+    const guint64 number = results_face_track(found, index, &first);
+    (void)gst_structure_get_uint64(found, "pts", &now);
+    if (number > 0 && gst_analytics_relation_meta_add_tracking_mtd(all, number, first, &mine)) {
+        (void)gst_analytics_tracking_mtd_update_last_seen(&mine, now);
+        (void)gst_analytics_relation_meta_set_relation(all, GST_ANALYTICS_REL_TYPE_RELATE_TO, face->id,
+                                                       mine.id);
+        (void)gst_analytics_relation_meta_set_relation(all, GST_ANALYTICS_REL_TYPE_RELATE_TO, mine.id,
+                                                       face->id);
+    }
+}
+
+/* The labels of classifiers that ran, and the faces with their tracks. */
 static void analytics_attach(GstBuffer *buffer, const GstStructure *found, guint width, guint height)
 {
     cli_line lines[64];
@@ -68,10 +85,11 @@ static void analytics_attach(GstBuffer *buffer, const GstStructure *found, guint
         cli_face_mark mark;
         guint box[4];
         GstAnalyticsODMtd face;
-        if (results_face(found, i, &mark) && box_inside(mark.box, width, height, box)) {
-            (void)gst_analytics_relation_meta_add_od_mtd(all, g_quark_from_static_string(FACE), (gint)box[0],
-                                                         (gint)box[1], (gint)box[2], (gint)box[3],
-                                                         confidence((double)mark.score), &face);
+        if (results_face(found, i, &mark) && box_inside(mark.box, width, height, box) &&
+            gst_analytics_relation_meta_add_od_mtd(all, g_quark_from_static_string(FACE), (gint)box[0],
+                                                   (gint)box[1], (gint)box[2], (gint)box[3],
+                                                   confidence((double)mark.score), &face)) {
+            track_attach(all, &face, found, i);
         }
     }
 }
@@ -83,7 +101,8 @@ void standard_attach(GstBuffer *buffer, const GstStructure *found, guint width, 
         cli_face_mark mark;
         guint box[4];
         if (results_face(found, i, &mark) && box_inside(mark.box, width, height, box)) {
-            region_attach(buffer, &mark, box, (gint)i);
+            GstClockTime first;
+            region_attach(buffer, &mark, box, (gint)(results_face_track(found, i, &first) & G_MAXINT));
         }
     }
 #ifdef MTS_GST_ANALYTICS

@@ -1,6 +1,6 @@
 /*
- * exif.c: finds one number in a JPEG file, whatever its bytes are, and turns pixels by
- * it. Every offset is compared with the bytes that are left before it is used.
+ * exif.c: finds one number in a JPEG, PNG or WebP file, whatever its bytes are, and turns
+ * pixels by it. Every offset is compared with the bytes that are left before it is used.
  */
 #include "exif.h"
 
@@ -10,6 +10,10 @@
 #define TAG_ORIENTATION 0x0112u
 #define TYPE_SHORT 3u
 #define ENTRY_BYTES 12u
+#define TIFF_LEAST 8u        /* a header */
+#define TIFF_MOST (1u << 20) /* JPEG allows 64 KiB; more is not Exif data of a camera */
+#define PNG_SIGNATURE "\x89PNG\r\n\x1a\n"
+#define CRC_POLYNOMIAL 0xedb88320u /* ISO 3309, as PNG's specification has it, bits reversed */
 
 /* Bytes of the file, and in which order numbers lie. */
 typedef struct bytes {
@@ -32,26 +36,27 @@ static uint32_t read32(const bytes *b, size_t place)
     return b->little ? second << 16 | first : first << 16 | second;
 }
 
-/* The content of the APP1 segment with Exif data: a TIFF file. */
-static bool tiff_find(const unsigned char *file, size_t size, bytes *out)
+static bool begins(const bytes *b, size_t place, const char *with, size_t length)
 {
-    const bytes all = {.at = file, .size = size};
+    return b->size >= length && place <= b->size - length && memcmp(b->at + place, with, length) == 0;
+}
+
+/* A JPEG: the content of the APP1 segment with Exif data is a TIFF file. */
+static bool jpeg_find(const bytes *all, bytes *tiff)
+{
     size_t place = 2;
-    if (size < 4 || file[0] != 0xff || file[1] != 0xd8) {
-        return false;
-    }
-    while (size - place >= 4 && file[place] == 0xff) {
-        const unsigned char marker = file[place + 1];
-        const size_t length = read16(&all, place + 2); /* with its own two bytes */
-        if (marker == 0xff) {                          /* a fill byte */
+    while (all->size - place >= 4 && all->at[place] == 0xff) {
+        const unsigned char marker = all->at[place + 1];
+        const size_t length = read16(all, place + 2); /* with its own two bytes */
+        if (marker == 0xff) {                         /* a fill byte */
             place++;
             continue;
         }
-        if (marker == 0xda || marker == 0xd9 || length < 2 || length > size - place - 2) {
+        if (marker == 0xda || marker == 0xd9 || length < 2 || length > all->size - place - 2) {
             return false; /* the picture begins, or the segment is cut off */
         }
-        if (marker == 0xe1 && length >= 8 + 8 && memcmp(file + place + 4, "Exif\0\0", 6) == 0) {
-            *out = (bytes){.at = file + place + 10, .size = length - 8};
+        if (marker == 0xe1 && length >= 8 && memcmp(all->at + place + 4, "Exif\0\0", 6) == 0) {
+            *tiff = (bytes){.at = all->at + place + 10, .size = length - 8};
             return true;
         }
         place += 2 + length;
@@ -59,10 +64,78 @@ static bool tiff_find(const unsigned char *file, size_t size, bytes *out)
     return false;
 }
 
+static uint32_t crc_of(const unsigned char *at, size_t size)
+{
+    uint32_t crc = UINT32_MAX;
+    for (size_t i = 0; i < size; i++) {
+        crc ^= at[i];
+        for (int k = 0; k < 8; k++) {
+            crc = crc >> 1 ^ (crc & 1u ? CRC_POLYNOMIAL : 0u);
+        }
+    }
+    return ~crc;
+}
+
+/* A PNG (third edition, 11.3.5.4): the chunk eXIf is a TIFF file. It counts with a right checksum. */
+static bool png_find(const bytes *all, bytes *tiff)
+{
+    size_t place = sizeof PNG_SIGNATURE - 1;
+    while (all->size - place >= 12) { /* length, kind and checksum */
+        const size_t length = read32(all, place);
+        if (length > all->size - place - 12) {
+            return false;
+        }
+        if (begins(all, place + 4, "eXIf", 4)) {
+            *tiff = (bytes){.at = all->at + place + 8, .size = length};
+            return length <= TIFF_MOST &&
+                   crc_of(all->at + place + 4, 4 + length) == read32(all, place + 8 + length);
+        }
+        place += 12 + length;
+    }
+    return false;
+}
+
+/* A WebP (RFC 9649, 2.7.1.5): the chunk EXIF is a TIFF file. Some programs begin it as JPEG does. */
+static bool webp_find(const bytes *all, bytes *tiff)
+{
+    const bytes file = {.at = all->at, .size = all->size, .little = true};
+    size_t place = 12;
+    while (file.size - place >= 8) { /* kind and length */
+        const size_t length = read32(&file, place + 4);
+        if (length > file.size - place - 8) {
+            return false;
+        }
+        if (begins(&file, place, "EXIF", 4)) {
+            const size_t head = length >= 6 && memcmp(file.at + place + 8, "Exif\0\0", 6) == 0 ? 6 : 0;
+            *tiff = (bytes){.at = file.at + place + 8 + head, .size = length - head};
+            return length <= TIFF_MOST;
+        }
+        const size_t padded = length + length % 2;
+        if (padded > file.size - place - 8) {
+            return false;
+        }
+        place += 8 + padded;
+    }
+    return false;
+}
+
+/* By how a file begins. */
+static bool tiff_find(const bytes *all, bytes *tiff)
+{
+    if (begins(all, 0, "\xff\xd8", 2)) {
+        return jpeg_find(all, tiff);
+    }
+    if (begins(all, 0, PNG_SIGNATURE, sizeof PNG_SIGNATURE - 1)) {
+        return png_find(all, tiff);
+    }
+    return begins(all, 0, "RIFF", 4) && begins(all, 8, "WEBP", 4) && webp_find(all, tiff);
+}
+
 uint32_t cli_exif_orientation(const unsigned char *file, size_t size)
 {
+    const bytes all = {.at = file, .size = size};
     bytes tiff;
-    if (!tiff_find(file, size, &tiff)) {
+    if (!tiff_find(&all, &tiff) || tiff.size < TIFF_LEAST) {
         return 1;
     }
     tiff.little = tiff.at[0] == 'I';

@@ -1,5 +1,5 @@
 /*
- * exif.h: how a camera was held, as JPEG files say it.
+ * exif.h: how a camera was held, as JPEG, PNG and WebP files say it.
  */
 #ifndef MTS_KIT_EXIF_H
 #define MTS_KIT_EXIF_H
@@ -9,9 +9,10 @@
 #include "image.h"
 
 /*
- * Orientation of a JPEG file, 1 to 8 (Exif 2.32, tag 0x0112): 1 upright, 3 half a turn, 6
- * to be turned to the right, 8 to the left; 2, 4, 5, 7 mirrored. 1 also: it says none, it
- * says nonsense, or it is no JPEG.
+ * Orientation of a JPEG, PNG or WebP file, 1 to 8 (Exif 2.32, tag 0x0112): 1 upright, 3 half
+ * a turn, 6 to be turned to the right, 8 to the left; 2, 4, 5, 7 mirrored. 1 also: it says
+ * none, it says nonsense, its chunk is cut off or has a wrong checksum, or it is of another
+ * format.
  */
 uint32_t cli_exif_orientation(const unsigned char *file, size_t size);
 /* Turns and mirrors a picture, so that it is seen upright. False: no memory. */

@@ -21,8 +21,8 @@ typedef struct cli_image {
     uint32_t width, height;
 } cli_image;
 
-/* Checks the size before it decodes anything: sides up to 16384, 64 million pixels. A
- * JPEG is turned upright as its Exif data say. */
+/* Checks the size before it decodes anything: sides up to 16384, 64 million pixels. It
+ * is turned upright as its Exif data say (JPEG, PNG, WebP). */
 bool cli_image_read(const char *path, cli_image *image, char *error);
 bool cli_image_write_png(const char *path, const cli_image *image, char *error);
 void cli_image_release(cli_image *image);

@@ -6,6 +6,7 @@ usage: build.py SOURCE OUT          (OUT/site/index.html; needs mkdocs and mkdoc
 Pages link to files of the source tree. Those that are text become pages of the site, too, so that no link leads out of it."""
 
 import html.parser
+import json
 import os
 import re
 import shutil
@@ -25,6 +26,18 @@ def title(path):
     with open(path, encoding="utf-8") as file:
         found = re.search(r"^# (.+)$", file.read(), re.M)
     return found[1].replace(":", " -") if found else os.path.basename(path)
+
+
+def notebook_text(path):
+    """Cells of a notebook as Markdown, with what code prints."""
+    with open(path, encoding="utf-8") as file:
+        cells = json.load(file)["cells"]
+    parts = []
+    for cell in cells:
+        source = "".join(cell["source"])
+        parts.append(f"```python\n{source}\n```" if cell["cell_type"] == "code" else source)
+        parts += ["```text\n" + "".join(output["text"]) + "```" for output in cell.get("outputs", [])]
+    return "\n\n".join(parts) + "\n"
 
 
 class Pages:
@@ -77,6 +90,8 @@ class Pages:
         if path.endswith((".svg", ".png", ".jpg")):
             os.makedirs(os.path.dirname(os.path.join(self.place, inside)), exist_ok=True)
             shutil.copyfile(whole, os.path.join(self.place, inside))
+        elif path.endswith(".ipynb"):
+            self.write(inside, self.rewrite(path, notebook_text(whole)))
         elif path.endswith(".md"):
             with open(whole, encoding="utf-8") as file:
                 self.write(inside, self.rewrite(path, file.read()))

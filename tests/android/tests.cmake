@@ -40,7 +40,7 @@ if(NOT CMAKE_CROSSCOMPILING)
               $<TARGET_FILE:mts> ${PROJECT_VERSION})
     set_tests_properties(android/files_are_as_documented PROPERTIES TIMEOUT 120)
     # The figures of a phone (toolchains/phone) on what poses as adb.
-    if(TARGET sample_phone)
+    if(TARGET sample_phone AND TARGET mts_program)
       add_test(NAME android/phone_figures
         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/phone.py ${CMAKE_SOURCE_DIR} $<TARGET_FILE:mts_program>
                 $<TARGET_FILE:sample_phone> ${CMAKE_BINARY_DIR}/phone)

@@ -1,6 +1,6 @@
 /*
- * libFuzzer target: any bytes as a JPEG, PNG or WebP file, with the library that decodes it in this process, and as
- * the Exif data of a JPEG. stb_image, which works in a child, is not ours to fuzz.
+ * libFuzzer target: any bytes as a JPEG, PNG or WebP file, with the library that decodes it in this process, and its
+ * Exif data. stb_image, which works in a child, is not ours to fuzz.
  */
 #include "kit/decoders.h"
 #include "kit/exif.h"

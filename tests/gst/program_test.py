@@ -109,6 +109,34 @@ def a_reader_that_is_not_ours_sees_what_the_camera_program_says(world):
         check(not people or len(one["faces"]) >= 3, "the crew has three faces")
 
 
+TRACKS = """
+import re, sys, gi
+gi.require_version("Gst", "1.0")
+from gi.repository import Gst
+Gst.init(None)
+pipeline = Gst.parse_launch(sys.argv[1] + " ! appsink name=results sync=false")
+pipeline.set_state(Gst.State.PLAYING)
+for _ in range(2):
+    meta = pipeline.get_by_name("results").emit("pull-sample").get_buffer().get_custom_meta("MtsResultsMeta")
+    print(*re.findall(r"track[^0-9a-z]+guint64[^0-9a-z]+([0-9]+)", meta.get_structure().to_string()))
+pipeline.set_state(Gst.State.NULL)
+"""
+
+
+def faces_keep_their_tracks_from_frame_to_frame(world):
+    people = os.path.exists(world.clip) and world.face_bundles()
+    if not people or subprocess.run([world.args.system_python, "-c", "import gi; gi.require_version('Gst', '1.0')"],
+                                    capture_output=True).returncode != 0:
+        print("the clip, the models or GStreamer for Python are not on this machine")
+        return
+    # one frame again and again: from one to the next the clip's camera moves by the width of a face
+    out, _ = world.run(world.args.system_python, "-c", TRACKS, f"{world.clip_source()} ! imagefreeze num-buffers=2 ! "
+                       f"mtsinfer device=cpu detector={people[0]} faces={people[1]}")
+    first, second = (line.split() for line in out.splitlines())
+    check(len(first) >= 3 and sorted(map(int, first)) == list(range(1, len(first) + 1)), f"tracks {first}")
+    check(first == second, f"{first}, then {second}, of the same picture")
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in ("camera", "program", "plugins", "reader", "config", "faces", "data", "work"):
@@ -121,7 +149,8 @@ def main():
     world = World(args)
     for test in (inspection_is_clean, a_pipeline_of_stock_elements_draws_and_shows_the_meta,
                  a_missing_bundle_ends_the_pipeline_with_its_name,
-                 a_reader_that_is_not_ours_sees_what_the_camera_program_says):
+                 a_reader_that_is_not_ours_sees_what_the_camera_program_says,
+                 faces_keep_their_tracks_from_frame_to_frame):
         test(world)
         print(f"passed: {test.__name__}")
     return 0

@@ -1,15 +1,25 @@
+# Tracks are plain C.
+target_sources(gst_track PRIVATE ${CMAKE_SOURCE_DIR}/apps/gst/track.c)
+target_include_directories(gst_track PRIVATE ${CMAKE_SOURCE_DIR}/apps)
 # The plugin of GStreamer, loaded as programs load it.
 if(TARGET mts_gst)
   find_package(PkgConfig QUIET)
   pkg_check_modules(MTS_TEST_GST REQUIRED IMPORTED_TARGET gstreamer-app-1.0 gstreamer-video-1.0 gstreamer-allocators-1.0)
-  foreach(name infer overlay dmabuf)
+  foreach(name infer overlay dmabuf meta)
     target_sources(gst_${name} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/fixture.c)
     target_compile_definitions(gst_${name} PRIVATE MTS_GST_PLUGIN="$<TARGET_FILE:mts_gst>")
     target_link_libraries(gst_${name} PRIVATE PkgConfig::MTS_TEST_GST)
     add_dependencies(gst_${name} mts_gst)
   endforeach()
+  # What is written of a structure that a test made.
+  target_sources(gst_meta PRIVATE ${CMAKE_SOURCE_DIR}/apps/gst/standard.c ${CMAKE_SOURCE_DIR}/apps/gst/read.c)
+  target_include_directories(gst_meta PRIVATE ${CMAKE_SOURCE_DIR}/apps)
+  if(TARGET PkgConfig::MTS_GST_ANALYTICS)
+    target_compile_definitions(gst_meta PRIVATE MTS_GST_ANALYTICS)
+    target_link_libraries(gst_meta PRIVATE PkgConfig::MTS_GST_ANALYTICS)
+  endif()
   if(MTS_SANITIZE) # as tests/camera/tests.cmake
-    set_property(TEST gst/infer gst/overlay gst/dmabuf APPEND PROPERTY ENVIRONMENT
+    set_property(TEST gst/infer gst/overlay gst/dmabuf gst/meta APPEND PROPERTY ENVIRONMENT
       ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:fast_unwind_on_malloc=0)
   endif()
   # Programs that are not ours; they know nothing of sanitizers.

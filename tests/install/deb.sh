@@ -52,6 +52,8 @@ readelf -S "$library" | grep -q '\.symtab' && fail "libmts0 is not stripped"
 [ -z "$(find "$place/root" -perm /022 ! -type l)" ] || fail "files that others may write"
 
 "$place/root/usr/bin/mts" --version
+[ ! -e "$build/man/mts.1.gz" ] || cmp "$build/man/mts.1.gz" "$place/mts-tools/usr/share/man/man1/mts.1.gz" ||
+    fail "mts-tools has not the manual page of the build"
 if [[ $packages == *gstreamer1.0-mts* ]]; then
     plugin=$(find "$place/gstreamer1.0-mts" -name libgstmts.so)
     [[ $(dpkg-deb -f "$place"/debs/gstreamer1.0-mts_*.deb Depends) == *libgstreamer1.0-0* ]] || fail "the plugin does not need GStreamer"

@@ -35,6 +35,12 @@ if(NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
 endif()
 # The tutorials do what they say, as printed.
 include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
+if(MTS_TEST_PYTHON AND TARGET mts_program AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
+  add_test(NAME install/man
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/man.py ${CMAKE_SOURCE_DIR} $<TARGET_FILE:mts_program>
+            ${CMAKE_BINARY_DIR}/man_test)
+  set_tests_properties(install/man PROPERTIES TIMEOUT 60)
+endif()
 # Recipes of packaging, and bills of materials of what was built.
 if(MTS_TEST_PYTHON AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
   set(recipe_files "")

@@ -191,11 +191,12 @@ def test_tensors_of_every_type_go_in_and_come_out(tmp_path, runtime, name):
     assert answer.dtype == data.dtype and numpy.array_equal(answer, data)
 
 
-def test_modules_of_pytorch_compile(tmp_path, runtime):
+def test_modules_of_pytorch_compile(tmp_path, runtime, capfd):
     torch = pytest.importorskip("torch")
     module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 2))
     example = torch.rand(1, 3, 8, 8)
     mts.compile({"age": (module, example)}, tmp_path / "age.mtsb")
+    assert capfd.readouterr().out == ""
     with mts.Bundle(runtime, tmp_path / "age.mtsb") as bundle, mts.Session(bundle) as session:
         answer = session.run(inputs={"age": example.numpy()})["age"][0]
     assert numpy.allclose(answer, module(example).detach().numpy(), atol=1e-4)
@@ -217,8 +218,9 @@ def test_modules_go_through_the_exporter_of_pytorch(tmp_path, monkeypatch):
         def train(self, mode):
             self.training = mode
 
-    def export(module, arguments, path):
+    def export(module, arguments, path, verbose):
         asked.append((module, module.training, arguments))
+        assert not verbose
         shutil.copy(MODELS + "/small_pet.onnx", path)
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(onnx=types.SimpleNamespace(export=export)))
     module, example = Module(), object()

@@ -116,7 +116,8 @@ def _export(model: tuple[Any, Any], path: str) -> None:
     was_training = module.training
     module.eval()
     try:
-        torch.onnx.export(module, example if isinstance(example, tuple) else (example,), path)
+        arguments = example if isinstance(example, tuple) else (example,)
+        torch.onnx.export(module, arguments, path, verbose=False)  # newer ones print each of their steps otherwise
     finally:
         module.train(was_training)
 

@@ -94,8 +94,7 @@ static void add_output(mts_onnx *onnx, const mts_port *port)
     }
     bool typed = port->dtype != MTS_TYPE_FLOAT32;
     const char *shaped = typed ? mts_onnx_temporary(onnx) : name;
-    (void)mts_onnx_two(onnx, "Reshape", from, mts_onnx_ints_const(onnx, port->shape.dims, port->shape.rank),
-                       shaped);
+    (void)mts_onnx_shaped(onnx, "Reshape", from, port->shape.dims, port->shape.rank, shaped);
     if (typed) {
         (void)mts_onnx_cast(onnx, shaped, port->dtype, name);
     }

@@ -9,8 +9,7 @@ static const char *heads_of(mts_onnx *onnx, const mts_node *node, uint32_t index
     const mts_shape *shape = &onnx->graph->values[node->inputs[index]].shape;
     const int64_t heads = node->attrs.attention.heads;
     const int64_t dims[4] = {shape->dims[0], heads, shape->dims[1] / heads, shape->dims[3]};
-    return mts_onnx_two(onnx, "Reshape", mts_onnx_value(onnx, node->inputs[index]),
-                        mts_onnx_ints_const(onnx, dims, 4), NULL);
+    return mts_onnx_shaped(onnx, "Reshape", mts_onnx_value(onnx, node->inputs[index]), dims, 4, NULL);
 }
 
 static const char *swapped(mts_onnx *onnx, const char *x)
@@ -34,5 +33,5 @@ void mts_onnx_add_attention(mts_onnx *onnx, const mts_node *node, const char *ou
     mts_onnx_int(onnx, mts_onnx_node(onnx, "Softmax", &scores, 1, weights), "axis", -1);
     const char *v = swapped(onnx, heads_of(onnx, node, 2));
     const char *sums = swapped(onnx, mts_onnx_two(onnx, "MatMul", weights, v, NULL));
-    (void)mts_onnx_two(onnx, "Reshape", sums, mts_onnx_ints_const(onnx, shape->dims, 4), output);
+    (void)mts_onnx_shaped(onnx, "Reshape", sums, shape->dims, 4, output);
 }

@@ -348,6 +348,12 @@ const char *mts_onnx_two(mts_onnx *onnx, const char *op, const char *a, const ch
     return mts_onnx_node(onnx, op, both, 2, output) ? output : NULL;
 }
 
+const char *mts_onnx_shaped(mts_onnx *onnx, const char *op, const char *x, const int64_t *dims, uint32_t rank,
+                            const char *output)
+{
+    return mts_onnx_two(onnx, op, x, mts_onnx_ints_const(onnx, dims, rank), output);
+}
+
 const char *mts_onnx_cast(mts_onnx *onnx, const char *x, mts_type dtype, const char *output)
 {
     output = output ? output : mts_onnx_temporary(onnx);

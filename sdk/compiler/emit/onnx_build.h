@@ -76,6 +76,9 @@ void mts_onnx_ints(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, cons
 const char *mts_onnx_one(mts_onnx *onnx, const char *op, const char *x, const char *output);
 const char *mts_onnx_two(mts_onnx *onnx, const char *op, const char *a, const char *b, const char *output);
 const char *mts_onnx_cast(mts_onnx *onnx, const char *x, mts_type dtype, const char *output);
+/* A node that reads a shape: Reshape or Expand. */
+const char *mts_onnx_shaped(mts_onnx *onnx, const char *op, const char *x, const int64_t *dims, uint32_t rank,
+                            const char *output);
 
 /* Initialisers; floats are referred to, ints are copied. The name is returned. */
 const char *mts_onnx_floats_const(mts_onnx *onnx, const char *name, const mts_shape *shape,

@@ -120,8 +120,9 @@ static void add_is_inf(mts_onnx *onnx, const mts_act *act, const char *x, const 
 {
     const char *below = add_test(onnx, "IsInf", "detect_positive", x, NULL);
     const char *above = add_test(onnx, "IsInf", "detect_negative", x, NULL);
-    (void)mts_onnx_two(onnx, "Add", with(onnx, "Mul", below, act->a), with(onnx, "Mul", above, act->b),
-                       output);
+    below = with(onnx, "Mul", below, act->a);
+    above = with(onnx, "Mul", above, act->b);
+    (void)mts_onnx_two(onnx, "Add", below, above, output);
 }
 
 static const char *add_hard_sigmoid(mts_onnx *onnx, float alpha, float beta, const char *x,
@@ -141,6 +142,13 @@ static const char *add_gate(mts_onnx *onnx, uint32_t fn, const char *x)
                ? add_hard_sigmoid(onnx, 1.0f / 6.0f, 0.5f, x, NULL)
            : fn == MTS_FN_SILU ? mts_onnx_one(onnx, "Sigmoid", x, NULL)
                                : mts_onnx_one(onnx, "Tanh", mts_onnx_one(onnx, "Softplus", x, NULL), NULL);
+}
+
+/* a x + b */
+static void add_line(mts_onnx *onnx, const mts_act *act, const char *x, const char *output)
+{
+    const char *product = with(onnx, "Mul", x, act->a);
+    (void)mts_onnx_two(onnx, "Add", product, mts_onnx_float_const(onnx, act->b), output);
 }
 
 void mts_onnx_function(mts_onnx *onnx, const mts_act *act, const char *slope, const char *x,
@@ -166,10 +174,7 @@ void mts_onnx_function(mts_onnx *onnx, const mts_act *act, const char *slope, co
         (void)mts_onnx_two(onnx, "Mul", x, add_gate(onnx, act->fn, x), output);
         break;
     case MTS_FN_HARD_SWISH_LINE:
-        (void)mts_onnx_two(
-            onnx, "Add",
-            with(onnx, "Mul", mts_onnx_two(onnx, "Mul", x, add_gate(onnx, act->fn, x), NULL), act->a),
-            mts_onnx_float_const(onnx, act->b), output);
+        add_line(onnx, act, mts_onnx_two(onnx, "Mul", x, add_gate(onnx, act->fn, x), NULL), output);
         break;
     case MTS_FN_TRUNC:
     case MTS_FN_NOT_ZERO:

@@ -43,8 +43,7 @@ static const char *slope_name(mts_onnx *onnx, const mts_node *node, uint32_t ind
     mts_shape shape = {.rank = rank - 1, .dims = {1, 1, 1, 1, 1, 1}};
     shape.dims[0] = shape_of(onnx, node->inputs[index])->dims[0];
     if (onnx->shared) {
-        return mts_onnx_two(onnx, "Reshape", input(onnx, node, index),
-                            mts_onnx_ints_const(onnx, shape.dims, shape.rank), NULL);
+        return mts_onnx_shaped(onnx, "Reshape", input(onnx, node, index), shape.dims, shape.rank, NULL);
     }
     return mts_onnx_floats_const(onnx, NULL, &shape, mts_onnx_dense(onnx, node->inputs[index]));
 }
@@ -70,9 +69,10 @@ static const char *gather_rows(mts_onnx *onnx, const mts_node *node)
     for (size_t i = 0; rows && i < count; i++) {
         rows[node->scatter[i]] = (int64_t)i;
     }
-    return rows ? mts_onnx_two(onnx, "Gather", input(onnx, node, 1),
-                               mts_onnx_ints_const(onnx, rows, (uint32_t)count), NULL)
-                : NULL;
+    const char *weights = input(onnx, node, 1);
+    return rows
+               ? mts_onnx_two(onnx, "Gather", weights, mts_onnx_ints_const(onnx, rows, (uint32_t)count), NULL)
+               : NULL;
 }
 
 /* Weight rows in the order of the output channels. */
@@ -130,9 +130,9 @@ static void add_conv(mts_onnx *onnx, const mts_node *node, const char *output)
     const char *inputs[3] = {input(onnx, node, 0), weight_name(onnx, node),
                              scaled ? "" : input(onnx, node, 3)};
     if (scaled) {
-        const char *plain = mts_onnx_temporary(onnx);
+        const char *plain = mts_onnx_temporary(onnx), *scale = input(onnx, node, 2);
         (void)conv_node(onnx, node, "Conv", inputs, 2, plain);
-        add_norm(onnx, plain, input(onnx, node, 2), input(onnx, node, 3), channels, sum);
+        add_norm(onnx, plain, scale, input(onnx, node, 3), channels, sum);
     } else {
         (void)conv_node(onnx, node, "Conv", inputs, has(node, 3) ? 3 : 2, sum);
     }
@@ -171,8 +171,8 @@ static void add_matmul(mts_onnx *onnx, const mts_node *node, const char *output)
 {
     const mts_attrs_matmul *matmul = &node->attrs.matmul;
     const char *c = has(node, 2) ? input(onnx, node, 2) : NULL;
-    const char *y = mts_onnx_two(onnx, "MatMul", input(onnx, node, 0), input(onnx, node, 1),
-                                 c || !is_one(matmul->alpha) ? NULL : output);
+    const char *a = input(onnx, node, 0), *b = input(onnx, node, 1);
+    const char *y = mts_onnx_two(onnx, "MatMul", a, b, c || !is_one(matmul->alpha) ? NULL : output);
     if (!is_one(matmul->alpha)) {
         y = times(onnx, y, matmul->alpha, c ? NULL : output);
     }
@@ -187,7 +187,8 @@ static void add_scale(mts_onnx *onnx, const mts_node *node, const char *output)
     const mts_act *act = &node->attrs.unary.act;
     const mts_shape *shape = shape_of(onnx, node->output);
     const char *last = before_act(onnx, act, output);
-    add_norm(onnx, input(onnx, node, 0), input(onnx, node, 1), input(onnx, node, 2), shape->dims[1], last);
+    const char *x = input(onnx, node, 0), *scale = input(onnx, node, 1), *bias = input(onnx, node, 2);
+    add_norm(onnx, x, scale, bias, shape->dims[1], last);
     end_act(onnx, act, slope_name(onnx, node, 3, shape->rank), last, output);
 }
 
@@ -239,7 +240,8 @@ static void add_binary(mts_onnx *onnx, const mts_node *node, const char *output)
 {
     const mts_attrs_binary *binary = &node->attrs.binary;
     const char *last = before_act(onnx, &binary->act, output);
-    add_kind(onnx, binary->kind, input(onnx, node, 0), input(onnx, node, 1), last);
+    const char *a = input(onnx, node, 0), *b = input(onnx, node, 1);
+    add_kind(onnx, binary->kind, a, b, last);
     end_act(onnx, &binary->act, "", last, output);
 }
 
@@ -336,8 +338,10 @@ static void add_gather(mts_onnx *onnx, const mts_node *node, const char *output)
     /* the list becomes an initialiser of the index's shape by a Reshape, which every
        run-time folds */
     const char *flat = wide ? mts_onnx_ints_const(onnx, wide, (uint32_t)count) : NULL;
-    const char *shape = mts_onnx_ints_const(onnx, index->shape.dims, index->shape.rank);
-    const char *shaped = index->shape.rank == 1 ? flat : mts_onnx_two(onnx, "Reshape", flat, shape, NULL);
+    const char *shaped = flat;
+    if (index->shape.rank != 1) {
+        shaped = mts_onnx_shaped(onnx, "Reshape", flat, index->shape.dims, index->shape.rank, NULL);
+    }
     const char *inputs[2] = {input(onnx, node, 0), shaped};
     mts_onnx_int(onnx, mts_onnx_node(onnx, "Gather", inputs, 2, output), "axis", node->attrs.gather.axis);
 }
@@ -356,8 +360,7 @@ static void add_transpose(mts_onnx *onnx, const mts_node *node, const char *outp
 static void add_shaped(mts_onnx *onnx, const mts_node *node, const char *op, const char *output)
 {
     const mts_shape *shape = &node->attrs.reshape.shape;
-    (void)mts_onnx_two(onnx, op, input(onnx, node, 0), mts_onnx_ints_const(onnx, shape->dims, shape->rank),
-                       output);
+    (void)mts_onnx_shaped(onnx, op, input(onnx, node, 0), shape->dims, shape->rank, output);
 }
 
 /* Whether the scales give the output sizes by ONNX's rule, so that they may be written

@@ -86,8 +86,7 @@ static const char *vector(mts_onnx *onnx, const mts_node *node, uint32_t index, 
         return mts_onnx_vector_const(onnx, channels, number);
     }
     return onnx->shared
-               ? mts_onnx_two(onnx, "Reshape", value(onnx, node, index),
-                              mts_onnx_ints_const(onnx, shape.dims, shape.rank), NULL)
+               ? mts_onnx_shaped(onnx, "Reshape", value(onnx, node, index), shape.dims, shape.rank, NULL)
                : mts_onnx_floats_const(onnx, NULL, &shape, mts_onnx_dense(onnx, node->inputs[index]));
 }
 
@@ -114,11 +113,6 @@ static const char *divisor(mts_onnx *onnx, const mts_attrs_norm *norm, const cha
     return mts_onnx_one(onnx, "Sqrt", mts_onnx_two(onnx, "Add", variance, epsilon, NULL), NULL);
 }
 
-static const char *shaped(mts_onnx *onnx, const char *x, const mts_shape *shape, const char *output)
-{
-    return mts_onnx_two(onnx, "Reshape", x, mts_onnx_ints_const(onnx, shape->dims, shape->rank), output);
-}
-
 /* (x - mean) / divisor; groups of channels as a dimension of their own, and what is
    behind them as one. */
 static const char *quotient(mts_onnx *onnx, const mts_node *node, const char *output)
@@ -139,13 +133,13 @@ static const char *quotient(mts_onnx *onnx, const mts_node *node, const char *ou
             }
         }
         axes = (norm->axes & 1u) | (whole ? 4u : (norm->axes & ~1u) << 1);
-        x = shaped(onnx, x, &parts, NULL);
+        x = mts_onnx_shaped(onnx, "Reshape", x, parts.dims, parts.rank, NULL);
     }
     const bool centred = norm->kind <= MTS_NORM_DEVIATION;
     const char *d =
         centred ? mts_onnx_two(onnx, "Sub", x, reduce(onnx, "ReduceMean", x, axes, 1, NULL), NULL) : x;
     const char *y = mts_onnx_two(onnx, "Div", d, divisor(onnx, norm, d, axes), grouped ? NULL : output);
-    return grouped ? shaped(onnx, y, shape, output) : y;
+    return grouped ? mts_onnx_shaped(onnx, "Reshape", y, shape->dims, shape->rank, output) : y;
 }
 
 void mts_onnx_add_norm(mts_onnx *onnx, const mts_node *node, const char *output)

@@ -74,8 +74,7 @@ static const char *block_name(mts_onnx *onnx, const mts_value *value, const mts_
     }
     return mts_shape_equal(&known->shape, &shape)
                ? known->name
-               : mts_onnx_two(onnx, "Reshape", known->name, mts_onnx_ints_const(onnx, shape.dims, shape.rank),
-                              NULL);
+               : mts_onnx_shaped(onnx, "Reshape", known->name, shape.dims, shape.rank, NULL);
 }
 
 /* Rows first to end - 1 of the constant, of those that a block holds. */

@@ -157,8 +157,8 @@ value mts_import_gather_elements(mts_import *import, value x, uint32_t axis, val
         return NULL;
     }
     const int64_t outer = product(&shape, 0, axis), inner = product(&shape, axis + 1, shape.rank);
-    return take(import, view(import, x, outer, x->shape.dims[axis], inner),
-                view(import, index, outer, shape.dims[axis], inner), &shape);
+    value rows = view(import, x, outer, x->shape.dims[axis], inner);
+    return take(import, rows, view(import, index, outer, shape.dims[axis], inner), &shape);
 }
 
 /* Number of the element that each index names in dimensions [first, first + count) of x,
@@ -481,11 +481,11 @@ value mts_import_one_hot(mts_import *import, value index, uint32_t axis, int64_t
         range.dims[i] = i == axis ? depth : 1;
     }
     index = mts_import_emit_reshape(import, index, &spread);
-    value away = mts_import_emit_binary(import, MTS_BIN_MUL, elsewhere(import, index, &range, 0),
-                                        elsewhere(import, index, &range, -depth));
+    value above = elsewhere(import, index, &range, 0);
+    value away = mts_import_emit_binary(import, MTS_BIN_MUL, above, elsewhere(import, index, &range, -depth));
     if (!away) {
         return NULL;
     }
-    return mts_import_emit_select(import, away, mts_import_scalar(import, dtype, off),
-                                  mts_import_scalar(import, dtype, on));
+    value cold = mts_import_scalar(import, dtype, off);
+    return mts_import_emit_select(import, away, cold, mts_import_scalar(import, dtype, on));
 }

@@ -73,7 +73,8 @@ static void step_lstm(mts_import *import, mts_import_cell *cell, mts_import_valu
     }
     c = cell->clip > 0.0f ? mts_import_emit_unary(import, MTS_FN_CLIP, -cell->clip, cell->clip, c) : c;
     cell->c = c;
-    cell->h = times(import, gate(import, cell, 1, hidden, sum, c), through(import, MTS_FN_TANH, c));
+    mts_import_value *out = gate(import, cell, 1, hidden, sum, c);
+    cell->h = times(import, out, through(import, MTS_FN_TANH, c));
 }
 
 /* Whether so many steps may be written out. */

@@ -114,9 +114,9 @@ void mts_lower_instance_norm(mts_import *import)
     const uint32_t rank = x->shape.rank;
     const int64_t channels = x->shape.dims[1];
     const mts_attrs_norm norm = {.axes = (1u << rank) - 4u, .groups = 1, .epsilon = epsilon_of(import)};
-    mts_import_out(import, 0,
-                   normalise(import, x, &norm, per_channel(import, mts_import_in(import, 1), rank, channels),
-                             per_channel(import, mts_import_in(import, 2), rank, channels)));
+    value scale = per_channel(import, mts_import_in(import, 1), rank, channels);
+    value bias = per_channel(import, mts_import_in(import, 2), rank, channels);
+    mts_import_out(import, 0, normalise(import, x, &norm, scale, bias));
 }
 
 /* One number a group (opset 18) as one a channel. */
@@ -154,9 +154,9 @@ void mts_lower_group_norm(mts_import *import)
         scale = of_groups(import, scale, groups, channels);
         bias = of_groups(import, bias, groups, channels);
     }
-    mts_import_out(import, 0,
-                   normalise(import, x, &norm, per_channel(import, scale, rank, channels),
-                             per_channel(import, bias, rank, channels)));
+    scale = per_channel(import, scale, rank, channels);
+    bias = per_channel(import, bias, rank, channels);
+    mts_import_out(import, 0, normalise(import, x, &norm, scale, bias));
 }
 
 void mts_lower_mean_variance_norm(mts_import *import)

@@ -118,9 +118,9 @@ void mts_lower_matmul_integer(mts_import *import)
         mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "a zero point for each row of A is not supported");
     }
     const uint32_t last = b->shape.rank > 0 ? b->shape.rank - 1 : 0;
-    value y =
-        mts_import_emit_matmul(import, centred(import, a, a_zero, 0),
-                               mts_import_dequantize(import, b, ones_like(import, b_zero), b_zero, last));
+    a = centred(import, a, a_zero, 0);
+    b = mts_import_dequantize(import, b, ones_like(import, b_zero), b_zero, last);
+    value y = mts_import_emit_matmul(import, a, b);
     mts_import_out(import, 0, mts_import_retype(import, y, MTS_TYPE_INT32));
 }
 
@@ -128,8 +128,9 @@ void mts_lower_conv_integer(mts_import *import)
 {
     value x = mts_import_in(import, 0), weight = mts_import_in(import, 1);
     value zero = mts_import_in(import, 3);
-    value y = mts_import_conv(import, centred(import, x, mts_import_in(import, 2), 0),
-                              mts_import_dequantize(import, weight, ones_like(import, zero), zero, 0), NULL);
+    x = centred(import, x, mts_import_in(import, 2), 0);
+    weight = mts_import_dequantize(import, weight, ones_like(import, zero), zero, 0);
+    value y = mts_import_conv(import, x, weight, NULL);
     mts_import_out(import, 0, mts_import_retype(import, y, MTS_TYPE_INT32));
 }
 

@@ -142,8 +142,8 @@ void mts_tflite_lower_lstm(mts_tflite *model)
     const mts_shape state_weight = {.rank = 2, .dims = {hidden, hidden}},
                     vector = {.rank = 1, .dims = {hidden}};
     x = time_first ? x : mts_import_emit_transpose(import, x, swap);
-    mts_import_value *rows = mts_import_emit_rows(
-        import, x, gates_of(model, FIRST_INPUT_WEIGHT, &input_weight), gates_of(model, FIRST_BIAS, &vector));
+    mts_import_value *weight = gates_of(model, FIRST_INPUT_WEIGHT, &input_weight);
+    mts_import_value *rows = mts_import_emit_rows(import, x, weight, gates_of(model, FIRST_BIAS, &vector));
     mts_import_value *y = run(model, rows, gates_of(model, FIRST_STATE_WEIGHT, &state_weight));
     mts_tflite_out(model, 0, time_first ? y : mts_import_emit_transpose(import, y, swap), false);
 }

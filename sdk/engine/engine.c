@@ -17,6 +17,9 @@ void mts_engine_destroy(mts_engine **engine_at)
     mts_submissions_release(engine);
     mts_frames_release(&engine->frames);
     mts_filters_release(engine);
+#ifndef MTS_SMALL
+    mts_links_release(&engine->links);
+#endif
     mts_zero_copy_release(&engine->inputs.slots);
     mts_persistent_release(&engine->persistent);
     mts_launches_release(&engine->launches);

@@ -18,11 +18,25 @@ mts_status mts_engine_discard(mts_engine *engine, mts_error *error);
 /* Submissions that have gone to the device and were not consumed. */
 uint32_t mts_engine_begun(const mts_engine *engine);
 /*
- * Enqueues the upload of an input of type float32 without a wait: the caller keeps `floats`,
- * and `halves` of as many elements (NULL where the engine computes in float32), until the run
- * that is submitted next has ended. mts_engine_can_start holds.
+ * Gives the next run an input of type float32 without a wait: the caller keeps `floats`, and
+ * `halves` of as many elements (NULL where the engine computes in float32), until that run has
+ * ended. It is read in place where the engine has slots, the device imports this memory, and
+ * all tasks run; else its upload is enqueued. mts_engine_can_start holds.
  */
 mts_status mts_engine_link_input(mts_engine *engine, uint32_t task, uint32_t input, const float *floats,
                                  uint16_t *halves, mts_error *error);
+/* The slot (links.h) of the next submission: one of options.link_slots that no run in flight
+   has. */
+void mts_engine_use_slot(mts_engine *engine, uint32_t slot);
+/* Whether runs of all tasks leave their outputs in their slots. */
+bool mts_engine_moves(const mts_engine *engine);
+/* Whether the oldest submission has finished with outputs in its slot: all of its tasks have
+   run. It is discarded, not taken; outputs can be read until the slot's next run begins. */
+bool mts_engine_is_moved(const mts_engine *engine);
+/* Where an output of that submission lies, as float32; NULL: it is not such, or has no such
+   output. */
+const float *mts_engine_moved_output(const mts_engine *engine, uint32_t task, uint32_t output);
+/* The same, copied as the caller reads it: of the port's dtype. */
+void mts_engine_copy_moved(const mts_engine *engine, uint32_t task, uint32_t output, void *to);
 
 #endif

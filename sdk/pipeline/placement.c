@@ -80,6 +80,42 @@ static mts_status measure_device(placing *p, uint32_t d)
     return status;
 }
 
+/* ---- memory that devices share ---- */
+
+/* Whether a device computes in memory of the process, where others can read it. */
+static bool lends(mts_device *device)
+{
+    mts_buffer *buffer = NULL;
+    const bool in_place =
+        mts_buffer_create(device, sizeof(float), &buffer, NULL) == MTS_STATUS_OK && buffer->host;
+    mts_buffer_destroy(&buffer);
+    return in_place;
+}
+
+bool mts_placement_reads(const mts_pipeline_options *options, uint32_t device)
+{
+    return options->engine.precision == MTS_PRECISION_FLOAT32 && !options->engine.persistent &&
+           (options->devices[device]->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0;
+}
+
+/* What is read where it lies costs nothing: what a device reads of the process' memory, and what it
+   gives where all others read it so. */
+static void price_borders(placing *p)
+{
+    const mts_pipeline_options *o = p->options;
+    bool all_read = o->engine.precision == MTS_PRECISION_FLOAT32;
+    for (uint32_t d = 0; d < o->device_count; d++) {
+        all_read = all_read && (o->devices[d]->lost || mts_placement_reads(o, d));
+    }
+    for (uint32_t d = 0; d < o->device_count; d++) {
+        mts_device_costs *costs = &p->plan->costs[d];
+        if (!o->devices[d]->lost && mts_placement_reads(o, d)) {
+            costs->to = (mts_copy_cost){0};
+            costs->from = all_read && lends(o->devices[d]) ? (mts_copy_cost){0} : costs->from;
+        }
+    }
+}
+
 /* ---- stages ---- */
 
 static double chain_value(const placing *p)
@@ -154,6 +190,9 @@ static mts_status measure_and_choose(placing *p)
     }
     if (status == MTS_STATUS_OK && p->alive == 0) {
         status = mts_fail(p->error, MTS_STATUS_DEVICE_LOST, "all devices of the session are lost");
+    }
+    if (status == MTS_STATUS_OK) {
+        price_borders(p);
     }
     MTS_TRY(status, choose(p));
     return status;

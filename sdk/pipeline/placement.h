@@ -16,8 +16,6 @@ typedef struct mts_placement_plan {
     mts_arena arena;
     mts_units units;
     mts_device_costs costs[MTS_PARTITION_DEVICES];
-    /* The device's times were measured, or those of an equal one; else they are estimated. */
-    bool measured[MTS_PARTITION_DEVICES];
     mts_chain chain;
     /* [task]; the busiest device's time. */
     uint32_t *device_of;
@@ -37,6 +35,8 @@ mts_status mts_placement_find(mts_placement_plan *plan, const mts_archive *archi
    there is none. */
 mts_status mts_placement_again(mts_placement_plan *plan, uint32_t part, const mts_pipeline_options *options,
                                mts_error *error);
+/* Whether a device reads what crosses borders where it lies, in memory of the process. */
+bool mts_placement_reads(const mts_pipeline_options *options, uint32_t device);
 void mts_placement_release(mts_placement_plan *plan);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "partition/shares.h"
 #include "pipeline/measure.h"
+#include "pipeline/times.h"
 
 /* The next try deals a device this part less. */
 #define MEMORY_STEP 32u
@@ -47,7 +48,7 @@ static mts_status progress(const placing *p, uint32_t device)
                : MTS_STATUS_OK;
 }
 
-/* Costs of one device: those of an equal one before it, or measured. A device that is lost
+/* Costs of one device: those of an equal one before it, kept ones, or measured. A device that is lost
    runs nothing. */
 static mts_status measure_device(placing *p, uint32_t d)
 {
@@ -74,9 +75,15 @@ static mts_status measure_device(placing *p, uint32_t d)
         }
     }
     costs->memory = memory_of(o, o->devices[d]);
+    if (mts_times_load(&plan->units, o->devices[d], o, ms, costs)) {
+        return MTS_STATUS_OK;
+    }
     mts_status status = progress(p, d);
     MTS_TRY(status, mts_measure_units(&plan->units, o->devices[d], &o->engine, ms, p->error));
     MTS_TRY(status, mts_measure_copies(o->devices[d], &costs->to, &costs->from, p->error));
+    if (status == MTS_STATUS_OK) {
+        mts_times_store(&plan->units, o->devices[d], o, costs);
+    }
     return status;
 }
 

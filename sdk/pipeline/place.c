@@ -8,9 +8,6 @@
 
 #include "pipeline/state.h"
 
-/* Placements that are built until one fits. */
-#define TRIES 64u
-
 /* ---- what runs need of a partition ---- */
 
 static mts_status place_early(mts_pipeline *p, mts_error *error)
@@ -182,6 +179,27 @@ static mts_status build_part(mts_pipeline *p, uint32_t part, uint32_t *prioritie
     return MTS_STATUS_OK;
 }
 
+/* Of the parts that are not built, bits of `built`, the one whose device is expected to be fullest:
+   where that is refused nothing else was built for it. */
+static uint32_t fullest_part(const mts_pipeline *p, uint32_t built)
+{
+    const mts_placement_plan *plan = &p->now->plan;
+    uint32_t fullest = MTS_NONE;
+    double most = -1.0;
+    for (uint32_t i = 0; i < plan->partition.part_count; i++) {
+        const uint64_t memory = plan->costs[plan->partition.parts[i].device].memory;
+        const uint64_t own = plan->partition.chain && plan->chain.stage_count == plan->partition.part_count
+                                 ? plan->chain.stages[i].memory
+                                 : 0;
+        const double part = memory > 0 ? (double)own / (double)memory : 0.0;
+        if ((built >> i & 1u) == 0 && part > most) {
+            fullest = i;
+            most = part;
+        }
+    }
+    return fullest;
+}
+
 /* *failed: the part whose engine was refused, or MTS_NONE. */
 static mts_status build(mts_pipeline *p, uint32_t *failed, mts_error *error)
 {
@@ -189,7 +207,10 @@ static mts_status build(mts_pipeline *p, uint32_t *failed, mts_error *error)
     mts_status status = priorities ? MTS_STATUS_OK : mts_fail_memory(error);
     MTS_TRY(status, make_links(p, error));
     *failed = MTS_NONE;
-    for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->now->plan.partition.part_count; i++) {
+    uint32_t built = 0;
+    for (uint32_t n = 0; status == MTS_STATUS_OK && n < p->now->plan.partition.part_count; n++) {
+        const uint32_t i = fullest_part(p, built);
+        built |= 1u << i;
         status = build_part(p, i, priorities, error);
         *failed = status != MTS_STATUS_OK ? i : MTS_NONE;
     }
@@ -231,7 +252,7 @@ mts_status mts_pipeline_place(mts_pipeline *p, mts_error *error)
     mts_status status =
         mts_placement_find(&p->now->plan, p->archive, p->tasks, p->task_count, &p->options, error);
     MTS_TRY(status, build(p, &failed, error));
-    for (uint32_t t = 1; t < TRIES && is_too_large(p, status, failed); t++) {
+    while (is_too_large(p, status, failed)) {
         mts_error none = {0};
         empty_engines(p->now, p->allocator);
         if (mts_placement_again(&p->now->plan, failed, &p->options, &none) != MTS_STATUS_OK) {

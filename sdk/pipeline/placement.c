@@ -118,6 +118,7 @@ static void price_borders(placing *p)
         mts_device_costs *costs = &p->plan->costs[d];
         if (!o->devices[d]->lost && mts_placement_reads(o, d)) {
             costs->to = (mts_copy_cost){0};
+            costs->reads_in_place = true;
             costs->from = all_read && lends(o->devices[d]) ? (mts_copy_cost){0} : costs->from;
         }
     }
@@ -134,7 +135,10 @@ static mts_status find_chain(placing *p)
 {
     mts_placement_plan *plan = p->plan;
     const mts_status status = mts_chain_find(&plan->units, plan->costs, p->options->device_count,
-                                             p->options->goal, plan->arena.allocator, &plan->chain, p->error);
+                                             p->options->goal,
+                                             plan->tries < MTS_PLACEMENT_TRIES ? MTS_CHAIN_LEAST
+                                                                               : MTS_CHAIN_EXPECTED,
+                                             plan->arena.allocator, &plan->chain, p->error);
     plan->chain_ms = status == MTS_STATUS_OK ? chain_value(p) : 0.0;
     return status;
 }
@@ -265,14 +269,20 @@ mts_status mts_placement_find(mts_placement_plan *plan, const mts_archive *archi
 static bool refuse_stage(placing *p, const mts_chain_stage *stage)
 {
     mts_placement_plan *plan = p->plan;
-    bool room = true;
-    for (uint32_t d = 0; d < p->options->device_count; d++) {
+    const size_t all = (size_t)p->options->device_count * 2 * MTS_PLACEMENT_TRIES;
+    if (!plan->refusals) {
+        plan->refusals = mts_arena_zero(&plan->arena, all, sizeof *plan->refusals);
+    }
+    bool room = plan->refusals != NULL;
+    for (uint32_t d = 0; room && d < p->options->device_count; d++) {
         mts_device_costs *costs = &plan->costs[d];
         const bool equal = same_device(p->options->devices[d], p->options->devices[stage->device]);
+        mts_chain_refusal *own = plan->refusals + (size_t)d * 2 * MTS_PLACEMENT_TRIES;
+        costs->refusals = own;
         if (d == stage->device || (equal && costs->memory == plan->costs[stage->device].memory)) {
-            room = room && costs->refusal_count < MTS_CHAIN_REFUSALS;
+            room = room && costs->refusal_count < 2 * MTS_PLACEMENT_TRIES;
             if (room) {
-                costs->refusals[costs->refusal_count++] = (mts_chain_refusal){stage->first, stage->end};
+                own[costs->refusal_count++] = (mts_chain_refusal){stage->first, stage->end};
             }
         }
     }
@@ -284,7 +294,7 @@ mts_status mts_placement_again(mts_placement_plan *plan, uint32_t part, const mt
 {
     placing p = {.plan = plan, .options = options, .error = error};
     const uint32_t device = plan->partition.parts[part].device;
-    bool possible = !is_given(options);
+    bool possible = !is_given(options) && plan->tries++ < 2 * MTS_PLACEMENT_TRIES;
     if (possible && plan->partition.chain) {
         uint32_t stage = 0;
         while (stage + 1 < plan->chain.stage_count && plan->chain.stages[stage].device != device) {

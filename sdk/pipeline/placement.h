@@ -11,12 +11,25 @@
 #include "tune/tune.h"
 #include "pipeline/pipeline.h"
 
+/*
+ * Placements that are tried. A stage that is refused is out, and no other is, so the first one
+ * that fits is the best that does, and where none is left none fits. That holds where
+ * fewer stages than this are refused: always of up to 44 units on equal devices, which have 990
+ * stages. Beyond it stages are left out that are not expected to fit, and as many more
+ * placements are tried.
+ */
+#define MTS_PLACEMENT_TRIES 1024u
+
 typedef struct mts_placement_plan {
     /* Of units and costs. */
     mts_arena arena;
     mts_units units;
     mts_device_costs costs[MTS_PARTITION_DEVICES];
     mts_chain chain;
+    /* [device][2 * MTS_PLACEMENT_TRIES]: stages that were refused; NULL: none was yet. */
+    mts_chain_refusal *refusals;
+    /* How often the next placement was asked for. */
+    uint32_t tries;
     /* [task]; the busiest device's time. */
     uint32_t *device_of;
     double busiest_ms;

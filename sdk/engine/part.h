@@ -10,6 +10,9 @@
 /* Makes the engine a part of a pipeline. While it is held none of its runs begins: frames
    wait, and the device has no room for others. Once a run has begun it is held again. */
 void mts_engine_hold(mts_engine *engine, bool held);
+/* Ends all runs, and frees everything on the device. Outputs of the run that was consumed last can
+   be read until the engine is destroyed, which is all that may follow. */
+void mts_engine_retire(mts_engine *engine);
 /* Whether this submission waits: it has not gone to the device. */
 bool mts_engine_waits(const mts_engine *engine, uint64_t run);
 /* Frees the slot of the oldest submission, which has finished (else BUSY): what the caller

@@ -28,6 +28,9 @@ typedef struct counted {
     mts_device_ops ops;
     uint64_t to, from; /* bytes */
     bool failing;      /* the next question for an event loses the device */
+    uint64_t live;     /* bytes of buffers, of a device that outlives a loss */
+    bool full;         /* it had some when the first buffer after the loss was made */
+    bool asked;
 } counted;
 
 static counted all[STAGES];
@@ -72,6 +75,27 @@ static mts_status count_query(mts_device *device, uint32_t index, bool wait, boo
     return find(device)->inner->event_query(device, index, wait, passed, error);
 }
 
+static mts_status count_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
+                               mts_error *error)
+{
+    counted *c = find(device);
+    bool lost = false;
+    for (uint32_t d = 0; d < STAGES; d++) {
+        lost = lost || (all[d].failing && all[d].device->lost);
+    }
+    c->full = lost && !c->asked ? c->live > 0 : c->full;
+    c->asked = c->asked || lost;
+    const mts_status status = c->inner->buffer_create(device, memory, size, out, error);
+    c->live += status == MTS_STATUS_OK && !memory ? size : 0;
+    return status;
+}
+
+static void count_destroy(mts_device *device, mts_buffer *buffer)
+{
+    find(device)->live -= buffer->imported ? 0 : buffer->size;
+    find(device)->inner->buffer_destroy(device, buffer);
+}
+
 static void install(uint32_t number, mts_device *device)
 {
     counted *c = &all[number];
@@ -80,6 +104,8 @@ static void install(uint32_t number, mts_device *device)
     c->ops.buffer_read = count_read;
     c->ops.buffer_read_async = count_fetch;
     c->ops.event_query = count_query;
+    c->ops.buffer_create = count_create;
+    c->ops.buffer_destroy = count_destroy;
     device->ops = &c->ops;
 }
 
@@ -305,6 +331,9 @@ static void a_loss_leaves_the_memory_that_others_read(void **state)
         all[lost].failing = true;
         pipeline_world_same(&w, one, p, "after the loss");
         assert_true(devices[lost]->lost);
+        for (uint32_t d = 0; d < STAGES; d++) { /* nothing of the placement before was there any more */
+            assert_true(d == lost || (all[d].asked && !all[d].full && all[d].live > 0));
+        }
         mts_pipeline_destroy(&one);
         mts_pipeline_destroy(&p);
         pipeline_world_release(&w);

@@ -25,6 +25,8 @@ typedef struct mts_part {
     /* Per task of the archive: its position in the session, and its ports. */
     uint32_t *tasks;
     mts_part_port **inputs, **outputs;
+    /* [task of the archive][node]: its unit. */
+    uint32_t **units;
     /* Per task of the session: its index in the archive, or MTS_NONE. */
     uint32_t *index_of;
     /* [task of the session][task of the archive]: it has to run where that task does. */

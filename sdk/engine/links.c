@@ -92,8 +92,8 @@ static mts_status find_words(mts_builder *b, bool *found)
     mts_status status = kept ? MTS_STATUS_OK : mts_builder_memory(b);
     if (b->encoding.masks) {
         moved.masks = &masks;
-        MTS_TRY(status, mts_task_masks_create(&masks, &b->program, b->engine->tasks.count, b->plan, &b->scratch,
-                                              b->error));
+        MTS_TRY(status, mts_task_masks_create(&masks, &b->program, b->engine->tasks.count, b->plan,
+                                              &b->scratch, b->error));
     }
     if (status != MTS_STATUS_OK) {
         mts_task_masks_release(&masks);
@@ -118,8 +118,8 @@ static mts_status find_words(mts_builder *b, bool *found)
 
 static void keep_apart(mts_builder *b, const char *why)
 {
-    mts_log_write(b->engine->device->log, MTS_LOG_INFO,
-                  "outputs of a part are copied to the next one: %s", why);
+    mts_log_write(b->engine->device->log, MTS_LOG_INFO, "outputs of a part are copied to the next one: %s",
+                  why);
     b->engine->links.moves = false;
 }
 
@@ -252,8 +252,7 @@ static mts_status prepare_slot(const mts_builder *b, uint32_t number)
         return mts_builder_memory(b);
     }
     if (e->inputs.slots.count > 0) {
-        memcpy(slot->inputs.items, e->inputs.slots.items,
-               e->inputs.slots.count * sizeof *slot->inputs.items);
+        memcpy(slot->inputs.items, e->inputs.slots.items, e->inputs.slots.count * sizeof *slot->inputs.items);
     }
     mts_status status = MTS_STATUS_OK;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < e->launches.count; i++) {
@@ -356,8 +355,7 @@ mts_status mts_engine_link_input(mts_engine *engine, uint32_t task, uint32_t inp
     }
     const bool linked = engine->links.count > 0 && is_whole(engine);
     const bool imports = linked && (engine->device->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0;
-    mts_input_slots *slots =
-        linked ? &engine->links.slots[engine->links.next].inputs : &engine->inputs.slots;
+    mts_input_slots *slots = linked ? &engine->links.slots[engine->links.next].inputs : &engine->inputs.slots;
     const uint32_t common = slots->items[t->inputs[input].slot].common;
     mts_status status = MTS_STATUS_OK;
     for (uint32_t s = 0; status == MTS_STATUS_OK && s < slots->count; s++) {
@@ -393,9 +391,9 @@ const float *mts_engine_moved_output(const mts_engine *engine, uint32_t task, ui
     const mts_submission *s = find_moved(engine);
     const mts_engine_task *t = mts_tasks_find(&engine->tasks, task);
     const mts_links *links = &engine->links;
-    return s && t && output < t->output_count ? (const float *)engine->launches.act->host +
-                                                    t->outputs[output].offset + links->first +
-                                                    s->link_slot * links->step
-                                              : NULL;
+    return s && t && output < t->output_count
+               ? (const float *)engine->launches.act->host + t->outputs[output].offset + links->first +
+                     s->link_slot * links->step
+               : NULL;
 }
 #endif

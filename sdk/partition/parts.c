@@ -105,8 +105,7 @@ static mts_status make_part(mts_splitting *s, uint32_t number, mts_part *part, m
     part->outputs = mts_arena_zero(arena, u->task_count, sizeof *part->outputs);
     part->units = mts_arena_zero(arena, u->task_count, sizeof *part->units);
     part->index_of = mts_arena_zero(arena, u->task_count, sizeof *part->index_of);
-    if (!a->tasks || !part->tasks || !part->inputs || !part->outputs || !part->units ||
-        !part->index_of) {
+    if (!a->tasks || !part->tasks || !part->inputs || !part->outputs || !part->units || !part->index_of) {
         return mts_fail_memory(error);
     }
     mts_status status = MTS_STATUS_OK;

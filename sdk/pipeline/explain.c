@@ -88,8 +88,7 @@ static void stage_json(const mts_pipeline *p, uint32_t part, mts_text *text)
                  "\"bytes_out\": %llu",
                  s->compute_ms, s->in_ms, s->out_ms, (unsigned long long)s->bytes_in,
                  (unsigned long long)s->bytes_out);
-    mts_text_add(text, ", \"out_in_place\": %s",
-                 mts_engine_moves(p->now->engines[part]) ? "true" : "false");
+    mts_text_add(text, ", \"out_in_place\": %s", mts_engine_moves(p->now->engines[part]) ? "true" : "false");
 }
 
 static void explain_json(const mts_pipeline *p, mts_text *text)

@@ -122,8 +122,7 @@ static void refer_to_outputs(mts_pipeline *p, mts_pipeline_run *run, uint32_t pa
             if (port->link != MTS_NONE) {
                 run->link_data[port->link] = mts_engine_moved_output(engine, k, o);
             } else {
-                mts_engine_copy_moved(engine, k, o,
-                                      run->early + p->now->early[what->tasks[k]][port->own].at);
+                mts_engine_copy_moved(engine, k, o, run->early + p->now->early[what->tasks[k]][port->own].at);
             }
         }
     }
@@ -159,9 +158,9 @@ static mts_status link_inputs(mts_pipeline *p, const mts_pipeline_run *run, uint
     mts_status status = MTS_STATUS_OK;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->now->feed_counts[part]; i++) {
         const mts_pipeline_feed *feed = &p->now->feeds[part][i];
-        status = mts_engine_link_input(p->now->engines[part], feed->task, feed->input,
-                                       run->link_data[feed->link],
-                                       run->halves + p->now->link_at[feed->link], error);
+        status =
+            mts_engine_link_input(p->now->engines[part], feed->task, feed->input, run->link_data[feed->link],
+                                  run->halves + p->now->link_at[feed->link], error);
     }
     return status;
 }

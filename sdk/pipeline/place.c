@@ -138,8 +138,7 @@ static mts_engine_options part_options(const mts_pipeline *p, uint32_t part, boo
     options.zero_copy_inputs =
         root ? options.zero_copy_inputs : links && mts_placement_reads(&p->options, what->device);
     options.links_out = links && is_read_in_place(p, part);
-    options.link_slots =
-        options.links_out || (!root && options.zero_copy_inputs) ? p->slots + p->spare : 0;
+    options.link_slots = options.links_out || (!root && options.zero_copy_inputs) ? p->slots + p->spare : 0;
     options.drop_oldest = false;
     const uint32_t own = p->part_slots < p->slots ? p->part_slots : p->slots;
     options.slots = root ? p->slots + p->spare : last ? p->slots : own;

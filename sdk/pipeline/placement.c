@@ -134,11 +134,10 @@ static double chain_value(const placing *p)
 static mts_status find_chain(placing *p)
 {
     mts_placement_plan *plan = p->plan;
-    const mts_status status = mts_chain_find(&plan->units, plan->costs, p->options->device_count,
-                                             p->options->goal,
-                                             plan->tries < MTS_PLACEMENT_TRIES ? MTS_CHAIN_LEAST
-                                                                               : MTS_CHAIN_EXPECTED,
-                                             plan->arena.allocator, &plan->chain, p->error);
+    const mts_status status =
+        mts_chain_find(&plan->units, plan->costs, p->options->device_count, p->options->goal,
+                       plan->tries < MTS_PLACEMENT_TRIES ? MTS_CHAIN_LEAST : MTS_CHAIN_EXPECTED,
+                       plan->arena.allocator, &plan->chain, p->error);
     plan->chain_ms = status == MTS_STATUS_OK ? chain_value(p) : 0.0;
     return status;
 }

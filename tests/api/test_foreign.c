@@ -294,7 +294,8 @@ static void what_cannot_be_read_is_refused_and_changes_nothing(void **state)
     refuse(&w, &bad, MTS_STATUS_UNSUPPORTED, "neither a dma-buf");
     assert_int_equal(close(ends[0]) | close(ends[1]), 0);
     bad = frame_of(&w, true);
-    bad.fd = memfd_create("frame", MFD_CLOEXEC | MFD_ALLOW_SEALING); /* as long as no process makes it shorter */
+    bad.fd =
+        memfd_create("frame", MFD_CLOEXEC | MFD_ALLOW_SEALING); /* as long as no process makes it shorter */
     assert_int_equal(ftruncate(bad.fd, BYTES), 0);
     refuse(&w, &bad, MTS_STATUS_UNSUPPORTED, "sealed against shrinking");
     assert_int_equal(close(bad.fd), 0);

@@ -187,7 +187,8 @@ static void subnets_on_two_devices_give_the_answer_of_one(void **state)
 {
     (void)state;
     static const char *const placements[] = {"groups", "stages"};
-    json_t *one = expect_json("run split.mtsb --image picture.ppm --device reference --no-cache --json --top 9");
+    json_t *one =
+        expect_json("run split.mtsb --image picture.ppm --device reference --no-cache --json --top 9");
     for (int i = 0; i < 2; i++) {
         char line[256];
         (void)snprintf(line, sizeof line,

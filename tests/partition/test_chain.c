@@ -277,7 +277,8 @@ static void what_is_refused_leaves_the_best_that_fits(void **state)
         mts_chain_refusal *refusals = calloc(DEVICES * pairs, sizeof *refusals);
         s.ms = calloc(DEVICES * pairs, sizeof *s.ms);
         for (uint32_t i = 0; i < DEVICES * pairs; i++) {
-            const uint32_t d = (uint32_t)(i / pairs), a = (uint32_t)(i % pairs) / (count + 1), b = i % (count + 1);
+            const uint32_t d = (uint32_t)(i / pairs), a = (uint32_t)(i % pairs) / (count + 1),
+                           b = i % (count + 1);
             const bool fits = number(seed, i, 77) < (seed % 4 == 0 ? 0.02 : 0.3);
             s.ms[i] = a < b && fits ? slow_ms(&w, d, a, b, MTS_CHAIN_LEAST) : (double)INFINITY;
             w.costs[d].refusals = refusals + d * pairs;

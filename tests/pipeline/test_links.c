@@ -45,8 +45,8 @@ static counted *find(const mts_device *device)
     return &all[i];
 }
 
-static mts_status count_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data, size_t size,
-                              bool async, mts_error *error)
+static mts_status count_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                              size_t size, bool async, mts_error *error)
 {
     find(device)->to += size;
     return find(device)->inner->buffer_write(device, buffer, offset, data, size, async, error);

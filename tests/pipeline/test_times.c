@@ -25,8 +25,8 @@ static uint32_t profiles; /* of the devices */
 static mts_device_ops counting;
 static const mts_device_ops *inner;
 
-static mts_status count_profile(mts_device *device, mts_command_list *list, mts_launch_time *times, size_t count,
-                                mts_error *error)
+static mts_status count_profile(mts_device *device, mts_command_list *list, mts_launch_time *times,
+                                size_t count, mts_error *error)
 {
     profiles++;
     return inner->command_list_profile(device, list, times, count, error);

@@ -137,7 +137,8 @@ static mts_engine_options part_options(const mts_pipeline *p, uint32_t part, boo
     options.separate_inputs = root && options.separate_inputs;
     options.zero_copy_inputs =
         root ? options.zero_copy_inputs : links && mts_placement_reads(&p->options, what->device);
-    options.links_out = links && is_read_in_place(p, part);
+    /* The caller's memory is bound to the engine, not to its slots. */
+    options.links_out = links && !(root && options.zero_copy_inputs) && is_read_in_place(p, part);
     options.link_slots = options.links_out || (!root && options.zero_copy_inputs) ? p->slots + p->spare : 0;
     options.drop_oldest = false;
     const uint32_t own = p->part_slots < p->slots ? p->part_slots : p->slots;

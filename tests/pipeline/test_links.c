@@ -247,6 +247,27 @@ static void what_a_device_cannot_read_in_place_is_copied(void **state)
     close_devices(devices);
 }
 
+/* Inputs that the first part reads in the caller's memory. */
+static void inputs_may_stay_with_the_caller(void **state)
+{
+    (void)state;
+    const random_family family = {.seed = 14, .tasks = PIPELINE_TASKS, .steps = 4, .common = true};
+    mts_device *devices[STAGES] = {NULL};
+    pipeline_world w;
+    assert_true(open_devices("reference", devices));
+    pipeline_world_make(&w, &family);
+    w.options.engine.zero_copy_inputs = true;
+    mts_pipeline *p = make_pipeline(&w, devices, false);
+    w.options.engine.zero_copy_inputs = false;
+    forget_counts();
+    run_and_compare(&w, p, "inputs of the caller");
+    assert_int_equal(all[0].to + all[2].to, 0);
+    assert_true(all[0].from > 0);
+    mts_pipeline_destroy(&p);
+    pipeline_world_release(&w);
+    close_devices(devices);
+}
+
 /* Some of the tasks only: these runs are copied, and those of all tasks before and behind them are not disturbed. */
 static void runs_of_some_tasks_are_copied(void **state)
 {
@@ -383,6 +404,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_copied_where_memory_is_common),
         cmocka_unit_test(what_a_device_cannot_read_in_place_is_copied),
+        cmocka_unit_test(inputs_may_stay_with_the_caller),
         cmocka_unit_test(runs_of_some_tasks_are_copied),
         cmocka_unit_test(a_slow_reader_finds_what_was_computed_for_it),
         cmocka_unit_test(a_loss_leaves_the_memory_that_others_read),

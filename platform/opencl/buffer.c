@@ -8,16 +8,48 @@ static cl_mem handle_of(mts_buffer *buffer)
     return ((mts_cl_buffer *)buffer)->handle;
 }
 
+#ifndef MTS_SMALL
+#define ALIGNMENT 4096u /* of a page, and more than any device asks for */
+
+/* Memory of the process, where the driver computes in it (quirks.h): other devices can read it in
+   place. Not given where there is none: the driver may have some. */
+static void *allocate_host(mts_cl_device *device, size_t size, mts_cl_buffer *buffer)
+{
+    const bool reads = (device->base.info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0;
+    if (!reads || size > SIZE_MAX - ALIGNMENT ||
+        mts_host_create(&device->base, size + ALIGNMENT, &buffer->own, NULL) != MTS_STATUS_OK) {
+        return NULL;
+    }
+    const uintptr_t beyond = (uintptr_t)buffer->own % ALIGNMENT;
+    return (char *)buffer->own + (ALIGNMENT - beyond) % ALIGNMENT;
+}
+#endif
+
 static mts_status allocate(mts_cl_device *device, size_t size, mts_cl_buffer *buffer, mts_error *error)
 {
     /* Where host and device share memory this flag lets the driver transfer without a
        staging copy. */
-    const cl_bitfield shared = device->base.info.unified_memory ? CL_MEM_ALLOC_HOST_PTR : 0;
+    cl_bitfield shared = device->base.info.unified_memory ? CL_MEM_ALLOC_HOST_PTR : 0;
     cl_int result = CL_SUCCESS;
+    void *host = NULL;
+#ifndef MTS_SMALL
+    host = allocate_host(device, size, buffer);
+    shared = host ? CL_MEM_USE_HOST_PTR : shared;
+    buffer->base.host = host;
+#endif
     buffer->handle =
-        device->cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE | shared, size, NULL, &result);
+        device->cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE | shared, size, host, &result);
     return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateBuffer", error);
 }
+
+#ifdef MTS_SMALL
+#define release_host(device, buffer) (void)0
+#else
+static void release_host(mts_device *device, mts_cl_buffer *buffer)
+{
+    mts_host_destroy(device, &buffer->own);
+}
+#endif
 
 mts_status mts_cl_buffer_create(mts_device *base, const mts_memory *memory, size_t size, mts_buffer **out,
                                 mts_error *error)
@@ -30,6 +62,7 @@ mts_status mts_cl_buffer_create(mts_device *base, const mts_memory *memory, size
     const mts_status status =
         memory ? mts_cl_import_buffer(device, memory, buffer, error) : allocate(device, size, buffer, error);
     if (status != MTS_STATUS_OK) {
+        release_host(base, buffer);
         mts_alloc_free(base->allocator, buffer);
         return status;
     }
@@ -47,6 +80,7 @@ void mts_cl_buffer_destroy(mts_device *base, mts_buffer *buffer)
         }
     }
     (void)device->cl.clReleaseMemObject(handle_of(buffer));
+    release_host(base, (mts_cl_buffer *)buffer);
     mts_alloc_free(base->allocator, buffer);
 }
 

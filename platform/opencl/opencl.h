@@ -70,6 +70,9 @@ typedef struct mts_cl_buffer {
     cl_mem handle;
     cl_mem
         images[2]; /* over its memory: pixels of four floats, of four halfs; NULL until a launch reads one */
+#ifndef MTS_SMALL
+    void *own; /* of the process: the buffer is that memory (base.host); or NULL */
+#endif
     uint64_t serial; /* a handle may come again for another buffer, this does not */
     bool acquired;   /* before it is used, and released afterwards */
 } mts_cl_buffer;

@@ -136,6 +136,9 @@ static mts_status make(mts_builder *b)
     b->in_kernels = status == MTS_STATUS_OK;
     MTS_TRY(status, prepare(b));
     MTS_TRY(status, mts_persistent_build(b));
+#ifndef MTS_SMALL
+    MTS_TRY(status, mts_links_prepare(b));
+#endif
     MTS_TRY(status, mts_builder_report(b, 0.7f, "first run, for which drivers finish kernels"));
     MTS_TRY(status, run_once(b));
     MTS_TRY(status, mts_builder_report(b, 1.0f, "ready"));

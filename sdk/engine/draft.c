@@ -397,6 +397,18 @@ static mts_status count_bytes(mts_builder *b)
         }
         mts_persistent_drop(b, "the memory budget has no room for its tables");
     }
+#ifndef MTS_SMALL
+    if (b->engine->links.moves) {
+        mts_error *error = b->error;
+        b->error = NULL;
+        const mts_status status = mts_build_footprint(b);
+        b->error = error;
+        if (status == MTS_STATUS_OK) {
+            return status;
+        }
+        mts_links_drop(b);
+    }
+#endif
     return mts_build_footprint(b);
 }
 
@@ -404,6 +416,9 @@ static mts_status encode_and_count(mts_builder *b)
 {
     mts_status status = encode(b);
     MTS_TRY(status, mts_persistent_plan(b));
+#ifndef MTS_SMALL
+    MTS_TRY(status, mts_links_plan(b));
+#endif
     MTS_TRY(status, count_bytes(b));
     return status;
 }

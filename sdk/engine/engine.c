@@ -2,7 +2,39 @@
  * engine.c: the end of an engine, and what it tells of itself. Not responsible for
  * building it (build.c).
  */
+#include "engine/part.h"
 #include "engine/state.h"
+
+/* What the engine has on its device, and all that serves its runs. */
+static void release_device(mts_engine *engine)
+{
+    if (engine->launches.act) { /* a failed submission, or a frame without a run, may be on the device */
+        (void)mts_device_wait(engine->device, NULL); /* where the device is lost nothing is on it */
+    }
+    mts_submissions_release(engine);
+    mts_frames_release(&engine->frames);
+    mts_filters_release(engine);
+#ifndef MTS_SMALL
+    mts_links_release(&engine->links);
+#endif
+    mts_zero_copy_release(&engine->inputs.slots);
+    mts_persistent_release(&engine->persistent);
+    mts_launches_release(&engine->launches);
+}
+
+#ifndef MTS_SMALL
+void mts_engine_retire(mts_engine *engine)
+{
+    release_device(engine);
+    engine->submissions = (mts_submissions){.items = NULL};
+    engine->frames = (mts_frames){.lists = NULL};
+    engine->filters = (mts_filters){.base = NULL};
+    engine->links = (mts_links){.slots = NULL};
+    engine->inputs.slots = (mts_input_slots){.items = NULL};
+    engine->persistent = (mts_persistent){.kernel = NULL};
+    engine->launches = (mts_launches){.device = engine->device};
+}
+#endif
 
 void mts_engine_destroy(mts_engine **engine_at)
 {
@@ -11,15 +43,7 @@ void mts_engine_destroy(mts_engine **engine_at)
     }
     mts_engine *engine = *engine_at;
     *engine_at = NULL;
-    if (engine->launches.act) { /* a failed submission, or a frame without a run, may be on the device */
-        (void)mts_device_wait(engine->device, NULL); /* where the device is lost nothing is on it */
-    }
-    mts_submissions_release(engine);
-    mts_frames_release(&engine->frames);
-    mts_filters_release(engine);
-    mts_zero_copy_release(&engine->inputs.slots);
-    mts_persistent_release(&engine->persistent);
-    mts_launches_release(&engine->launches);
+    release_device(engine);
     mts_alloc_free(engine->allocator, engine->outputs.floats);
     mts_alloc_free(engine->allocator, engine->outputs.input_floats);
     mts_alloc_free(engine->allocator, engine->inputs.conversion);

@@ -39,6 +39,11 @@ typedef struct mts_engine_options {
     /* Bytes of the weights' last buffer that stay free, for blocks of later engines that share
        it. */
     uint64_t weights_reserve;
+    /* Of a part of a pipeline (links.h): runs in flight, each of which has a slot; 0: inputs and
+       outputs are copied. `links_out`: outputs lie in the slots, where the device computes in
+       memory of the process. */
+    uint32_t link_slots;
+    bool links_out;
 #endif
     /* Groups run one after another, a launch for each layer, without lanes and waves
        (plan/lanes.h, waves.h): dry runs and samples of a session with a budget, which has

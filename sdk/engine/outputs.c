@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "engine/part.h"
 #include "engine/state.h"
 #include "lower/precision.h"
 #include "plan/plan.h"
@@ -202,6 +203,19 @@ void mts_outputs_carry(const mts_outputs *from, const mts_output_port *a, mts_ou
     }
     if (b->host && a->host) {
         memcpy(b->host, a->host, b->count * mts_type_size(b->dtype));
+    }
+}
+#endif
+
+#ifndef MTS_SMALL
+void mts_engine_copy_moved(const mts_engine *engine, uint32_t task, uint32_t output, void *to)
+{
+    const float *from = mts_engine_moved_output(engine, task, output);
+    const mts_engine_task *t = mts_tasks_find(&engine->tasks, task);
+    if (from && t->outputs[output].dtype == MTS_TYPE_FLOAT32) {
+        memcpy(to, from, t->outputs[output].count * sizeof *from);
+    } else if (from) {
+        from_floats(t->outputs[output].dtype, from, to, t->outputs[output].count);
     }
 }
 #endif

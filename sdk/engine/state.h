@@ -6,6 +6,7 @@
 
 #include "engine/engine.h"
 #include "engine/inputs.h"
+#include "engine/links.h"
 #include "engine/persistent.h"
 #include "engine/submission.h"
 
@@ -29,6 +30,9 @@ struct mts_engine {
     mts_launches launches;
     mts_persistent persistent;
     mts_filters filters;
+#ifndef MTS_SMALL
+    mts_links links;
+#endif
     mts_outputs outputs;
     mts_submissions submissions;
 };

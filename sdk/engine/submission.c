@@ -95,9 +95,15 @@ static mts_status submit_launches(mts_engine *engine, mts_submission *s, bool pe
     const uint32_t count = mts_tasks_count_active(tasks, s->active);
     const bool split = s->deadline_ms > 0 && tasks->group_count > 1 && launches->count > 0;
     mts_status status = MTS_STATUS_OK;
+    const mts_input_slots *inputs = &engine->inputs.slots;
     s->persistent = persistent && count == tasks->count && !split;
+#ifndef MTS_SMALL
+    s->linked = engine->links.count > 0 && !persistent && count == tasks->count && !split;
+    launches = s->linked ? &engine->links.slots[s->link_slot].launches : launches;
+    inputs = s->linked ? &engine->links.slots[s->link_slot].inputs : inputs;
+#endif
     if (count == tasks->count && !split) {
-        status = mts_launches_prepare(launches, &engine->inputs.slots, error);
+        status = mts_launches_prepare(launches, inputs, error);
         if (status == MTS_STATUS_OK && launches->list) {
             status = mts_command_list_submit(launches->list, error);
         }
@@ -109,12 +115,22 @@ static mts_status submit_launches(mts_engine *engine, mts_submission *s, bool pe
     return status;
 }
 
+#ifdef MTS_SMALL
+#define is_moved(engine, s) false
+#else
+/* Whether outputs stay where they are. */
+static bool is_moved(const mts_engine *engine, const mts_submission *s)
+{
+    return s->linked && engine->links.moves;
+}
+#endif
+
 /* Behind what was submitted: the copies of the outputs, if that was all, and the timeline
    value. */
 static mts_status seal(mts_engine *engine, mts_submission *s, mts_error *error)
 {
     mts_status status = MTS_STATUS_OK;
-    if (!is_partial(engine, s)) {
+    if (!is_partial(engine, s) && !is_moved(engine, s)) {
         status = mts_outputs_read_async(&engine->outputs, &engine->tasks, s->active, &s->readback, error);
     }
     if (MTS_HAS_PERSISTENT && s->persistent) {
@@ -331,6 +347,9 @@ static mts_status enter(mts_engine *engine, mts_submission *s, bool has_frame, m
     s->submitted = mts_os_clock_ns();
     s->number = engine->submissions.last + 1;
     s->cancelled = false;
+#ifndef MTS_SMALL
+    s->link_slot = engine->links.next;
+#endif
     if (mts_engine_can_start(engine)) {
         const mts_status status = start(engine, s, error);
         if (status != MTS_STATUS_OK) { /* nothing is on the device any more */

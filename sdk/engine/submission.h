@@ -36,6 +36,11 @@ typedef struct mts_submission {
     mts_staged_frame staged;
     /* A frame with pinned memory went to the device before the submission. */
     bool pinned_early;
+#ifndef MTS_SMALL
+    /* Its slot (links.h), and whether it runs there. */
+    uint32_t link_slot;
+    bool linked;
+#endif
 
     /* ---- from when it runs ---- */
 

@@ -343,18 +343,26 @@ mts_status mts_build_upload(mts_builder *b)
     MTS_TRY(status, mts_persistent_upload(b));
     MTS_TRY(status, upload_weights(b));
     MTS_TRY(status, make_buffer(b, param_bytes, "kernel parameters", &e->launches.params));
+#ifndef MTS_SMALL
+    MTS_TRY(status, mts_links_build(b));
+#endif
     return status != MTS_STATUS_OK || param_bytes == 0
                ? status
                : mts_buffer_write(e->launches.params, 0, params->words, param_bytes, b->error);
 }
 
 /* Device memory for zero-copy inputs that the device cannot read in the caller's
-   memory. */
+   memory, or does not always. */
 static uint64_t zero_copy_bytes(const mts_builder *b)
 {
     const mts_input_slots *slots = &b->engine->inputs.slots;
     uint64_t bytes = 0;
-    if ((b->engine->device->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0) {
+    bool imported = (b->engine->device->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0;
+#ifndef MTS_SMALL
+    /* Links are copied for runs of some of the tasks (links.h). */
+    imported = imported && (b->engine->options.link_slots == 0 || b->engine->tasks.count == 1);
+#endif
+    if (imported) {
         return 0;
     }
     for (uint32_t s = 0; s < slots->count; s++) {
@@ -388,7 +396,10 @@ mts_status mts_build_footprint(const mts_builder *b)
     mts_engine *e = b->engine;
     const uint64_t act = activation_bytes(b);
     const uint64_t pool = mts_precision_bytes(precision_of(b), count_weights(b));
-    const uint64_t params = b->encoding.params.count * sizeof(uint32_t) + zero_copy_bytes(b);
+    uint64_t params = b->encoding.params.count * sizeof(uint32_t) + zero_copy_bytes(b);
+#ifndef MTS_SMALL
+    params += mts_links_bytes(b);
+#endif
     e->stats = (mts_session_stats){.weight_bytes = pool,
                                    .activation_bytes = act,
                                    .workspace_bytes = params,

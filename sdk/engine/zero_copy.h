@@ -23,6 +23,9 @@ typedef struct mts_input_slot {
 #ifndef MTS_SMALL
     /* The caller has set its data, which lies in the arena. */
     bool set;
+    /* Of a link (links.h): the device cannot read its memory, so `buffer` is the device's own,
+       into which each run's data is copied before. */
+    bool copied;
 #endif
 
     /* The data stays the caller's; the members below belong to such slots. */

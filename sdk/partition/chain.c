@@ -28,7 +28,7 @@ typedef struct search {
     const mts_device_costs *devices;
     uint32_t device_count;
     mts_chain_goal goal;
-    bool least;            /* memory is the least that a plan may take, not what one is expected to */
+    mts_chain_memory memory;
     uint32_t positions;    /* with both ends */
     uint32_t *at;          /* [position]: the unit that a stage begins with there */
     mts_segment *segments; /* [from][to] */
@@ -188,6 +188,19 @@ static mts_status sum_units(search *s, mts_arena *arena, mts_error *error)
     return MTS_STATUS_OK;
 }
 
+/* The position of a unit that stages begin or end at. */
+static size_t find_position(const search *s, uint32_t unit)
+{
+    uint32_t low = 0;
+    uint32_t high = s->positions - 1;
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        low = s->at[middle] < unit ? middle + 1 : low;
+        high = s->at[middle] < unit ? high : middle;
+    }
+    return low;
+}
+
 static mts_status list_refusals(search *s, mts_arena *arena, mts_error *error)
 {
     const size_t pairs = (size_t)s->positions * s->positions;
@@ -198,18 +211,22 @@ static mts_status list_refusals(search *s, mts_arena *arena, mts_error *error)
     for (uint32_t d = 0; d < s->device_count; d++) {
         for (uint32_t i = 0; i < s->devices[d].refusal_count; i++) {
             const mts_chain_refusal *refusal = &s->devices[d].refusals[i];
-            for (size_t pair = 0; pair < pairs; pair++) {
-                const size_t from = pair / s->positions;
-                const size_t to = pair % s->positions;
-                s->refused[d * pairs + pair] = s->refused[d * pairs + pair] ||
-                                               (s->at[from] == refusal->first && s->at[to] == refusal->end);
-            }
+            const size_t from = find_position(s, refusal->first);
+            const size_t to = find_position(s, refusal->end);
+            s->refused[d * pairs + from * s->positions + to] = true;
         }
     }
     return MTS_STATUS_OK;
 }
 
 /* ---- the search ---- */
+
+static uint64_t memory_of(const search *s, const mts_device_costs *device, const mts_segment *segment)
+{
+    const uint64_t in = device->reads_in_place ? 0 : segment->held_in;
+    const uint64_t held = in > segment->held_out ? in : segment->held_out;
+    return s->memory == MTS_CHAIN_LEAST ? segment->weights + held : segment->memory;
+}
 
 /* Whether units between two positions can be a stage of a device; then all of it. */
 static bool make_stage(const search *s, uint32_t device, uint32_t from, uint32_t to, mts_chain_stage *out)
@@ -219,7 +236,7 @@ static bool make_stage(const search *s, uint32_t device, uint32_t from, uint32_t
     const mts_segment *segment = &s->segments[(size_t)from * s->positions + to];
     if (s->impossible[row + to] != s->impossible[row + from] ||
         s->refused[(row + from) * s->positions + to] ||
-        (costs->memory != 0 && (s->least ? segment->memory_least : segment->memory) > costs->memory)) {
+        (costs->memory != 0 && memory_of(s, costs, segment) > costs->memory)) {
         return false;
     }
     *out = (mts_chain_stage){.device = device, .first = s->at[from], .end = s->at[to]};
@@ -321,11 +338,12 @@ static mts_status read_back(const search *s, mts_chain *out, mts_error *error)
 }
 
 mts_status mts_chain_find(const mts_units *units, const mts_device_costs *devices, uint32_t device_count,
-                          mts_chain_goal goal, const mts_allocator *allocator, mts_chain *out,
-                          mts_error *error)
+                          mts_chain_goal goal, mts_chain_memory memory, const mts_allocator *allocator,
+                          mts_chain *out, mts_error *error)
 {
     mts_arena arena;
-    search s = {.units = units, .devices = devices, .device_count = device_count, .goal = goal};
+    search s = {
+        .units = units, .devices = devices, .device_count = device_count, .goal = goal, .memory = memory};
     *out = (mts_chain){0};
     mts_arena_init(&arena, allocator);
     mts_status status = choose_positions(&s, &arena, error);
@@ -334,11 +352,6 @@ mts_status mts_chain_find(const mts_units *units, const mts_device_costs *device
     MTS_TRY(status, list_refusals(&s, &arena, error));
     MTS_TRY(status, run_search(&s, &arena, error));
     MTS_TRY(status, read_back(&s, out, error));
-    s.least = status == MTS_STATUS_LIMIT;
-    if (s.least) { /* nothing is expected to fit: what may fit */
-        status = run_search(&s, &arena, error);
-        MTS_TRY(status, read_back(&s, out, error));
-    }
     mts_arena_release(&arena);
     return status;
 }

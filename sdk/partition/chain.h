@@ -18,9 +18,6 @@
 #define MTS_PARTITION_DEVICES 8u
 /* Positions that a cut may have; longer sequences offer the cheapest of each part. */
 #define MTS_PARTITION_POSITIONS 160u
-/* Of a device. */
-#define MTS_CHAIN_REFUSALS 64u
-
 /* A copy: so much each, and so much for each byte. */
 typedef struct mts_copy_cost {
     double ms, ms_per_byte;
@@ -41,7 +38,9 @@ typedef struct mts_device_costs {
     double run_ms;
     /* Bytes that the device may hold; 0: no limit. */
     uint64_t memory;
-    mts_chain_refusal refusals[MTS_CHAIN_REFUSALS];
+    /* What it copies in takes no memory of its own: it is read where it lies. */
+    bool reads_in_place;
+    const mts_chain_refusal *refusals;
     uint32_t refusal_count;
 } mts_device_costs;
 
@@ -70,15 +69,24 @@ typedef struct mts_chain {
 } mts_chain;
 
 double mts_chain_stage_ms(const mts_chain_stage *stage);
+/* What counts as the memory of a stage. */
+typedef enum mts_chain_memory {
+    /* The least that a plan may have, as kernels keep values to themselves: its weights, and what
+       is copied in or out, whichever is more. No stage that fits is left out. */
+    MTS_CHAIN_LEAST,
+    /* What is expected: all that lives at a time. */
+    MTS_CHAIN_EXPECTED
+} mts_chain_memory;
+
 /*
- * The best chain on at most `device_count` devices, 1 to MTS_PARTITION_DEVICES. Where none is
- * expected to keep their memory, the best of those that may. Errors:
+ * The best chain on at most `device_count` devices, 1 to MTS_PARTITION_DEVICES, without the
+ * stages that they have refused. Errors:
  * LIMIT (no chain keeps the memory of the devices, or some unit runs on none of them; the
  * sentence says which), OUT_OF_MEMORY.
  */
 mts_status mts_chain_find(const mts_units *units, const mts_device_costs *devices, uint32_t device_count,
-                          mts_chain_goal goal, const mts_allocator *allocator, mts_chain *out,
-                          mts_error *error);
+                          mts_chain_goal goal, mts_chain_memory memory, const mts_allocator *allocator,
+                          mts_chain *out, mts_error *error);
 /* Fills times and bytes of a chain whose devices, first and end are given. */
 mts_status mts_chain_price(const mts_units *units, const mts_device_costs *devices, mts_arena *scratch,
                            mts_chain *chain, mts_error *error);

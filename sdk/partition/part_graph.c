@@ -16,6 +16,7 @@ typedef struct copying {
     mts_arena *arena;
     uint32_t part, task;
     uint32_t *value_of; /* [value of from]: in `to`, or MTS_NONE */
+    uint32_t *units;    /* [node of to]: its unit */
     mts_part_port *inputs, *outputs;
 } copying;
 
@@ -208,7 +209,8 @@ static bool open(copying *c)
     c->value_of = mts_arena_zero(&c->s->out->arena, values, sizeof *c->value_of);
     c->inputs = mts_arena_zero(&c->s->out->arena, values, sizeof *c->inputs);
     c->outputs = mts_arena_zero(&c->s->out->arena, (size_t)values + from->output_count, sizeof *c->outputs);
-    if (!c->to || !c->value_of || !c->inputs || !c->outputs) {
+    c->units = mts_arena_zero(&c->s->out->arena, from->node_count, sizeof *c->units);
+    if (!c->to || !c->value_of || !c->inputs || !c->outputs || !c->units) {
         return false;
     }
     for (uint32_t v = 0; v < values; v++) {
@@ -227,7 +229,10 @@ static bool fill(copying *c)
 {
     bool good = add_own_inputs(c);
     for (uint32_t n = 0; good && n < c->from->node_count; n++) {
-        good = !is_here(c, n) || add_node(c, &c->from->nodes[n]);
+        if (is_here(c, n)) {
+            c->units[c->to->node_count] = c->s->units->unit_of[c->task][n];
+            good = add_node(c, &c->from->nodes[n]);
+        }
     }
     return good && add_outputs(c);
 }
@@ -256,6 +261,7 @@ mts_status mts_part_graph(mts_splitting *s, uint32_t number, uint32_t task, mts_
     }
     part->inputs[index] = c.inputs;
     part->outputs[index] = c.outputs;
+    part->units[index] = c.units;
     const mts_status status = mts_graph_verify(c.to, error);
     return status == MTS_STATUS_OK
                ? status

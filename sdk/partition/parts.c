@@ -103,8 +103,9 @@ static mts_status make_part(mts_splitting *s, uint32_t number, mts_part *part, m
     part->tasks = mts_arena_zero(arena, u->task_count, sizeof *part->tasks);
     part->inputs = mts_arena_zero(arena, u->task_count, sizeof *part->inputs);
     part->outputs = mts_arena_zero(arena, u->task_count, sizeof *part->outputs);
+    part->units = mts_arena_zero(arena, u->task_count, sizeof *part->units);
     part->index_of = mts_arena_zero(arena, u->task_count, sizeof *part->index_of);
-    if (!a->tasks || !part->tasks || !part->inputs || !part->outputs || !part->index_of) {
+    if (!a->tasks || !part->tasks || !part->inputs || !part->outputs || !part->units || !part->index_of) {
         return mts_fail_memory(error);
     }
     mts_status status = MTS_STATUS_OK;
@@ -337,6 +338,17 @@ mts_status mts_partition_groups(const mts_units *units, const uint32_t *device_o
     }
     s.hash = mts_hash(device_of, units->task_count * sizeof *device_of, 2);
     return split(&s, count, devices, error);
+}
+
+bool mts_part_reads(const mts_part *part, uint32_t link)
+{
+    bool reads = false;
+    for (uint32_t k = 0; link != MTS_NONE && k < part->archive->task_count; k++) {
+        for (uint32_t i = 0; i < part->archive->tasks[k].graph->input_count; i++) {
+            reads = reads || part->inputs[k][i].link == link;
+        }
+    }
+    return reads;
 }
 
 void mts_partition_release(mts_partition *partition)

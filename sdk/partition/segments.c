@@ -85,8 +85,8 @@ void mts_segment_walk_step(mts_segment_walk *walk)
     }
     walk->most_alive = walk->alive > walk->most_alive ? walk->alive : walk->most_alive;
     walk->alive -= walk->ending_bytes[unit];
-    const uint64_t in = walk->now.bytes_in;
-    const uint64_t copied = in > walk->now.bytes_out ? in : walk->now.bytes_out;
     walk->now.memory = walk->weights + walk->most_alive / sizeof(float) * u->element_bytes;
-    walk->now.memory_least = walk->weights + copied / sizeof(float) * u->element_bytes;
+    walk->now.weights = walk->weights;
+    walk->now.held_in = walk->now.bytes_in / sizeof(float) * u->element_bytes;
+    walk->now.held_out = walk->now.bytes_out / sizeof(float) * u->element_bytes;
 }

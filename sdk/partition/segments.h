@@ -15,9 +15,9 @@ typedef struct mts_segment {
        is computed until the last reader of the segment, what is copied out to the end. Bytes
        with elements of units->element_bytes. */
     uint64_t memory;
-    /* What a plan may need, as kernels keep values to themselves: weights, and what is copied
-       in or out, whichever is more. */
-    uint64_t memory_least;
+    /* Weights; with elements of units->element_bytes what is copied in, and out. A plan has all of
+       the first, and each of the others at some time. */
+    uint64_t weights, held_in, held_out;
 } mts_segment;
 
 /* Works through segments that begin at one unit, unit by unit. */

@@ -30,11 +30,12 @@ static void stage_text(const mts_pipeline *p, uint32_t part, mts_text *text)
     const mts_chain_stage *s = &p->now->plan.chain.stages[part];
     mts_text_add(text,
                  "  part %u on %s: layers %u to %u of %u, the last is %s; %u task(s)\n"
-                 "    %.3f ms computing, %.3f ms for %llu bytes in, %.3f ms for %llu bytes out\n",
+                 "    %.3f ms computing, %.3f ms for %llu bytes in, %.3f ms for %llu bytes out%s\n",
                  part + 1, p->ids[s->device], s->first, s->end, p->now->plan.units.count,
                  cut_title(&p->now->plan.units, s->end - 1),
                  p->now->plan.partition.parts[part].archive->task_count, s->compute_ms, s->in_ms,
-                 (unsigned long long)s->bytes_in, s->out_ms, (unsigned long long)s->bytes_out);
+                 (unsigned long long)s->bytes_in, s->out_ms, (unsigned long long)s->bytes_out,
+                 mts_engine_moves(p->now->engines[part]) ? ", which are read where they lie" : "");
 }
 
 static void group_text(const mts_pipeline *p, uint32_t part, mts_text *text)
@@ -87,6 +88,7 @@ static void stage_json(const mts_pipeline *p, uint32_t part, mts_text *text)
                  "\"bytes_out\": %llu",
                  s->compute_ms, s->in_ms, s->out_ms, (unsigned long long)s->bytes_in,
                  (unsigned long long)s->bytes_out);
+    mts_text_add(text, ", \"out_in_place\": %s", mts_engine_moves(p->now->engines[part]) ? "true" : "false");
 }
 
 static void explain_json(const mts_pipeline *p, mts_text *text)

@@ -114,6 +114,7 @@ mts_status mts_pipeline_begin_inputs(mts_pipeline *p, mts_pipeline_run *run, mts
             continue;
         }
         mts_pipeline_activate(p, run, i);
+        mts_engine_use_slot(p->now->engines[i], mts_pipeline_slot(p, run));
         mts_engine_hold(p->now->engines[i], false);
         const mts_status status = mts_engine_submit(p->now->engines[i], &own);
         mts_engine_hold(p->now->engines[i], true);
@@ -141,6 +142,7 @@ mts_status mts_pipeline_give_frame(mts_pipeline *p, mts_pipeline_run *run, const
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->now->plan.partition.part_count; i++) {
         mts_engine_drop none = {0};
         if (mts_pipeline_is_root(p, i)) {
+            mts_engine_use_slot(p->now->engines[i], mts_pipeline_slot(p, run));
             status = mts_engine_submit_frame(p->now->engines[i], frame, &none, error);
         }
         if (mts_pipeline_is_root(p, i) && status == MTS_STATUS_OK) {

@@ -1,6 +1,6 @@
 /*
  * measure.c: times units on a device. The launches of an engine are profiled, and each is
- * counted for the unit of the node that its label names; then all are scaled to what a
+ * counted for the unit that its nodes are named after; then all are scaled to what a
  * whole run takes, so that the gaps between launches count, too.
  */
 #include "pipeline/pipeline.h"
@@ -10,14 +10,16 @@
 #include "pipeline/measure.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "base/map.h"
 #include "engine/profile.h"
 #include "platform/os/os.h"
 
 #define RUNS 3u
+/* Before the number of a unit in the name of its nodes; no other part of a label has it. */
+#define MARK "#"
 #define COPY_SMALL ((size_t)4096)
 #define COPY_LARGE ((size_t)1 << 22)
 
@@ -36,15 +38,7 @@ typedef struct sample {
     mts_partition partition;
     const mts_part *part;
     mts_engine *engine;
-    /* Titles of nodes, and the units of the nodes. */
-    mts_map map;
-    struct title *titles;
 } sample;
-
-typedef struct title {
-    const char *text;
-    uint32_t task, unit;
-} title;
 
 static bool is_refusal(const measuring *m, mts_status status)
 {
@@ -52,74 +46,36 @@ static bool is_refusal(const measuring *m, mts_status status)
            status == MTS_STATUS_NOT_FOUND || (status == MTS_STATUS_OUT_OF_MEMORY && m->device->full);
 }
 
-/* ---- titles ---- */
+/* ---- launches and units ---- */
 
-static bool same_title(const void *entries, uint32_t index, const void *key)
+/* Gives each node the number of its unit as a name: labels of launches have the names of what they
+   compute, and the bundle's own may be anything. */
+static mts_status name_nodes(const measuring *m, sample *s)
 {
-    const title *a = &((const title *)entries)[index];
-    const title *b = key;
-    return a->task == b->task && strcmp(a->text, b->text) == 0;
-}
-
-static uint64_t title_hash(const title *t)
-{
-    return mts_hash_text(t->text) + t->task;
-}
-
-static mts_status collect_titles(const measuring *m, sample *s)
-{
-    const mts_units *u = m->units;
-    uint32_t count = 0;
-    uint32_t used = 0;
-    for (uint32_t t = 0; t < u->task_count; t++) {
-        count += mts_units_graph(u, t)->node_count;
+    char **names = mts_arena_zero(&s->arena, s->end - s->first, sizeof *names);
+    for (uint32_t i = 0; names && i < s->end - s->first; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, MARK "%u", s->first + i);
+        names[i] = mts_arena_string(&s->arena, name);
+        if (!names[i]) {
+            return mts_fail_memory(m->error);
+        }
     }
-    s->titles = mts_arena_zero(&s->arena, count, sizeof *s->titles);
-    mts_map_init_arena(&s->map, &s->arena);
-    if (!s->titles || !mts_map_reserve(&s->map, count)) {
-        return mts_fail_memory(m->error);
-    }
-    for (uint32_t t = 0; t < u->task_count; t++) {
-        const mts_graph *graph = mts_units_graph(u, t);
+    for (uint32_t t = 0; names && t < s->part->archive->task_count; t++) {
+        const mts_graph *graph = s->part->archive->tasks[t].graph;
         for (uint32_t n = 0; n < graph->node_count; n++) {
-            const title one = {mts_node_title(graph, &graph->nodes[n]), t, u->unit_of[t][n]};
-            if (mts_map_find(&s->map, title_hash(&one), same_title, s->titles, &one) == MTS_MAP_NONE) {
-                s->titles[used] = one;
-                (void)mts_map_add(&s->map, title_hash(&one), used++);
-            }
+            graph->nodes[n].name = names[s->part->units[t][n] - s->first];
         }
     }
-    return MTS_STATUS_OK;
+    return names ? MTS_STATUS_OK : mts_fail_memory(m->error);
 }
 
-/* The title in a label, "conv 3x3 x4 TITLE"; NULL: it has none. */
-static const char *title_of(const char *label)
-{
-    for (const char *at = strstr(label, " x"); at; at = strstr(at + 1, " x")) {
-        const size_t digits = strspn(at + 2, "0123456789");
-        if (digits > 0 && at[2 + digits] == ' ') {
-            return at + 3 + digits;
-        }
-    }
-    return NULL;
-}
-
-/* The unit that a launch works for; `before` where the label does not say. */
+/* The unit that a launch works for; `before` where the label does not say, as that of a conversion. */
 static uint32_t unit_of(const sample *s, const mts_encoded_launch *launch, uint32_t before)
 {
-    const char *text = title_of(launch->label);
-    for (uint32_t t = 0; text && t < s->part->archive->task_count; t++) {
-        uint32_t group = MTS_NONE;
-        const uint32_t task = mts_engine_task_at(s->engine, t, &group);
-        const title key = {text, s->part->tasks[task], 0};
-        const uint32_t found = launch->group != MTS_NONE && group != launch->group
-                                   ? MTS_MAP_NONE
-                                   : mts_map_find(&s->map, title_hash(&key), same_title, s->titles, &key);
-        if (found != MTS_MAP_NONE && s->titles[found].unit >= s->first && s->titles[found].unit < s->end) {
-            return s->titles[found].unit;
-        }
-    }
-    return before;
+    const char *mark = strstr(launch->label, MARK);
+    const unsigned long unit = mark ? strtoul(mark + strlen(MARK), NULL, 10) : MTS_NONE;
+    return unit >= s->first && unit < s->end ? (uint32_t)unit : before;
 }
 
 /* ---- a sample ---- */
@@ -241,7 +197,7 @@ static mts_status measure(const measuring *m, uint32_t first, uint32_t end)
     mts_status status = cut_out(m, &s);
     if (status == MTS_STATUS_OK && s.part) {
         m->device->full = false;
-        status = collect_titles(m, &s);
+        status = name_nodes(m, &s);
         MTS_TRY(status, build(m, &s));
         MTS_TRY(status, time_units(m, &s));
     }

@@ -110,6 +110,24 @@ static void leave_out(mts_pipeline *p, mts_pipeline_run *run, uint32_t part)
 
 /* ---- from part to part ---- */
 
+/* The oldest run of a part has finished, and its outputs stay in its slot: the run refers to the
+   links there, and gets the early outputs. */
+static void refer_to_outputs(mts_pipeline *p, mts_pipeline_run *run, uint32_t part)
+{
+    const mts_part *what = &p->now->plan.partition.parts[part];
+    const mts_engine *engine = p->now->engines[part];
+    for (uint32_t k = 0; k < what->archive->task_count; k++) {
+        for (uint32_t o = 0; o < what->archive->tasks[k].graph->output_count; o++) {
+            const mts_part_port *port = &what->outputs[k][o];
+            if (port->link != MTS_NONE) {
+                run->link_data[port->link] = mts_engine_moved_output(engine, k, o);
+            } else {
+                mts_engine_copy_moved(engine, k, o, run->early + p->now->early[what->tasks[k]][port->own].at);
+            }
+        }
+    }
+}
+
 /* Copies the links and the early outputs of a part that was taken into the run. */
 static void store_outputs(mts_pipeline *p, mts_pipeline_run *run, uint32_t part)
 {
@@ -126,6 +144,7 @@ static void store_outputs(mts_pipeline *p, mts_pipeline_run *run, uint32_t part)
                 continue;
             }
             if (port->link != MTS_NONE) {
+                run->link_data[port->link] = run->links + p->now->link_at[port->link];
                 memcpy(run->links + p->now->link_at[port->link], data, size);
             } else {
                 memcpy(run->early + p->now->early[what->tasks[k]][port->own].at, data, size);
@@ -139,9 +158,9 @@ static mts_status link_inputs(mts_pipeline *p, const mts_pipeline_run *run, uint
     mts_status status = MTS_STATUS_OK;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->now->feed_counts[part]; i++) {
         const mts_pipeline_feed *feed = &p->now->feeds[part][i];
-        const size_t at = p->now->link_at[feed->link];
-        status = mts_engine_link_input(p->now->engines[part], feed->task, feed->input, run->links + at,
-                                       run->halves + at, error);
+        status =
+            mts_engine_link_input(p->now->engines[part], feed->task, feed->input, run->link_data[feed->link],
+                                  run->halves + p->now->link_at[feed->link], error);
     }
     return status;
 }
@@ -162,6 +181,7 @@ static void begin_next(mts_pipeline *p, mts_pipeline_run *run, uint32_t part)
     mts_engine *engine = p->now->engines[part];
     mts_error error = {0};
     mts_pipeline_activate(p, run, part);
+    mts_engine_use_slot(engine, mts_pipeline_slot(p, run));
     mts_status status = link_inputs(p, run, part, &error);
     mts_engine_hold(engine, false);
     MTS_TRY(status, mts_engine_submit(engine, &error));
@@ -185,7 +205,12 @@ static bool hand_on(mts_pipeline *p, uint32_t part)
         return false;
     }
     mts_error error = {0};
-    mts_status status = mts_engine_take(p->now->engines[part], &error);
+    mts_engine *engine = p->now->engines[part];
+    const bool moved = mts_engine_is_moved(engine);
+    if (moved) {
+        refer_to_outputs(p, run, part);
+    }
+    mts_status status = moved ? mts_engine_discard(engine, &error) : mts_engine_take(engine, &error);
     run->taken |= bit(part);
     if (status == MTS_STATUS_OK && run->cancelled) {
         status = mts_fail(&error, MTS_STATUS_CANCELLED, "the run was cancelled");
@@ -194,8 +219,10 @@ static bool hand_on(mts_pipeline *p, uint32_t part)
         mts_pipeline_end(p, run, part, status, &error);
         return true;
     }
-    store_outputs(p, run, part);
-    leave_out(p, run, part);
+    if (!moved) {
+        store_outputs(p, run, part);
+        leave_out(p, run, part);
+    }
     begin_next(p, run, part + 1);
     return true;
 }

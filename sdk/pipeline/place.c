@@ -8,9 +8,6 @@
 
 #include "pipeline/state.h"
 
-/* Placements that are built until one fits. */
-#define TRIES 64u
-
 /* ---- what runs need of a partition ---- */
 
 static mts_status place_early(mts_pipeline *p, mts_error *error)
@@ -58,10 +55,27 @@ static mts_status list_feeds(mts_pipeline *p, uint32_t part, mts_error *error)
     return MTS_STATUS_OK;
 }
 
+/* What a run has of its own: room for links and early outputs. */
+static mts_status make_run_links(mts_pipeline *p, mts_pipeline_run *run, mts_error *error)
+{
+    const uint32_t links = p->now->plan.partition.link_count;
+    const bool half = p->options.engine.precision != MTS_PRECISION_FLOAT32;
+    run->links = mts_arena_zero(&p->now->arena, p->now->link_elements, sizeof *run->links);
+    run->link_data = mts_arena_zero(&p->now->arena, links, sizeof *run->link_data);
+    run->halves = mts_arena_zero(&p->now->arena, half ? p->now->link_elements : 0, sizeof *run->halves);
+    run->early = mts_arena_zero(&p->now->arena, p->now->early_bytes, 1);
+    if (!run->links || !run->link_data || !run->halves || !run->early) {
+        return mts_fail_memory(error);
+    }
+    for (uint32_t l = 0; l < links; l++) {
+        run->link_data[l] = run->links + p->now->link_at[l];
+    }
+    return MTS_STATUS_OK;
+}
+
 static mts_status make_links(mts_pipeline *p, mts_error *error)
 {
     const mts_partition *parts = &p->now->plan.partition;
-    const bool half = p->options.engine.precision != MTS_PRECISION_FLOAT32;
     p->now->link_at = mts_arena_zero(&p->now->arena, (size_t)parts->link_count + 1, sizeof *p->now->link_at);
     if (!p->now->link_at) {
         return mts_fail_memory(error);
@@ -80,18 +94,35 @@ static mts_status make_links(mts_pipeline *p, mts_error *error)
         status = mts_fail_memory(error);
     }
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->slots + p->spare; i++) {
-        mts_pipeline_run *run = &p->items[i];
-        run->links = mts_arena_zero(&p->now->arena, p->now->link_elements, sizeof *run->links);
-        run->halves = mts_arena_zero(&p->now->arena, half ? p->now->link_elements : 0, sizeof *run->halves);
-        run->early = mts_arena_zero(&p->now->arena, p->now->early_bytes, 1);
-        status = run->links && run->halves && run->early ? MTS_STATUS_OK : mts_fail_memory(error);
+        status = make_run_links(p, &p->items[i], error);
     }
     return status;
 }
 
+/* ---- memory that devices share ---- */
+
+/* Whether all parts that read a part's links do so in place. */
+static bool is_read_in_place(const mts_pipeline *p, uint32_t part)
+{
+    const mts_partition *parts = &p->now->plan.partition;
+    const mts_part *from = &parts->parts[part];
+    bool in_place = parts->chain && part + 1 < parts->part_count;
+    for (uint32_t r = part + 1; in_place && r < parts->part_count; r++) {
+        bool reads = false;
+        for (uint32_t k = 0; k < from->archive->task_count; k++) {
+            for (uint32_t o = 0; !reads && o < from->archive->tasks[k].graph->output_count; o++) {
+                reads = mts_part_reads(&parts->parts[r], from->outputs[k][o].link);
+            }
+        }
+        in_place = !reads || mts_placement_reads(&p->options, parts->parts[r].device);
+    }
+    return in_place;
+}
+
 /* ---- engines ---- */
 
-static mts_engine_options part_options(const mts_pipeline *p, uint32_t part, uint32_t *priorities)
+/* links: values that cross are read in place where they can be. */
+static mts_engine_options part_options(const mts_pipeline *p, uint32_t part, bool links, uint32_t *priorities)
 {
     const mts_part *what = &p->now->plan.partition.parts[part];
     const bool root = mts_pipeline_is_root(p, part);
@@ -104,7 +135,11 @@ static mts_engine_options part_options(const mts_pipeline *p, uint32_t part, uin
     options.tasks = NULL;
     options.task_count = 0;
     options.separate_inputs = root && options.separate_inputs;
-    options.zero_copy_inputs = root && options.zero_copy_inputs;
+    options.zero_copy_inputs =
+        root ? options.zero_copy_inputs : links && mts_placement_reads(&p->options, what->device);
+    /* The caller's memory is bound to the engine, not to its slots. */
+    options.links_out = links && !(root && options.zero_copy_inputs) && is_read_in_place(p, part);
+    options.link_slots = options.links_out || (!root && options.zero_copy_inputs) ? p->slots + p->spare : 0;
     options.drop_oldest = false;
     const uint32_t own = p->part_slots < p->slots ? p->part_slots : p->slots;
     options.slots = root ? p->slots + p->spare : last ? p->slots : own;
@@ -114,14 +149,24 @@ static mts_engine_options part_options(const mts_pipeline *p, uint32_t part, uin
     return options;
 }
 
+static mts_status create_part(mts_pipeline *p, uint32_t part, bool links, uint32_t *priorities,
+                              mts_error *error)
+{
+    const mts_part *what = &p->now->plan.partition.parts[part];
+    const mts_engine_options options = part_options(p, part, links, priorities);
+    p->devices[what->device]->full = false;
+    return mts_planned_engine_create(p->devices[what->device], what->archive, &options, &p->options.how,
+                                     &p->now->engines[part], &p->now->reports[part], error);
+}
+
+/* Where the memory budget has no room to read values in place they are copied. */
 static mts_status build_part(mts_pipeline *p, uint32_t part, uint32_t *priorities, mts_error *error)
 {
     const mts_part *what = &p->now->plan.partition.parts[part];
-    const mts_engine_options options = part_options(p, part, priorities);
-    p->devices[what->device]->full = false;
-    const mts_status status =
-        mts_planned_engine_create(p->devices[what->device], what->archive, &options, &p->options.how,
-                                  &p->now->engines[part], &p->now->reports[part], error);
+    mts_status status = create_part(p, part, true, priorities, error);
+    if (status == MTS_STATUS_LIMIT && part_options(p, part, true, priorities).link_slots > 0) {
+        status = create_part(p, part, false, priorities, error);
+    }
     if (status != MTS_STATUS_OK) {
         return mts_fail_prefix(error, status, "part %u of %u, on device '%s'", part + 1,
                                p->now->plan.partition.part_count, p->ids[what->device]);
@@ -134,6 +179,27 @@ static mts_status build_part(mts_pipeline *p, uint32_t part, uint32_t *prioritie
     return MTS_STATUS_OK;
 }
 
+/* Of the parts that are not built, bits of `built`, the one whose device is expected to be fullest:
+   where that is refused nothing else was built for it. */
+static uint32_t fullest_part(const mts_pipeline *p, uint32_t built)
+{
+    const mts_placement_plan *plan = &p->now->plan;
+    uint32_t fullest = MTS_NONE;
+    double most = -1.0;
+    for (uint32_t i = 0; i < plan->partition.part_count; i++) {
+        const uint64_t memory = plan->costs[plan->partition.parts[i].device].memory;
+        const uint64_t own = plan->partition.chain && plan->chain.stage_count == plan->partition.part_count
+                                 ? plan->chain.stages[i].memory
+                                 : 0;
+        const double part = memory > 0 ? (double)own / (double)memory : 0.0;
+        if ((built >> i & 1u) == 0 && part > most) {
+            fullest = i;
+            most = part;
+        }
+    }
+    return fullest;
+}
+
 /* *failed: the part whose engine was refused, or MTS_NONE. */
 static mts_status build(mts_pipeline *p, uint32_t *failed, mts_error *error)
 {
@@ -141,7 +207,10 @@ static mts_status build(mts_pipeline *p, uint32_t *failed, mts_error *error)
     mts_status status = priorities ? MTS_STATUS_OK : mts_fail_memory(error);
     MTS_TRY(status, make_links(p, error));
     *failed = MTS_NONE;
-    for (uint32_t i = 0; status == MTS_STATUS_OK && i < p->now->plan.partition.part_count; i++) {
+    uint32_t built = 0;
+    for (uint32_t n = 0; status == MTS_STATUS_OK && n < p->now->plan.partition.part_count; n++) {
+        const uint32_t i = fullest_part(p, built);
+        built |= 1u << i;
         status = build_part(p, i, priorities, error);
         *failed = status != MTS_STATUS_OK ? i : MTS_NONE;
     }
@@ -152,7 +221,7 @@ static mts_status build(mts_pipeline *p, uint32_t *failed, mts_error *error)
 /* Everything of a placement but how it was found. */
 static void empty_engines(mts_placed *placed, const mts_allocator *allocator)
 {
-    for (uint32_t i = 0; i < MTS_PARTITION_DEVICES; i++) {
+    for (uint32_t i = MTS_PARTITION_DEVICES; i-- > 0;) { /* those that read come before what they read */
         mts_engine_destroy(&placed->engines[i]);
         mts_planning_report_release(&placed->reports[i]);
     }
@@ -183,7 +252,7 @@ mts_status mts_pipeline_place(mts_pipeline *p, mts_error *error)
     mts_status status =
         mts_placement_find(&p->now->plan, p->archive, p->tasks, p->task_count, &p->options, error);
     MTS_TRY(status, build(p, &failed, error));
-    for (uint32_t t = 1; t < TRIES && is_too_large(p, status, failed); t++) {
+    while (is_too_large(p, status, failed)) {
         mts_error none = {0};
         empty_engines(p->now, p->allocator);
         if (mts_placement_again(&p->now->plan, failed, &p->options, &none) != MTS_STATUS_OK) {

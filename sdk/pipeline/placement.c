@@ -13,6 +13,7 @@
 
 #include "partition/shares.h"
 #include "pipeline/measure.h"
+#include "pipeline/times.h"
 
 /* The next try deals a device this part less. */
 #define MEMORY_STEP 32u
@@ -47,7 +48,7 @@ static mts_status progress(const placing *p, uint32_t device)
                : MTS_STATUS_OK;
 }
 
-/* Costs of one device: those of an equal one before it, or measured. A device that is lost
+/* Costs of one device: those of an equal one before it, kept ones, or measured. A device that is lost
    runs nothing. */
 static mts_status measure_device(placing *p, uint32_t d)
 {
@@ -74,10 +75,53 @@ static mts_status measure_device(placing *p, uint32_t d)
         }
     }
     costs->memory = memory_of(o, o->devices[d]);
+    if (mts_times_load(&plan->units, o->devices[d], o, ms, costs)) {
+        return MTS_STATUS_OK;
+    }
     mts_status status = progress(p, d);
     MTS_TRY(status, mts_measure_units(&plan->units, o->devices[d], &o->engine, ms, p->error));
     MTS_TRY(status, mts_measure_copies(o->devices[d], &costs->to, &costs->from, p->error));
+    if (status == MTS_STATUS_OK) {
+        mts_times_store(&plan->units, o->devices[d], o, costs);
+    }
     return status;
+}
+
+/* ---- memory that devices share ---- */
+
+/* Whether a device computes in memory of the process, where others can read it. */
+static bool lends(mts_device *device)
+{
+    mts_buffer *buffer = NULL;
+    const bool in_place =
+        mts_buffer_create(device, sizeof(float), &buffer, NULL) == MTS_STATUS_OK && buffer->host;
+    mts_buffer_destroy(&buffer);
+    return in_place;
+}
+
+bool mts_placement_reads(const mts_pipeline_options *options, uint32_t device)
+{
+    return options->engine.precision == MTS_PRECISION_FLOAT32 && !options->engine.persistent &&
+           (options->devices[device]->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0;
+}
+
+/* What is read where it lies costs nothing: what a device reads of the process' memory, and what it
+   gives where all others read it so. */
+static void price_borders(placing *p)
+{
+    const mts_pipeline_options *o = p->options;
+    bool all_read = o->engine.precision == MTS_PRECISION_FLOAT32;
+    for (uint32_t d = 0; d < o->device_count; d++) {
+        all_read = all_read && (o->devices[d]->lost || mts_placement_reads(o, d));
+    }
+    for (uint32_t d = 0; d < o->device_count; d++) {
+        mts_device_costs *costs = &p->plan->costs[d];
+        if (!o->devices[d]->lost && mts_placement_reads(o, d)) {
+            costs->to = (mts_copy_cost){0};
+            costs->reads_in_place = true;
+            costs->from = all_read && lends(o->devices[d]) ? (mts_copy_cost){0} : costs->from;
+        }
+    }
 }
 
 /* ---- stages ---- */
@@ -90,8 +134,10 @@ static double chain_value(const placing *p)
 static mts_status find_chain(placing *p)
 {
     mts_placement_plan *plan = p->plan;
-    const mts_status status = mts_chain_find(&plan->units, plan->costs, p->options->device_count,
-                                             p->options->goal, plan->arena.allocator, &plan->chain, p->error);
+    const mts_status status =
+        mts_chain_find(&plan->units, plan->costs, p->options->device_count, p->options->goal,
+                       plan->tries < MTS_PLACEMENT_TRIES ? MTS_CHAIN_LEAST : MTS_CHAIN_EXPECTED,
+                       plan->arena.allocator, &plan->chain, p->error);
     plan->chain_ms = status == MTS_STATUS_OK ? chain_value(p) : 0.0;
     return status;
 }
@@ -154,6 +200,9 @@ static mts_status measure_and_choose(placing *p)
     }
     if (status == MTS_STATUS_OK && p->alive == 0) {
         status = mts_fail(p->error, MTS_STATUS_DEVICE_LOST, "all devices of the session are lost");
+    }
+    if (status == MTS_STATUS_OK) {
+        price_borders(p);
     }
     MTS_TRY(status, choose(p));
     return status;
@@ -219,14 +268,20 @@ mts_status mts_placement_find(mts_placement_plan *plan, const mts_archive *archi
 static bool refuse_stage(placing *p, const mts_chain_stage *stage)
 {
     mts_placement_plan *plan = p->plan;
-    bool room = true;
-    for (uint32_t d = 0; d < p->options->device_count; d++) {
+    const size_t all = (size_t)p->options->device_count * 2 * MTS_PLACEMENT_TRIES;
+    if (!plan->refusals) {
+        plan->refusals = mts_arena_zero(&plan->arena, all, sizeof *plan->refusals);
+    }
+    bool room = plan->refusals != NULL;
+    for (uint32_t d = 0; room && d < p->options->device_count; d++) {
         mts_device_costs *costs = &plan->costs[d];
         const bool equal = same_device(p->options->devices[d], p->options->devices[stage->device]);
+        mts_chain_refusal *own = plan->refusals + (size_t)d * 2 * MTS_PLACEMENT_TRIES;
+        costs->refusals = own;
         if (d == stage->device || (equal && costs->memory == plan->costs[stage->device].memory)) {
-            room = room && costs->refusal_count < MTS_CHAIN_REFUSALS;
+            room = room && costs->refusal_count < 2 * MTS_PLACEMENT_TRIES;
             if (room) {
-                costs->refusals[costs->refusal_count++] = (mts_chain_refusal){stage->first, stage->end};
+                own[costs->refusal_count++] = (mts_chain_refusal){stage->first, stage->end};
             }
         }
     }
@@ -238,7 +293,7 @@ mts_status mts_placement_again(mts_placement_plan *plan, uint32_t part, const mt
 {
     placing p = {.plan = plan, .options = options, .error = error};
     const uint32_t device = plan->partition.parts[part].device;
-    bool possible = !is_given(options);
+    bool possible = !is_given(options) && plan->tries++ < 2 * MTS_PLACEMENT_TRIES;
     if (possible && plan->partition.chain) {
         uint32_t stage = 0;
         while (stage + 1 < plan->chain.stage_count && plan->chain.stages[stage].device != device) {

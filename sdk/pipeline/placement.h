@@ -11,14 +11,25 @@
 #include "tune/tune.h"
 #include "pipeline/pipeline.h"
 
+/*
+ * Placements that are tried. A stage that is refused is out, and no other is, so the first one
+ * that fits is the best that does, and where none is left none fits. That holds where
+ * fewer stages than this are refused: always of up to 44 units on equal devices, which have 990
+ * stages. Beyond it stages are left out that are not expected to fit, and as many more
+ * placements are tried.
+ */
+#define MTS_PLACEMENT_TRIES 1024u
+
 typedef struct mts_placement_plan {
     /* Of units and costs. */
     mts_arena arena;
     mts_units units;
     mts_device_costs costs[MTS_PARTITION_DEVICES];
-    /* The device's times were measured, or those of an equal one; else they are estimated. */
-    bool measured[MTS_PARTITION_DEVICES];
     mts_chain chain;
+    /* [device][2 * MTS_PLACEMENT_TRIES]: stages that were refused; NULL: none was yet. */
+    mts_chain_refusal *refusals;
+    /* How often the next placement was asked for. */
+    uint32_t tries;
     /* [task]; the busiest device's time. */
     uint32_t *device_of;
     double busiest_ms;
@@ -37,6 +48,8 @@ mts_status mts_placement_find(mts_placement_plan *plan, const mts_archive *archi
    there is none. */
 mts_status mts_placement_again(mts_placement_plan *plan, uint32_t part, const mts_pipeline_options *options,
                                mts_error *error);
+/* Whether a device reads what crosses borders where it lies, in memory of the process. */
+bool mts_placement_reads(const mts_pipeline_options *options, uint32_t device);
 void mts_placement_release(mts_placement_plan *plan);
 
 #endif

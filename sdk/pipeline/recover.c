@@ -125,9 +125,13 @@ static void end_all(mts_pipeline *p, const mts_error *error)
     mts_placed_empty(p->now, p->allocator);
 }
 
-/* Keeps the placement before the first loss, whose outputs the caller may still read. */
+/* Frees the devices for the next placement. Of the one before the first loss the outputs stay,
+   which the caller may still read. */
 static void retire(mts_pipeline *p)
 {
+    for (uint32_t i = p->now->plan.partition.part_count; i-- > 0;) {
+        mts_engine_retire(p->now->engines[i]);
+    }
     if (p->old) {
         mts_placed_empty(p->now, p->allocator);
     } else {

@@ -41,9 +41,12 @@ typedef struct mts_pipeline_run {
     bool over;
     mts_status status;
     mts_error error;
-    /* Values that cross borders, and as float16; outputs of earlier parts. */
+    /* Values that cross borders, and as float16, where they are copied; outputs of earlier
+       parts. */
     float *links;
     uint16_t *halves;
+    /* [link]: where it lies, in `links` or in the slot of the part that gives it. */
+    const float **link_data;
     unsigned char *early;
     /* What it was submitted with, where it may have to run again (copies.c). */
     mts_pipeline_copy *copy;
@@ -118,6 +121,12 @@ struct mts_pipeline {
 static inline bool mts_pipeline_is_chain(const mts_pipeline *pipeline)
 {
     return pipeline->now->plan.partition.chain;
+}
+
+/* The slot of a run, which no other one in flight has. */
+static inline uint32_t mts_pipeline_slot(const mts_pipeline *pipeline, const mts_pipeline_run *run)
+{
+    return (uint32_t)(run - pipeline->items);
 }
 
 /* Whether a part takes the caller's inputs. */

@@ -270,11 +270,9 @@ static uint64_t kernels_hash(void)
     return hash;
 }
 
-/* Everything but the session that latencies and candidates depend on. */
-static void add_device(const mts_planning *p, mts_text *key)
+void mts_plan_cache_device_key(const mts_device_info *info, mts_precision precision, const mts_cache *cache,
+                               mts_text *key)
 {
-    const mts_device_info *info = &p->device->info;
-    const mts_cache *cache = p->how.cache;
     mts_text_add(key, "format %u\nlibrary %s\nkernels %016llx\nbackend %s\ndevice %s\ndriver %s\n",
                  MTS_PLAN_FORMAT, MTS_VERSION_TEXT, (unsigned long long)kernels_hash(), info->backend,
                  info->name, info->driver);
@@ -288,7 +286,7 @@ static void add_device(const mts_planning *p, mts_text *key)
         info->arch, info->half_products, info->byte_products, info->row_lanes, info->matrix_units,
         info->overlaps, info->launch_ns);
     mts_text_add(key, "image texels %llu\n", (unsigned long long)info->image_texels);
-    mts_text_add(key, "precision %s\n", mts_precision_name(p->options.precision));
+    mts_text_add(key, "precision %s\n", mts_precision_name(precision));
     mts_text_add(key, "opened %s\n", cache ? cache->setting : "");
 }
 
@@ -313,7 +311,7 @@ static void add_session(const mts_planning *p, mts_text *key)
 static void make_key(const mts_planning *p, mts_cache_kind kind, mts_text *key)
 {
     mts_text_init(key, p->allocator);
-    add_device(p, key);
+    mts_plan_cache_device_key(&p->device->info, p->options.precision, p->how.cache, key);
     if (kind == MTS_CACHE_PLANS) {
         add_session(p, key);
     }

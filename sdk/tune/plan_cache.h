@@ -12,6 +12,7 @@
 #ifndef MTS_TUNE_PLAN_CACHE_H
 #define MTS_TUNE_PLAN_CACHE_H
 
+#include "base/text.h"
 #include "tune/planning.h"
 
 /*
@@ -22,6 +23,9 @@
  */
 #define MTS_PLAN_FORMAT 14u
 
+/* Adds the part of a key that names everything but the session that latencies depend on. */
+void mts_plan_cache_device_key(const mts_device_info *info, mts_precision precision, const mts_cache *cache,
+                               mts_text *key);
 /* Fills p->decision and p->report from an earlier session with the same key. False: there
    is none. */
 bool mts_plan_cache_load(mts_planning *p);

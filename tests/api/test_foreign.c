@@ -128,6 +128,92 @@ static void a_frame_in_a_dma_buf_is_what_it_is_in_the_processs_memory(void **sta
     }
 }
 
+/* Two tasks, each on a device of its own, or one behind the other: each device gets the frame, of whatever kind. */
+static void open_several(world *w, const char *const *devices, uint32_t count, mts_placement placement)
+{
+    const frame_task task = {
+        .color = MTS_COLOR_RGB, .batch = 1, .height = SIDE, .width = SIDE, .deviation = 1.0f};
+    const frame_task tasks[] = {task, task};
+    mts_session_options options;
+    memset(w, 0, sizeof *w);
+    frame_bundle_make(tasks, 2, &w->bytes);
+    mts_runtime_options runtime = api_options(&w->fixture, devices[0]);
+    runtime.device = count == 1 ? devices[0] : NULL;
+    runtime.devices = count == 1 ? NULL : devices;
+    runtime.device_count = count == 1 ? 0 : count;
+    assert_int_equal(mts_runtime_create(&runtime, &w->fixture.runtime), MTS_STATUS_OK);
+    assert_int_equal(mts_bundle_open_memory(w->fixture.runtime, w->bytes.data, w->bytes.size, &w->bundle),
+                     MTS_STATUS_OK);
+    mts_session_options_default(&options);
+    options.frames_in_flight = 2;
+    options.separate_inputs = 1;
+    options.placement = placement;
+    if (mts_session_create(w->fixture.runtime, w->bundle, &options, &w->session) != MTS_STATUS_OK) {
+        fail_msg("session: %s", w->fixture.error);
+    }
+    w->fd = sealed_memory(BYTES);
+    assert_true(w->fd >= 0);
+    w->memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
+    assert_true(w->memory != MAP_FAILED);
+}
+
+enum { KINDS = 5 };
+
+/* NV12 in the process' memory, copied or not, and in a dma-buf; RGB, turned; a task's own frame. */
+static void run_kind(world *w, int kind, float values[2][3 * SIDE * SIDE])
+{
+    mts_frame frame = frame_of(w, kind == 2);
+    mts_ticket ticket = 0;
+    frame.zero_copy = kind == 1 ? 1 : 0;
+    if (kind >= 3) {
+        mts_frame_default(&frame);
+        frame.width = WIDTH;
+        frame.height = HEIGHT;
+        frame.format = MTS_PIXEL_FORMAT_RGB;
+        frame.data = w->memory;
+        frame.region.rotation = MTS_ROTATION_90;
+    }
+    if (kind == 4) {
+        if (mts_session_input_frame(w->session, "b", &frame) != MTS_STATUS_OK) {
+            fail_msg("input: %s", w->fixture.error);
+        }
+        frame.data = w->memory + 64;
+        assert_int_equal(mts_session_input_frame(w->session, "a", &frame), MTS_STATUS_OK);
+    }
+    if (mts_session_submit(w->session, kind == 4 ? NULL : &frame, &ticket) != MTS_STATUS_OK) {
+        fail_msg("submission: %s", w->fixture.error);
+    }
+    assert_int_equal(mts_session_wait(w->session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
+    for (int t = 0; t < 2; t++) {
+        mts_tensor tensor;
+        assert_int_equal(mts_session_output(w->session, t == 0 ? "a" : "b", 0, &tensor), MTS_STATUS_OK);
+        memcpy(values[t], tensor.data, tensor.bytes);
+    }
+}
+
+static void several_devices_see_what_one_sees_of_each_kind(void **state)
+{
+    (void)state;
+    static const char *const devices[] = {"reference", "reference"};
+    static const mts_placement placements[] = {MTS_PLACEMENT_GROUPS, MTS_PLACEMENT_STAGES};
+    for (int p = 0; p < 2; p++) {
+        float want[2][3 * SIDE * SIDE], got[2][3 * SIDE * SIDE];
+        world one, several;
+        open_several(&one, devices, 1, MTS_PLACEMENT_AUTO);
+        open_several(&several, devices, 2, placements[p]);
+        for (uint32_t i = 0; i < 3 * KINDS; i++) {
+            draw(&one, i);
+            draw(&several, i);
+            run_kind(&one, (int)(i % KINDS), want);
+            run_kind(&several, (int)(i % KINDS), got);
+            assert_memory_equal(want, got, sizeof want);
+            assert_true((memcmp(want[0], want[1], sizeof want[0]) != 0) == (i % KINDS == 4));
+        }
+        world_close(&one);
+        world_close(&several);
+    }
+}
+
 static void planes_without_an_offset_lie_one_behind_the_other(void **state)
 {
     world w;
@@ -208,7 +294,8 @@ static void what_cannot_be_read_is_refused_and_changes_nothing(void **state)
     refuse(&w, &bad, MTS_STATUS_UNSUPPORTED, "neither a dma-buf");
     assert_int_equal(close(ends[0]) | close(ends[1]), 0);
     bad = frame_of(&w, true);
-    bad.fd = memfd_create("frame", MFD_CLOEXEC | MFD_ALLOW_SEALING); /* as long as no process makes it shorter */
+    bad.fd =
+        memfd_create("frame", MFD_CLOEXEC | MFD_ALLOW_SEALING); /* as long as no process makes it shorter */
     assert_int_equal(ftruncate(bad.fd, BYTES), 0);
     refuse(&w, &bad, MTS_STATUS_UNSUPPORTED, "sealed against shrinking");
     assert_int_equal(close(bad.fd), 0);
@@ -263,6 +350,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_in_a_dma_buf_is_what_it_is_in_the_processs_memory),
+        cmocka_unit_test(several_devices_see_what_one_sees_of_each_kind),
         cmocka_unit_test(planes_without_an_offset_lie_one_behind_the_other),
         cmocka_unit_test(the_descriptor_may_be_closed_and_the_memory_drawn_anew),
         cmocka_unit_test(what_cannot_be_read_is_refused_and_changes_nothing),

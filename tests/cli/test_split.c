@@ -182,6 +182,29 @@ static void run_prints_the_common_answer(void **state)
     json_decref(root);
 }
 
+/* Whole tasks on two devices: the common answer is made when the subnets of both have ended, and is that of one. */
+static void subnets_on_two_devices_give_the_answer_of_one(void **state)
+{
+    (void)state;
+    static const char *const placements[] = {"groups", "stages"};
+    json_t *one =
+        expect_json("run split.mtsb --image picture.ppm --device reference --no-cache --json --top 9");
+    for (int i = 0; i < 2; i++) {
+        char line[256];
+        (void)snprintf(line, sizeof line,
+                       "run split.mtsb --image picture.ppm --devices reference,reference --placement %s "
+                       "--no-cache --json --top 9",
+                       placements[i]);
+        json_t *two = expect_json(line);
+        assert_int_equal(json_array_size(json_object_get(two, "combined")), 1);
+        assert_true(json_equal(json_object_get(one, "combined"), json_object_get(two, "combined")));
+        json_decref(two);
+    }
+    expect(0, "inspect split.mtsb --plan --devices reference,reference --placement groups --no-cache",
+           "placed on 2 of 2 device(s) as groups of whole tasks");
+    json_decref(one);
+}
+
 static void mistakes_are_told_and_leave_nothing(void **state)
 {
     (void)state;
@@ -271,6 +294,7 @@ int main(void)
         cmocka_unit_test(eval_sets_the_common_answer_beside_the_task_that_was_split),
         cmocka_unit_test(eval_without_one_of_the_subnets_has_no_common_answer),
         cmocka_unit_test(run_prints_the_common_answer),
+        cmocka_unit_test(subnets_on_two_devices_give_the_answer_of_one),
         cmocka_unit_test(mistakes_are_told_and_leave_nothing),
         cmocka_unit_test(labels_of_the_records_are_learnt),
         cmocka_unit_test(a_task_is_trained_and_answers),

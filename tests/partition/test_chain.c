@@ -125,7 +125,7 @@ static uint64_t slow_alive(const world *w, uint32_t first, uint32_t unit)
 }
 
 /* Milliseconds of units on a device; INFINITY: they cannot be there. Checks the bytes of segments by the way. */
-static double slow_ms(const world *w, uint32_t device, uint32_t first, uint32_t end, bool least)
+static double slow_ms(const world *w, uint32_t device, uint32_t first, uint32_t end, mts_chain_memory memory)
 {
     const mts_units *u = &w->units;
     const mts_device_costs *c = &w->costs[device];
@@ -160,8 +160,9 @@ static double slow_ms(const world *w, uint32_t device, uint32_t first, uint32_t 
             out += u->values[v].bytes;
         }
     }
-    const uint64_t memory = weights + (!least ? most : in > out ? in : out);
-    return c->memory != 0 && memory > c->memory ? (double)INFINITY : ms;
+    const uint64_t held = in > out && !c->reads_in_place ? in : out;
+    const uint64_t all = weights + (memory == MTS_CHAIN_EXPECTED ? most : held);
+    return c->memory != 0 && all > c->memory ? (double)INFINITY : ms;
 }
 
 typedef struct slow_search {
@@ -188,7 +189,7 @@ static void try_rest(slow_search *s, uint32_t at, uint32_t used, double slowest,
     }
 }
 
-static slow_search search_all(const world *w, bool least)
+static slow_search search_all(const world *w, mts_chain_memory memory)
 {
     const uint32_t count = w->units.count;
     slow_search s = {.w = w, .slowest = (double)INFINITY, .sum = (double)INFINITY};
@@ -196,7 +197,7 @@ static slow_search search_all(const world *w, bool least)
     for (uint32_t d = 0; d < DEVICES; d++) {
         for (uint32_t a = 0; a < count; a++) {
             for (uint32_t b = a + 1; b <= count; b++) {
-                s.ms[(d * (count + 1) + a) * (count + 1) + b] = slow_ms(w, d, a, b, least);
+                s.ms[(d * (count + 1) + a) * (count + 1) + b] = slow_ms(w, d, a, b, memory);
             }
         }
     }
@@ -213,45 +214,106 @@ static void near(double got, double want)
     }
 }
 
+/* The chain that is found costs what the slow search finds, and each of its stages what it says. */
+static void expect_best(const world *w, mts_chain_goal goal, mts_chain_memory memory, const slow_search *all,
+                        const mts_chain *best)
+{
+    double slowest = 0.0;
+    near(goal == MTS_CHAIN_THROUGHPUT ? best->slowest_ms : best->total_ms,
+         goal == MTS_CHAIN_THROUGHPUT ? all->slowest : all->sum);
+    for (uint32_t s = 0; s < best->stage_count; s++) {
+        const mts_chain_stage *one = &best->stages[s];
+        assert_int_equal(one->first, s == 0 ? 0 : best->stages[s - 1].end);
+        near(mts_chain_stage_ms(one), slow_ms(w, one->device, one->first, one->end, memory));
+        slowest = fmax(slowest, mts_chain_stage_ms(one));
+    }
+    near(best->slowest_ms, slowest);
+}
+
 static void the_program_finds_what_trying_all_finds(void **state)
 {
     (void)state;
-    uint32_t refused = 0;
+    uint32_t found[2] = {0}; /* [mts_chain_memory] */
     uint32_t cuts = 0;
-    uint32_t may_fit = 0;
     for (uint32_t seed = 1; seed <= NETS; seed++) {
         world w;
         mts_chain best;
         mts_error error = {0};
         world_make(&w, seed);
         assert_true(w.units.count < MTS_PARTITION_POSITIONS);
-        slow_search all = search_all(&w, false);
-        const bool least = !isfinite(all.sum);
-        all = least ? search_all(&w, true) : all;
-        may_fit += least && isfinite(all.sum) ? 1 : 0;
-        for (int goal = 0; goal < 2; goal++) {
-            const mts_status status = mts_chain_find(&w.units, w.costs, DEVICES, (mts_chain_goal)goal,
+        w.costs[0].reads_in_place = seed % 4 == 0;
+        for (uint32_t i = 0; i < 4; i++) {
+            const mts_chain_memory memory = (mts_chain_memory)(i / 2);
+            const mts_chain_goal goal = (mts_chain_goal)(i % 2);
+            const slow_search all = search_all(&w, memory);
+            const mts_status status = mts_chain_find(&w.units, w.costs, DEVICES, goal, memory,
                                                      mts_allocator_default(), &best, &error);
             assert_int_equal(status, isfinite(all.sum) ? MTS_STATUS_OK : MTS_STATUS_LIMIT);
-            refused += status != MTS_STATUS_OK ? 1 : 0;
             if (status == MTS_STATUS_OK) {
-                near(goal == MTS_CHAIN_THROUGHPUT ? best.slowest_ms : best.total_ms,
-                     goal == MTS_CHAIN_THROUGHPUT ? all.slowest : all.sum);
+                expect_best(&w, goal, memory, &all, &best);
                 cuts += best.stage_count - 1;
-                double slowest = 0.0;
-                for (uint32_t s = 0; s < best.stage_count; s++) { /* each stage costs what it says */
-                    const mts_chain_stage *one = &best.stages[s];
-                    assert_int_equal(one->first, s == 0 ? 0 : best.stages[s - 1].end);
-                    near(mts_chain_stage_ms(one), slow_ms(&w, one->device, one->first, one->end, least));
-                    slowest = fmax(slowest, mts_chain_stage_ms(one));
-                }
-                near(best.slowest_ms, slowest);
+                found[memory]++;
             }
         }
         world_release(&w);
     }
-    print_message("%u refused, %u that may fit, %u cuts\n", refused, may_fit, cuts);
-    assert_true(refused > 0 && may_fit > 0 && cuts > NETS / 2);
+    print_message("%u of %u found by the least memory, %u by what is expected, %u cuts\n", found[0], 2 * NETS,
+                  found[1], cuts);
+    assert_true(found[1] < found[0] && found[0] < 2 * NETS && cuts > NETS);
+}
+
+/* Stages that do not fit after all, at random, are refused one after another: what is left is the best that fits. */
+static void what_is_refused_leaves_the_best_that_fits(void **state)
+{
+    (void)state;
+    uint32_t none = 0;
+    uint32_t tries = 0;
+    for (uint32_t seed = 1; seed <= NETS; seed++) {
+        world w;
+        world_make(&w, seed);
+        const uint32_t count = w.units.count;
+        const size_t pairs = (size_t)(count + 1) * (count + 1);
+        slow_search s = {.w = &w, .slowest = (double)INFINITY, .sum = (double)INFINITY};
+        mts_chain_refusal *refusals = calloc(DEVICES * pairs, sizeof *refusals);
+        s.ms = calloc(DEVICES * pairs, sizeof *s.ms);
+        for (uint32_t i = 0; i < DEVICES * pairs; i++) {
+            const uint32_t d = (uint32_t)(i / pairs), a = (uint32_t)(i % pairs) / (count + 1),
+                           b = i % (count + 1);
+            const bool fits = number(seed, i, 77) < (seed % 4 == 0 ? 0.02 : 0.3);
+            s.ms[i] = a < b && fits ? slow_ms(&w, d, a, b, MTS_CHAIN_LEAST) : (double)INFINITY;
+            w.costs[d].refusals = refusals + d * pairs;
+        }
+        try_rest(&s, 0, 0, 0.0, 0.0);
+        mts_chain best;
+        mts_error error = {0};
+        mts_status status = MTS_STATUS_OK;
+        bool fits = false;
+        while (status == MTS_STATUS_OK && !fits) {
+            status = mts_chain_find(&w.units, w.costs, DEVICES, MTS_CHAIN_LATENCY, MTS_CHAIN_LEAST,
+                                    mts_allocator_default(), &best, &error);
+            fits = true;
+            for (uint32_t i = 0; status == MTS_STATUS_OK && fits && i < best.stage_count; i++) {
+                const mts_chain_stage *one = &best.stages[i];
+                fits = isfinite(s.ms[(one->device * (count + 1) + one->first) * (count + 1) + one->end]);
+                if (!fits) {
+                    mts_device_costs *costs = &w.costs[one->device];
+                    refusals[one->device * pairs + costs->refusal_count++] =
+                        (mts_chain_refusal){one->first, one->end};
+                }
+            }
+            tries++;
+        }
+        assert_int_equal(status, isfinite(s.sum) ? MTS_STATUS_OK : MTS_STATUS_LIMIT);
+        none += status != MTS_STATUS_OK ? 1 : 0;
+        if (status == MTS_STATUS_OK) {
+            near(best.total_ms, s.sum);
+        }
+        free(s.ms);
+        free(refusals);
+        world_release(&w);
+    }
+    print_message("%u tries, none fits %u times\n", tries, none);
+    assert_true(none > 0 && none < NETS && tries > 4 * NETS);
 }
 
 /* ---- whole tasks ---- */
@@ -466,6 +528,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_finds_what_trying_all_finds),
+        cmocka_unit_test(what_is_refused_leaves_the_best_that_fits),
         cmocka_unit_test(tasks_are_dealt_out_best),
         cmocka_unit_test(memory_that_no_deal_keeps_is_not_searched_for_ever),
         cmocka_unit_test(many_tasks_are_dealt_out_evenly),

@@ -4,8 +4,9 @@ Started by peers.py and peers_scenario.py. Speaks JSON lines: after loading it s
 then it answers each line that it reads; at the end of input it says how much memory it took. A number of frames is
 answered by that many times in milliseconds. {"runs": 9, "models": [0, 0, 3]} is answered by the times of 9 frames of
 these models, and their processor time together. {"ms": 2000, "schedule": "fit", "networks": [...]} is a turn of a rated
-workload (rated.py), answered by what became of its frames. Settings are those under which each runtime is fastest
-with float32 and never more threads than cores.
+workload (rated.py), answered by what became of its frames. {"arrivals": [0.0, 3.5], "models": [0, 1]} is answered by
+when requests of these models that arrive then have ended (arrivals.py). Settings are those under which each runtime is
+fastest with float32 and never more threads than cores.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import time
 
 import numpy
 
+import arrivals
 import rated
 
 
@@ -286,6 +288,15 @@ def turn(order, names, runs, workers):
             "networks": {n.name: {"latencies": n.latencies, "dropped": n.dropped} for n in networks}}
 
 
+def offered(order, runs, pool):
+    """A turn of requests that arrive by the clock: when each has arrived and ended, and the processor's time."""
+    begin, used = time.perf_counter(), cpu_ms()
+    frame = (lambda: pool.frame(runs)) if pool else (lambda: [run() for run in runs])
+    requests = arrivals.run_turn(order["arrivals"], lambda: (time.perf_counter() - begin) * 1e3,
+                                 lambda ms: time.sleep(ms / 1e3), frame)
+    return {"requests": requests, "cpu_ms": cpu_ms() - used}
+
+
 def answer_lines(names, runs, workers):
     pool = Workers(workers) if workers > 1 else None
     runs = [one_at_a_time(run) for run in runs] if pool else runs
@@ -294,6 +305,8 @@ def answer_lines(names, runs, workers):
         used = cpu_ms()
         if not isinstance(order, dict):
             say(times_of(order, runs, pool))
+        elif "arrivals" in order:
+            say(offered(order, [runs[index] for index in order["models"]], pool))
         elif "models" in order:
             times = times_of(order["runs"], [runs[index] for index in order["models"]], pool)
             say({"times": times, "cpu_ms": cpu_ms() - used})

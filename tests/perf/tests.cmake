@@ -53,6 +53,7 @@ endif()
 # The arrivals and the score of other runtimes in a rated workload, by a clock of the test's own.
 if(MTS_TEST_PYTHON)
   add_test(NAME perf/rated COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/perf/rated_test.py)
+  add_test(NAME perf/arrivals COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/perf/arrivals_test.py)
 endif()
 # The smallest network of XRBench as a file, and as a bundle.
 if(MTS_TEST_PYTHON AND TARGET mts_program AND NOT MTS_SANITIZE)

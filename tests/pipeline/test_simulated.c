@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "pipeline/measure.h"
 #include "pipeline/pipeline.h"
 #include "platform/null/null.h"
 #include "support/chain_world.h"
@@ -322,12 +323,46 @@ static void nothing_is_lost_or_changes_places(void **state)
     chain_world_close(&w);
 }
 
+/* Layers of equal cost have equal times, whatever they are called: all alike, or as parts of labels. */
+static void names_of_layers_do_not_matter(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"same", "conv 3x3 x7 relu", " x1 ", "#0", ""};
+    enum { FEW = 24 };
+    const timed_costs costs = {.launch_ns = 250000};
+    chain_world w;
+    make_net(&w, FEW);
+    open_null(&w, 1, &costs);
+    for (uint32_t name = 0; name < sizeof names / sizeof names[0]; name++) {
+        const mts_graph *graph = w.archive->tasks[0].graph;
+        const mts_engine_options options = {.slots = 1};
+        const uint32_t task = 0;
+        mts_arena arena;
+        mts_units units;
+        mts_error error = {0};
+        mts_arena_init(&arena, mts_allocator_default());
+        for (uint32_t n = 0; n < graph->node_count; n++) {
+            graph->nodes[n].name = names[name];
+        }
+        test_must(mts_units_make(w.archive, &task, 1, false, &arena, &units, &error), &error, "units");
+        double *ms = mts_arena_zero(&arena, units.count, sizeof *ms);
+        test_must(mts_measure_units(&units, w.devices[0], &options, ms, &error), &error, "times");
+        assert_true(units.count >= FEW);
+        for (uint32_t i = 1; i + 1 < units.count; i++) {
+            assert_true(ms[i] > 0.5 * ms[units.count / 2] && ms[i] < 2.0 * ms[units.count / 2]);
+        }
+        mts_arena_release(&arena);
+    }
+    chain_world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(throughput_grows_with_devices),
         cmocka_unit_test(latency_is_flat_below_saturation_and_bounded_above),
         cmocka_unit_test(nothing_is_lost_or_changes_places),
+        cmocka_unit_test(names_of_layers_do_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,20 +4,14 @@
  * Products of a chunk of rows are added in float32 to sums that go to float64 every few
  * thousand rows, which costs little time and keeps six digits. Only one triangle of xx is
  * computed until mts_gram_finish.
- *
- * Products in float32 are oneDNN's: it asks the processor what it can do, where OpenBLAS
- * asks for its name and is several times slower on one that is newer than itself.
  */
 #include "compress/solve/gram.h"
 
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <oneapi/dnnl/dnnl.h>
-
 #include "base/size.h"
-#include "compress/solve/blas.h"
+#include "compress/solve/product.h"
 
 #define CHUNK_FLOATS ((size_t)1 << 19) /* of gathered rows: a processor's second cache */
 #define CHUNK_LEAST 256u
@@ -152,20 +146,6 @@ static void add_squares(const float *rows, uint32_t count, uint32_t width, doubl
     }
 }
 
-/* out[m][n] = keep * out + a' b, a[rows][lda], b[rows][ldb], out[m][ldb]. */
-static void multiply(const float *a, size_t lda, size_t m, const float *b, size_t ldb, size_t n, size_t rows,
-                     float keep, float *out)
-{
-    const dnnl_dim_t d[] = {(dnnl_dim_t)m, (dnnl_dim_t)n, (dnnl_dim_t)rows, (dnnl_dim_t)lda, (dnnl_dim_t)ldb};
-    if (dnnl_sgemm('T', 'N', d[0], d[1], d[2], 1.0f, a, d[3], b, d[4], keep, out, d[4]) != dnnl_success) {
-        /* It was short of memory, which OpenBLAS has taken already. */
-        mts_blas_enter();
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)n, (int)rows, 1.0f, a, (int)lda, b,
-                    (int)ldb, keep, out, (int)ldb);
-        mts_blas_leave();
-    }
-}
-
 /* Adds the products of `count` <= chunk rows. */
 static void add_rows(work *w, const float *x, const float *y, uint32_t count)
 {
@@ -175,13 +155,15 @@ static void add_rows(work *w, const float *x, const float *y, uint32_t count)
     if (count == 0) {
         return;
     }
-    const float keep = w->pending > 0 ? 1.0f : 0.0f;
+    const bool more = w->pending > 0;
     for (size_t i = 0; i < n; i += PANEL) {
-        multiply(x + i, n, n - i < PANEL ? n - i : PANEL, x + i, n, n - i, count, keep, w->s.xx + i * n + i);
+        const mts_columns panel = {x + i, n - i < PANEL ? n - i : PANEL, n}, rest = {x + i, n - i, n};
+        mts_cross_product(panel, rest, count, more, w->s.xx + i * n + i, n);
     }
     add_sums(w, x, count, gram->inputs, gram->x);
     if (targets > 0) {
-        multiply(y, targets, targets, x, n, n, count, keep, w->s.xy);
+        const mts_columns right = {y, targets, targets}, left = {x, n, n};
+        mts_cross_product(right, left, count, more, w->s.xy, n);
         add_sums(w, y, count, gram->targets, gram->y);
         add_squares(y, count, gram->targets, gram->yy);
     }

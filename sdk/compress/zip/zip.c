@@ -19,6 +19,8 @@
 #define GATE_IMAGES 512u
 #define GATE_IMAGES_GATED 1000u /* more, where a decision hangs on them */
 #define GATE_IMAGES_LIMITED 2048u
+#define TOLD_WORK ((uint64_t)250e9) /* multiply-adds of all tasks for the answers after a row */
+#define TOLD_LEAST 16u
 #define HELD_OUT_LEAST 12u /* images: fewer serve for fitting and for comparing */
 #define GATE_BYTES ((size_t)256 << 20)
 
@@ -337,6 +339,18 @@ static mts_status zip_rows(call *c)
 
 /* ---- the whole ---- */
 
+/* Images whose answers are told after each row, where nothing hangs on them: large networks would spend most of their
+   time on it. */
+static uint32_t told_images(const mts_zip *zip)
+{
+    uint64_t work = 1;
+    for (uint32_t n = 0; n < zip->tasks[0].graph->node_count; n++) {
+        work += mts_node_mul_adds(zip->tasks[0].graph, &zip->tasks[0].graph->nodes[n]);
+    }
+    const uint64_t images = TOLD_WORK / (work * zip->count);
+    return images < TOLD_LEAST ? TOLD_LEAST : images < GATE_IMAGES ? (uint32_t)images : GATE_IMAGES;
+}
+
 /* Images whose original answers fit into the memory set aside for them. */
 static uint32_t gate_images(const mts_zip *zip)
 {
@@ -348,7 +362,7 @@ static uint32_t gate_images(const mts_zip *zip)
     const size_t fit = GATE_BYTES / bytes;
     const uint32_t wanted = limited(zip->options)              ? GATE_IMAGES_LIMITED
                             : zip->options->max_change < 100.0 ? GATE_IMAGES_GATED
-                                                               : GATE_IMAGES;
+                                                               : told_images(zip);
     const uint32_t all = mts_zip_images_gate(zip), most = all < wanted ? all : wanted;
     return fit < 1 ? 1 : fit < most ? (uint32_t)fit : most;
 }

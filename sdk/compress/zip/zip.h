@@ -60,6 +60,7 @@ typedef struct mts_zip {
     /* Of originals and of zipped networks, in front of the row whose statistics were gathered
        last, or of an earlier one. */
     mts_zip_trace traces[2][MTS_ZIP_TASKS_MAX];
+    mts_zip_trace spares[2][MTS_ZIP_TASKS_MAX]; /* empty: the room of the next ones */
     uint32_t trace_images; /* 0: not known yet */
     bool alone; /* the networks before a row are the originals: `runs` are not run for statistics */
 

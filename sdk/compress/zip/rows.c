@@ -101,6 +101,18 @@ static bool can_fit(const mts_zip *zip, const mts_alignment *rows, uint32_t row)
     return true;
 }
 
+/* Weights are stored in float16 where they were (net/store.c), all others in float32. A filter is common to
+   tasks only if all of them store it alike. */
+static uint32_t weight_bytes(const mts_zip *zip, const mts_alignment *rows, uint32_t row)
+{
+    bool halves = true;
+    for (uint32_t t = 0; t < zip->count; t++) {
+        const mts_node *node = node_of(zip, rows, row, t);
+        halves = halves && weight_of(zip->tasks[t].graph, node)->dtype == MTS_TYPE_FLOAT16;
+    }
+    return halves ? 2 : sizeof(float);
+}
+
 static bool fill_row(mts_zip *zip, const mts_alignment *rows, uint32_t row, const bool *inner,
                      mts_zip_row *out)
 {
@@ -111,6 +123,7 @@ static bool fill_row(mts_zip *zip, const mts_alignment *rows, uint32_t row, cons
     out->outputs = (uint32_t)shape->dims[0];
     out->inputs = (uint32_t)shape->dims[1];
     out->taps = (uint32_t)(shape->dims[2] * shape->dims[3]);
+    out->weight_bytes = weight_bytes(zip, rows, row);
     out->fit = can_fit(zip, rows, row);
     out->share = out->fit && inner[node->output] && equal_filters(zip, rows, row) &&
                  layer_wanted(zip->options, out->name);
@@ -279,7 +292,7 @@ uint32_t mts_zip_row_target(const mts_zip *zip, const mts_zip_row *row)
 uint64_t mts_zip_row_saving(const mts_zip *zip, const mts_zip_row *row, uint32_t shared)
 {
     const uint32_t inputs = row->reads ? row->readable : row->inputs;
-    return (uint64_t)shared * inputs * row->taps * sizeof(float) * (zip->count - 1);
+    return (uint64_t)shared * inputs * row->taps * row->weight_bytes * (zip->count - 1);
 }
 
 mts_status mts_zip_rows_sum(mts_zip *zip)

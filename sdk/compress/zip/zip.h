@@ -36,8 +36,11 @@ typedef struct mts_zip_row {
     uint32_t readable;  /* UXYZ: input channels in common, `reads`; FILTERS: all, reads is NULL */
     uint32_t *reads;
     bool reducible;     /* its weights may become a common one and differences of low rank */
+    uint32_t weight_bytes; /* of a number of its weights, as they are stored: 2 where every task has float16 */
     uint32_t *class_of; /* [task][outputs]: the first task whose filter had the same bits; NULL: not known */
 } mts_zip_row;
+
+struct mts_zip_found; /* plan.h */
 
 typedef struct mts_zip {
     const mts_allocator *allocator;
@@ -77,12 +80,21 @@ typedef struct mts_zip {
     uint64_t bytes_all, bytes_zipped; /* that sharing every row would save; that it has saved */
     uint64_t started_ns, cost_done, cost_all;
     uint32_t zipped, rolled_back;
+
+    /* Bytes of the weights of a bundle of all tasks, as `found` and `nets` are; of `stored_context`. */
+    mts_status (*stored)(void *context, const struct mts_zip_found *found, double *bytes);
+    void *stored_context;
 } mts_zip;
 
 /* Statistics of a row in one task. */
 typedef struct mts_zip_stats {
     mts_gram gram; /* inputs of the zipped network, targets of the original one: covariances */
 } mts_zip_stats;
+
+/* options.c: why these options are refused, or NULL. */
+const char *mts_zip_options_defect(const mtsz_zip_options *o, const mtsz_data *data);
+/* Whether a limit is asked for in place of a ratio. */
+bool mts_zip_limited(const mtsz_zip_options *o);
 
 /* rows.c: finds the rows of the aligned tasks. INVALID_ARGUMENT names task and layer that
    do not align. */

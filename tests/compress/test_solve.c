@@ -159,8 +159,8 @@ static void problem_check(const problem *p, uint32_t step)
     mts_error error = {0};
     const uint32_t n = (uint32_t)p->x_shape.dims[1] * p->attrs.kernel[0] * p->attrs.kernel[1];
     const uint32_t targets = (uint32_t)p->y_shape.dims[1];
-    assert_true(mts_gram_init(&got, n, targets, mts_allocator_default()));
-    assert_true(mts_gram_init(&want, n, targets, mts_allocator_default()));
+    assert_true(mts_gram_init(&got, n, targets, 1, mts_allocator_default()));
+    assert_true(mts_gram_init(&want, n, targets, 1, mts_allocator_default()));
     mts_gram_add(&got, p->x, &p->x_shape, &p->attrs, p->y, &p->y_shape, p->images, step);
     problem_solve(p, step, &want, n, targets);
     assert_int_equal(got.rows, want.rows);
@@ -222,7 +222,7 @@ static void statistics_of_one_row_or_with_nan_are_refused(void **state)
         mts_error error = {0};
         problem p = problem_make(2, 2, i == 0 ? 1 : 2, 2, 1, &attrs);
         p.y[1] = bad[i];
-        assert_true(mts_gram_init(&gram, 2, 2, mts_allocator_default()));
+        assert_true(mts_gram_init(&gram, 2, 2, 1, mts_allocator_default()));
         mts_gram_add(&gram, p.x, &p.x_shape, &attrs, p.y, &p.y_shape, 1, i == 0 ? 2 : 1);
         assert_int_equal(mts_gram_finish(&gram, &error), MTS_STATUS_INVALID_ARGUMENT);
         assert_non_null(strstr(error.text, i == 0 ? "fewer than two rows" : "not finite"));
@@ -240,12 +240,12 @@ static void sums_need_memory_and_say_so(void **state)
     for (size_t at = 1; !made; at++) {
         assert_true(at < 20);
         mts_fault_allocator_init(&fault, at);
-        made = mts_gram_init(&gram, 9, 4, &fault.allocator);
+        made = mts_gram_init(&gram, 9, 4, 1, &fault.allocator);
         mts_gram_release(&gram);
         assert_int_equal(fault.alive, 0);
     }
     mts_fault_allocator_init(&fault, 0);
-    assert_false(mts_gram_init(&gram, UINT32_MAX, UINT32_MAX, &fault.allocator));
+    assert_false(mts_gram_init(&gram, UINT32_MAX, UINT32_MAX, 1, &fault.allocator));
     mts_gram_release(&gram);
     assert_int_equal(fault.alive, 0);
 }

@@ -93,8 +93,8 @@ static bool can_fit(const mts_zip *zip, const mts_alignment *rows, uint32_t row)
         const mts_shape *shape = &weight_of(graph, node)->shape;
         const uint64_t unknowns =
             (uint64_t)shape->dims[1] * (uint64_t)shape->dims[2] * (uint64_t)shape->dims[3];
-        if (node->attrs.conv.group != 1 || unknowns > MTS_ZIP_UNKNOWNS_MAX ||
-            per_image_epilogue(graph, node)) {
+        if (node->attrs.conv.group != node_of(zip, rows, row, 0)->attrs.conv.group ||
+            unknowns > MTS_ZIP_UNKNOWNS_MAX || per_image_epilogue(graph, node)) {
             return false;
         }
     }
@@ -123,9 +123,11 @@ static bool fill_row(mts_zip *zip, const mts_alignment *rows, uint32_t row, cons
     out->outputs = (uint32_t)shape->dims[0];
     out->inputs = (uint32_t)shape->dims[1];
     out->taps = (uint32_t)(shape->dims[2] * shape->dims[3]);
+    out->groups = node->attrs.conv.group;
     out->weight_bytes = weight_bytes(zip, rows, row);
     out->fit = can_fit(zip, rows, row);
-    out->share = out->fit && inner[node->output] && equal_filters(zip, rows, row) &&
+    out->share = out->fit && (out->groups == 1 || zip->options->form == MTSZ_FORM_FILTERS) &&
+                 inner[node->output] && equal_filters(zip, rows, row) &&
                  layer_wanted(zip->options, out->name);
     uint32_t *nodes = mts_arena_zero(&zip->arena, zip->count, sizeof(*nodes));
     out->channels = mts_arena_zero(&zip->arena, out->outputs, sizeof(*out->channels));
@@ -165,7 +167,8 @@ static bool find_reducible(mts_zip *zip)
         mts_graph_count_uses(zip->tasks[t].graph, uses[t]);
     }
     for (uint32_t r = 0; r < zip->row_count; r++) {
-        zip->rows[r].reducible = zip->rows[r].share && reducible(zip, zip->rows[r].nodes, uses);
+        zip->rows[r].reducible =
+            zip->rows[r].share && zip->rows[r].groups == 1 && reducible(zip, zip->rows[r].nodes, uses);
     }
     return true;
 }

@@ -289,7 +289,7 @@ mts_status mts_zip_stats_gather(mts_zip *zip, const mts_zip_row *row, mts_zip_st
     for (uint32_t t = 0; t < zip->count; t++) {
         const mts_net_layer layer = mts_net_layer_of(zip->originals[t], row->nodes[t]);
         if (!zip->frozen[t] && !mts_gram_init(&stats[t].gram, layer.inputs * layer.rows * layer.columns,
-                                              layer.outputs, zip->allocator)) {
+                                              layer.outputs, row->groups, zip->allocator)) {
             return mts_fail(zip->error, MTS_STATUS_OUT_OF_MEMORY,
                             "task '%s', layer '%s': no memory for statistics", zip->tasks[t].name, row->name);
         }

@@ -24,19 +24,20 @@
 /* A convolution that every task has. */
 typedef struct mts_zip_row {
     const char *name;
-    const uint32_t *nodes; /* [task] */
-    uint32_t outputs, inputs, taps;
+    const uint32_t *nodes;                  /* [task] */
+    uint32_t outputs, inputs, taps, groups; /* inputs: of one group */
     bool share;         /* may be shared; else each task's filters are only fitted to their changed inputs */
     bool done;          /* its parameters are new */
-    bool fit;           /* a common convolution of one group, short enough to be fitted */
+    bool fit;           /* short enough to be fitted, of as many groups in all tasks */
     uint64_t cost;      /* multiply-adds up to and with this row, of task 0 */
     uint32_t shared;    /* channels in common now, `channels[shared]`, ascending */
     uint32_t *channels; /* room for `outputs` */
     double lost;        /* part of its variance that the last fit left unexplained */
     uint32_t readable;  /* UXYZ: input channels in common, `reads`; FILTERS: all, reads is NULL */
     uint32_t *reads;
-    bool reducible;     /* its weights may become a common one and differences of low rank */
-    uint32_t weight_bytes; /* of a number of its weights, as they are stored: 2 where every task has float16 */
+    bool reducible; /* its weights may become a common one and differences of low rank */
+    uint32_t
+        weight_bytes;   /* of a number of its weights, as they are stored: 2 where every task has float16 */
     uint32_t *class_of; /* [task][outputs]: the first task whose filter had the same bits; NULL: not known */
 } mts_zip_row;
 
@@ -64,7 +65,7 @@ typedef struct mts_zip {
        last, or of an earlier one. */
     mts_zip_trace traces[2][MTS_ZIP_TASKS_MAX];
     mts_zip_trace spares[2][MTS_ZIP_TASKS_MAX]; /* empty: the room of the next ones */
-    uint32_t trace_images; /* 0: not known yet */
+    uint32_t trace_images;                      /* 0: not known yet */
     bool alone; /* the networks before a row are the originals: `runs` are not run for statistics */
 
     uint32_t row_count;

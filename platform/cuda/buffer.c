@@ -86,7 +86,8 @@ void mts_cu_buffer_destroy(mts_device *base, mts_buffer *buffer)
 {
     mts_cu_device *device = (mts_cu_device *)base;
     if (mts_cu_enter_to_release(device)) {
-        if (buffer_of(buffer)->registered && buffer_of(buffer)->used > device->finished && !base->lost) {
+        if (buffer_of(buffer)->registered && buffer_of(buffer)->used > device->finished &&
+            !mts_device_is_lost(base)) {
             (void)mts_cu_finish(device, NULL);
         }
         buffer_free(device, buffer_of(buffer));

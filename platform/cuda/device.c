@@ -190,7 +190,7 @@ static void device_destroy(mts_device *base)
     mts_cu_device *device = (mts_cu_device *)base;
     const mts_allocator *allocator = base->allocator;
     if (device->context && mts_cu_enter_to_release(device)) {
-        if (!base->lost && device->stream) {
+        if (!mts_device_is_lost(base) && device->stream) {
             (void)mts_cu_finish(device, NULL);
         }
         mts_cu_programs_release(device, true);

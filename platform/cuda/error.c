@@ -42,10 +42,11 @@ mts_status mts_cu_check(mts_cu_device *device, CUresult result, mts_cu_call kind
         return MTS_STATUS_OK;
     }
     if (breaks_context(result, kind)) {
-        device->base.lost = device->broken = true;
+        device->broken = true;
+        mts_device_lose(&device->base);
         status = MTS_STATUS_DEVICE_LOST;
     } else if (is_gone(result)) {
-        device->base.lost = true;
+        mts_device_lose(&device->base);
         status = MTS_STATUS_DEVICE_LOST;
     } else if (result == CUDA_ERROR_OUT_OF_MEMORY) {
         device->base.full = true;

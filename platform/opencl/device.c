@@ -324,7 +324,7 @@ static void device_destroy(mts_device *base)
 {
     mts_cl_device *device = (mts_cl_device *)base;
     const mts_allocator *allocator = base->allocator;
-    if (device->queue && !base->lost) {
+    if (device->queue && !mts_device_is_lost(base)) {
         (void)mts_cl_finish(device, NULL);
     }
     mts_cl_events_release(device);

@@ -86,7 +86,7 @@ mts_status mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage
         return MTS_STATUS_OK;
     }
     if (device && means_lost(result, stage)) {
-        device->base.lost = true;
+        mts_device_lose(&device->base);
         status = MTS_STATUS_DEVICE_LOST;
     } else if (means_memory(result, stage)) {
         status = MTS_STATUS_OUT_OF_MEMORY;

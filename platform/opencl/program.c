@@ -193,7 +193,7 @@ static bool builds_again(mts_cl_device *device, mts_cl_program *program, const m
    alone. */
 static bool builds_with_denormals(mts_cl_device *device, mts_cl_program *program, const mts_kernel_desc *desc)
 {
-    if (device->programs || device->keeps_denormals || device->base.lost) {
+    if (device->programs || device->keeps_denormals || mts_device_is_lost(&device->base)) {
         return false;
     }
     device->keeps_denormals = true;
@@ -211,7 +211,7 @@ static bool builds_with_denormals(mts_cl_device *device, mts_cl_program *program
 static bool builds_without_dot(mts_cl_device *device, mts_cl_program *program, const mts_kernel_desc *desc)
 {
     const char *dot = device->dot;
-    if (!dot || !strstr(program->options, dot) || device->base.lost) {
+    if (!dot || !strstr(program->options, dot) || mts_device_is_lost(&device->base)) {
         return false;
     }
     device->dot = NULL;

@@ -44,7 +44,7 @@ static bool has_way(const mts_cl_replay *replay, mts_cl_replay_way way)
 
 static void release(mts_cl_device *device, mts_cl_recorded *recorded)
 {
-    if (recorded->parts && recorded->replayed > device->finished && !device->base.lost) {
+    if (recorded->parts && recorded->replayed > device->finished && !mts_device_is_lost(&device->base)) {
         (void)mts_cl_finish(device, NULL); /* it may still run; not every driver keeps it until then */
     }
     for (size_t i = 0; i < recorded->part_count; i++) {

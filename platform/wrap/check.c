@@ -156,7 +156,7 @@ static void check_read(mts_wrap *wrap, const mts_wrap_call *call)
 static void check_idle(mts_wrap *wrap, const mts_wrap_object *host)
 {
     const host_use *last = host->extra;
-    if (last && !wrap->base.lost && last->copy > ((const check *)wrap->context)->done) {
+    if (last && !mts_device_is_lost(&wrap->base) && last->copy > ((const check *)wrap->context)->done) {
         report(wrap, "host memory #%u is destroyed, and a copy from or to it may be on its way", host->id);
     }
 }

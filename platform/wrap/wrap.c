@@ -12,7 +12,9 @@ static mts_status begin(mts_wrap *wrap, const mts_wrap_call *call, mts_error *er
 
 static mts_status end(mts_wrap *wrap, const mts_wrap_call *call, mts_status status)
 {
-    wrap->base.lost = wrap->base.lost || wrap->inner->lost;
+    if (mts_device_is_lost(wrap->inner)) {
+        mts_device_lose(&wrap->base);
+    }
     wrap->base.full = wrap->base.full || wrap->inner->full;
     wrap->inner->full = false;
     if (wrap->hooks->after) {
@@ -575,7 +577,9 @@ mts_status mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *
     wrap->base.log = (*inner)->log;
     wrap->base.info = (*inner)->info;
     wrap->base.info.builds_aside = false; /* kernels are in the list of objects, as buffers are */
-    wrap->base.lost = (*inner)->lost;
+    if (mts_device_is_lost(*inner)) {
+        mts_device_lose(&wrap->base);
+    }
     wrap->hooks = hooks;
     wrap->context = context;
     wrap->keep_dead = keep_dead;

@@ -282,7 +282,9 @@ mts_status mts_command_list_calibrate(mts_command_list *list, mts_error *error)
    lost. */
 static void settle(mts_device *device)
 {
-    device->lost = device->lost || device->ops->wait(device, NULL) != MTS_STATUS_OK;
+    if (!mts_device_is_lost(device) && device->ops->wait(device, NULL) != MTS_STATUS_OK) {
+        mts_device_lose(device);
+    }
 }
 
 mts_status mts_device_wait(mts_device *device, mts_error *error)

@@ -18,6 +18,7 @@
 #ifndef MTS_DEVICE_DEVICE_H
 #define MTS_DEVICE_DEVICE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -291,10 +292,11 @@ struct mts_device {
     /* Number among the devices that the backend finds. The context of the caller may have
        decided it. */
     uint32_t index;
-    /* Set by a backend, and by the front where two waits in a row fail. */
-    bool lost;
+    /* Set by a backend, and by the front where two waits in a row fail (mts_device_lose). Threads that take turns on the
+       device ask between their turns (guard.h). */
+    _Atomic(bool) lost;
     /* Set by the front: the device is lost, and was drained as far as it lets itself be. */
-    bool drained;
+    _Atomic(bool) drained;
     /* Host memory that was destroyed after the loss. It lives as long as the device, whose
        queue may still use it. */
     mts_host_head *parked;
@@ -311,6 +313,18 @@ struct mts_device {
     /* Oldest first. */
     mts_timeline_failure timeline_failures[MTS_TIMELINE_FAILURES];
 };
+
+/* The loss itself orders nothing: what a thread does about it, it does in a turn of its own. */
+static inline bool mts_device_is_lost(const mts_device *device)
+{
+    return atomic_load_explicit(&device->lost, memory_order_relaxed);
+}
+
+static inline void mts_device_lose(mts_device *device)
+{
+    atomic_store_explicit(&device->lost, true, memory_order_relaxed);
+}
+
 /* First members of every backend's objects. The front fills what no comment leaves to the
    backend, after a successful create. */
 struct mts_buffer {

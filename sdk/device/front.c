@@ -12,8 +12,8 @@ void mts_device_drain(mts_device *device)
 
 void mts_front_see_loss(mts_device *device)
 {
-    if (device->lost && !device->drained) {
-        device->drained = true;
+    if (mts_device_is_lost(device) && !atomic_load_explicit(&device->drained, memory_order_relaxed)) {
+        atomic_store_explicit(&device->drained, true, memory_order_relaxed);
         mts_device_drain(device);
     }
 }
@@ -29,7 +29,7 @@ mts_status mts_front_check(mts_device *device, mts_error *error)
                         device->ops->abi, MTS_DEVICE_ABI);
     }
     mts_front_see_loss(device);
-    if (device->lost) {
+    if (mts_device_is_lost(device)) {
         return mts_fail(error, MTS_STATUS_DEVICE_LOST, "device '%s' was lost; destroy it and open it again",
                         device->info.name);
     }
@@ -39,7 +39,7 @@ mts_status mts_front_check(mts_device *device, mts_error *error)
 mts_status mts_front_after(mts_device *device, mts_status status, mts_error *error)
 {
     mts_front_see_loss(device);
-    if (status != MTS_STATUS_OK && device->lost && status != MTS_STATUS_DEVICE_LOST) {
+    if (status != MTS_STATUS_OK && mts_device_is_lost(device) && status != MTS_STATUS_DEVICE_LOST) {
         status = MTS_STATUS_DEVICE_LOST;
         if (error) {
             error->code = status;

@@ -220,7 +220,7 @@ void mts_host_destroy(mts_device *device, void **memory)
         return;
     }
     mts_host_head *head = (mts_host_head *)(void *)gone - 1;
-    if (device->lost) { /* its queue may still write there */
+    if (mts_device_is_lost(device)) { /* its queue may still write there */
         head->next = device->parked;
         device->parked = head;
     } else {

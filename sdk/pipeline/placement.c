@@ -60,15 +60,15 @@ static mts_status measure_device(placing *p, uint32_t d)
         return mts_fail_memory(p->error);
     }
     costs->unit_ms = ms;
-    for (uint32_t i = 0; o->devices[d]->lost && i < plan->units.count; i++) {
+    for (uint32_t i = 0; mts_device_is_lost(o->devices[d]) && i < plan->units.count; i++) {
         ms[i] = INFINITY;
     }
-    if (o->devices[d]->lost) {
+    if (mts_device_is_lost(o->devices[d])) {
         return MTS_STATUS_OK;
     }
     p->alive++;
     for (uint32_t e = 0; e < d; e++) {
-        if (!o->devices[e]->lost && same_device(o->devices[d], o->devices[e])) {
+        if (!mts_device_is_lost(o->devices[e]) && same_device(o->devices[d], o->devices[e])) {
             *costs = plan->costs[e];
             costs->memory = memory_of(o, o->devices[d]);
             return MTS_STATUS_OK;
@@ -213,7 +213,7 @@ static bool is_given(const mts_pipeline_options *options)
 {
     bool lost = false;
     for (uint32_t d = 0; d < options->device_count; d++) {
-        lost = lost || options->devices[d]->lost;
+        lost = lost || mts_device_is_lost(options->devices[d]);
     }
     return !lost && (options->chain || options->device_of);
 }

@@ -18,7 +18,7 @@
 static bool is_lost(const mts_pipeline *p)
 {
     for (uint32_t i = 0; i < p->now->plan.partition.part_count; i++) {
-        if (p->devices[p->now->plan.partition.parts[i].device]->lost) {
+        if (mts_device_is_lost(p->devices[p->now->plan.partition.parts[i].device])) {
             return true;
         }
     }
@@ -29,7 +29,7 @@ static uint32_t count_lost(const mts_pipeline *p)
 {
     uint32_t count = 0;
     for (uint32_t d = 0; d < p->device_count; d++) {
-        count += p->devices[d]->lost ? 1 : 0;
+        count += mts_device_is_lost(p->devices[d]) ? 1 : 0;
     }
     return count;
 }
@@ -171,8 +171,8 @@ void mts_pipeline_recover(mts_pipeline *p)
         mts_device *lost = NULL;
         const char *id = "";
         for (uint32_t d = 0; d < p->device_count; d++) {
-            lost = p->devices[d]->lost ? p->devices[d] : lost;
-            id = p->devices[d]->lost ? p->ids[d] : id;
+            lost = mts_device_is_lost(p->devices[d]) ? p->devices[d] : lost;
+            id = mts_device_is_lost(p->devices[d]) ? p->ids[d] : id;
         }
         mts_log_write(lost->log, MTS_LOG_WARNING,
                       "device '%s' was lost; the session is placed on the others, and %u runs begin again",

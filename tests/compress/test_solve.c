@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "compress/solve/gram.h"
+#include "compress/solve/dense.h"
 #include "compress/solve/linear.h"
 #include "support/fault_allocator.h"
 
@@ -158,8 +159,8 @@ static void problem_check(const problem *p, uint32_t step)
     mts_error error = {0};
     const uint32_t n = (uint32_t)p->x_shape.dims[1] * p->attrs.kernel[0] * p->attrs.kernel[1];
     const uint32_t targets = (uint32_t)p->y_shape.dims[1];
-    assert_true(mts_gram_init(&got, n, targets, mts_allocator_default()));
-    assert_true(mts_gram_init(&want, n, targets, mts_allocator_default()));
+    assert_true(mts_gram_init(&got, n, targets, 1, mts_allocator_default()));
+    assert_true(mts_gram_init(&want, n, targets, 1, mts_allocator_default()));
     mts_gram_add(&got, p->x, &p->x_shape, &p->attrs, p->y, &p->y_shape, p->images, step);
     problem_solve(p, step, &want, n, targets);
     assert_int_equal(got.rows, want.rows);
@@ -221,7 +222,7 @@ static void statistics_of_one_row_or_with_nan_are_refused(void **state)
         mts_error error = {0};
         problem p = problem_make(2, 2, i == 0 ? 1 : 2, 2, 1, &attrs);
         p.y[1] = bad[i];
-        assert_true(mts_gram_init(&gram, 2, 2, mts_allocator_default()));
+        assert_true(mts_gram_init(&gram, 2, 2, 1, mts_allocator_default()));
         mts_gram_add(&gram, p.x, &p.x_shape, &attrs, p.y, &p.y_shape, 1, i == 0 ? 2 : 1);
         assert_int_equal(mts_gram_finish(&gram, &error), MTS_STATUS_INVALID_ARGUMENT);
         assert_non_null(strstr(error.text, i == 0 ? "fewer than two rows" : "not finite"));
@@ -239,12 +240,12 @@ static void sums_need_memory_and_say_so(void **state)
     for (size_t at = 1; !made; at++) {
         assert_true(at < 20);
         mts_fault_allocator_init(&fault, at);
-        made = mts_gram_init(&gram, 9, 4, &fault.allocator);
+        made = mts_gram_init(&gram, 9, 4, 1, &fault.allocator);
         mts_gram_release(&gram);
         assert_int_equal(fault.alive, 0);
     }
     mts_fault_allocator_init(&fault, 0);
-    assert_false(mts_gram_init(&gram, UINT32_MAX, UINT32_MAX, &fault.allocator));
+    assert_false(mts_gram_init(&gram, UINT32_MAX, UINT32_MAX, 1, &fault.allocator));
     mts_gram_release(&gram);
     assert_int_equal(fault.alive, 0);
 }
@@ -309,9 +310,9 @@ static double backward_error(const double *a, uint32_t n, const double *x, const
 
 static void systems_are_solved_for_several_right_hand_sides_with_a_pull(void **state)
 {
-    static const uint32_t sizes[] = {1, 2, 7, 40, 130};
+    static const uint32_t sizes[] = {1, 2, 7, 40, 64, 130, 257};
     (void)state;
-    for (size_t s = 0; s < 5; s++) {
+    for (size_t s = 0; s < 7; s++) {
         for (int pull = 0; pull < 2; pull++) {
             const uint32_t n = sizes[s];
             const double ridge = pull ? 1e-2 : 0;
@@ -436,6 +437,40 @@ static void merging_two_filters_gives_what_was_published(void **state)
     free(wb);
 }
 
+/* Sizes around those of tiles and blocks, operands that lie in both orders. */
+static void products_of_any_size_and_order_are_those_of_plain_loops(void **state)
+{
+    static const size_t sizes[][3] = {{1, 1, 1}, {8, 16, 4}, {9, 17, 193}, {49, 97, 3}, {50, 113, 200}};
+    (void)state;
+    for (size_t s = 0; s < 5; s++) {
+        for (unsigned turned = 0; turned < 4; turned++) {
+            const size_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2], stride = n + 3;
+            noise_state = (uint32_t)(s + 1);
+            double *a = noise_doubles(m * k), *b = noise_doubles(k * n), *out = noise_doubles(m * stride);
+            double *before = malloc(m * stride * sizeof *before);
+            assert_non_null(before);
+            memcpy(before, out, m * stride * sizeof *before);
+            const mts_dense left = {a, turned & 1 ? 1 : k, turned & 1 ? m : 1};
+            const mts_dense right = {b, turned & 2 ? 1 : n, turned & 2 ? k : 1};
+            mts_dense_add(m, n, k, -0.5, left, right, out, stride);
+            for (size_t i = 0; i < m; i++) {
+                for (size_t j = 0; j < stride; j++) {
+                    double wanted = before[i * stride + j];
+                    for (size_t p = 0; p < k && j < n; p++) {
+                        wanted -=
+                            0.5 * a[i * left.row + p * left.column] * b[p * right.row + j * right.column];
+                    }
+                    assert_true(fabs(out[i * stride + j] - wanted) < 1e-12 * (double)(k + 1));
+                }
+            }
+            free(a);
+            free(b);
+            free(out);
+            free(before);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,6 +481,7 @@ int main(void)
         cmocka_unit_test(systems_are_solved_for_several_right_hand_sides_with_a_pull),
         cmocka_unit_test(the_ridge_grows_until_a_deficient_system_can_be_solved),
         cmocka_unit_test(systems_that_say_nothing_are_refused),
+        cmocka_unit_test(products_of_any_size_and_order_are_those_of_plain_loops),
         cmocka_unit_test(merging_two_filters_gives_what_was_published),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,9 @@ static mts_status fault_before(mts_wrap *wrap, const mts_wrap_call *call, mts_er
         return MTS_STATUS_OK;
     }
     plan->failed++;
-    wrap->base.lost = wrap->base.lost || plan->code == MTS_STATUS_DEVICE_LOST;
+    if (plan->code == MTS_STATUS_DEVICE_LOST) {
+        mts_device_lose(&wrap->base);
+    }
     wrap->base.full = wrap->base.full || plan->code == MTS_STATUS_OUT_OF_MEMORY;
     return mts_fail(error, plan->code, "%s fails on purpose (call %u)", mts_wrap_kind_name(call->kind),
                     plan->calls);

@@ -171,3 +171,11 @@ mts_status mts_models_write(const mts_models *models, const mts_task *tasks, uin
                ? mts_tasks_write(tasks, count, &quiet, path, models->allocator, summary, error)
                : status;
 }
+
+mts_status mts_models_count(const mts_models *models, const mts_task *tasks, uint32_t count,
+                            const mtsc_options *options, mtsc_summary *summary, mts_error *error)
+{
+    mtsc_options quiet = *options;
+    quiet.progress = NULL;
+    return mts_tasks_write(tasks, count, &quiet, NULL, models->allocator, summary, error);
+}

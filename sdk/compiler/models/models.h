@@ -38,5 +38,8 @@ mts_status mts_models_check_output(const mts_models *models, const char *path, m
  */
 mts_status mts_models_write(const mts_models *models, const mts_task *tasks, uint32_t count, const char *path,
                             const mtsc_options *options, mtsc_summary *summary, mts_error *error);
+/* What mts_models_write would put into summary, without a file. */
+mts_status mts_models_count(const mts_models *models, const mts_task *tasks, uint32_t count,
+                            const mtsc_options *options, mtsc_summary *summary, mts_error *error);
 
 #endif

@@ -54,8 +54,10 @@ static mts_status write_archive(mts_archive *archive, const mtsc_options *option
 {
     const mts_discover_options discover = {.tolerance = options->tolerance};
     mts_status status = mts_discover(archive, &discover, report, error);
-    MTS_TRY(status, mts_options_progress(options, 0.6f, "writing the bundle", error));
-    MTS_TRY(status, mts_bundle_write(archive, path, archive->arena.allocator, error));
+    if (path) {
+        MTS_TRY(status, mts_options_progress(options, 0.6f, "writing the bundle", error));
+        MTS_TRY(status, mts_bundle_write(archive, path, archive->arena.allocator, error));
+    }
     return status;
 }
 

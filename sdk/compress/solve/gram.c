@@ -4,20 +4,14 @@
  * Products of a chunk of rows are added in float32 to sums that go to float64 every few
  * thousand rows, which costs little time and keeps six digits. Only one triangle of xx is
  * computed until mts_gram_finish.
- *
- * Products in float32 are oneDNN's: it asks the processor what it can do, where OpenBLAS
- * asks for its name and is several times slower on one that is newer than itself.
  */
 #include "compress/solve/gram.h"
 
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <oneapi/dnnl/dnnl.h>
-
 #include "base/size.h"
-#include "compress/solve/blas.h"
+#include "compress/solve/product.h"
 
 #define CHUNK_FLOATS ((size_t)1 << 19) /* of gathered rows: a processor's second cache */
 #define CHUNK_LEAST 256u
@@ -73,20 +67,23 @@ static scratch scratch_of(const mts_gram *gram, uint32_t chunk)
     return s;
 }
 
-bool mts_gram_init(mts_gram *gram, uint32_t inputs, uint32_t targets, const mts_allocator *allocator)
+bool mts_gram_init(mts_gram *gram, uint32_t inputs, uint32_t targets, uint32_t groups,
+                   const mts_allocator *allocator)
 {
     size_t floats = 0;
     size_t xx = 0;
     size_t xy = 0;
-    *gram = (mts_gram){.allocator = allocator, .inputs = inputs, .targets = targets};
-    if (inputs > INT32_MAX || targets > INT32_MAX || !scratch_floats(inputs, targets, &floats) ||
-        !mts_size_mul(inputs, inputs, &xx) || !mts_size_mul(targets, inputs, &xy)) {
+    size_t x = 0;
+    *gram = (mts_gram){.allocator = allocator, .inputs = inputs, .targets = targets, .groups = groups};
+    if (inputs > INT32_MAX || targets > INT32_MAX || !scratch_floats(inputs, targets / groups, &floats) ||
+        !mts_size_mul(inputs, groups, &x) || !mts_size_mul(inputs, x, &xx) ||
+        !mts_size_mul(targets, inputs, &xy)) {
         return false;
     }
     gram->xx = mts_alloc_zero(allocator, xx, sizeof *gram->xx);
     gram->xy = mts_alloc_zero(allocator, xy, sizeof *gram->xy);
     gram->yy = mts_alloc_zero(allocator, targets, sizeof *gram->yy);
-    gram->x = mts_alloc_zero(allocator, inputs, sizeof *gram->x);
+    gram->x = mts_alloc_zero(allocator, x, sizeof *gram->x);
     gram->y = mts_alloc_zero(allocator, targets, sizeof *gram->y);
     gram->scratch = mts_alloc_zero(allocator, floats, sizeof *gram->scratch);
     return gram->xx && gram->xy && gram->yy && gram->x && gram->y && gram->scratch;
@@ -104,6 +101,20 @@ void mts_gram_release(mts_gram *gram)
     mts_alloc_free(gram->allocator, gram->y);
     mts_alloc_free(gram->allocator, gram->scratch);
     *gram = (mts_gram){0};
+}
+
+mts_gram mts_gram_group(const mts_gram *gram, uint32_t group)
+{
+    mts_gram part = *gram;
+    const size_t n = gram->inputs, targets = gram->targets / gram->groups;
+    part.targets = (uint32_t)targets;
+    part.groups = 1;
+    part.xx += n * n * group;
+    part.xy += n * targets * group;
+    part.yy += targets * group;
+    part.x += n * group;
+    part.y += targets * group;
+    return part;
 }
 
 /* Moves the products from float32 to float64. */
@@ -152,20 +163,6 @@ static void add_squares(const float *rows, uint32_t count, uint32_t width, doubl
     }
 }
 
-/* out[m][n] = keep * out + a' b, a[rows][lda], b[rows][ldb], out[m][ldb]. */
-static void multiply(const float *a, size_t lda, size_t m, const float *b, size_t ldb, size_t n, size_t rows,
-                     float keep, float *out)
-{
-    const dnnl_dim_t d[] = {(dnnl_dim_t)m, (dnnl_dim_t)n, (dnnl_dim_t)rows, (dnnl_dim_t)lda, (dnnl_dim_t)ldb};
-    if (dnnl_sgemm('T', 'N', d[0], d[1], d[2], 1.0f, a, d[3], b, d[4], keep, out, d[4]) != dnnl_success) {
-        /* It was short of memory, which OpenBLAS has taken already. */
-        mts_blas_enter();
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)n, (int)rows, 1.0f, a, (int)lda, b,
-                    (int)ldb, keep, out, (int)ldb);
-        mts_blas_leave();
-    }
-}
-
 /* Adds the products of `count` <= chunk rows. */
 static void add_rows(work *w, const float *x, const float *y, uint32_t count)
 {
@@ -175,13 +172,15 @@ static void add_rows(work *w, const float *x, const float *y, uint32_t count)
     if (count == 0) {
         return;
     }
-    const float keep = w->pending > 0 ? 1.0f : 0.0f;
+    const bool more = w->pending > 0;
     for (size_t i = 0; i < n; i += PANEL) {
-        multiply(x + i, n, n - i < PANEL ? n - i : PANEL, x + i, n, n - i, count, keep, w->s.xx + i * n + i);
+        const mts_columns panel = {x + i, n - i < PANEL ? n - i : PANEL, n}, rest = {x + i, n - i, n};
+        mts_cross_product(panel, rest, count, more, w->s.xx + i * n + i, n);
     }
     add_sums(w, x, count, gram->inputs, gram->x);
     if (targets > 0) {
-        multiply(y, targets, targets, x, n, n, count, keep, w->s.xy);
+        const mts_columns right = {y, targets, targets}, left = {x, n, n};
+        mts_cross_product(right, left, count, more, w->s.xy, n);
         add_sums(w, y, count, gram->targets, gram->y);
         add_squares(y, count, gram->targets, gram->yy);
     }
@@ -195,23 +194,27 @@ static void add_rows(work *w, const float *x, const float *y, uint32_t count)
 /* What lies where, of one image. */
 typedef struct field {
     const mts_attrs_conv *attrs;
-    size_t channels, height, width; /* of the input */
+    size_t channels, height, width; /* of the group's input */
+    size_t stride;                  /* channels of the value */
     size_t out_width;
-    size_t pixels; /* of the output */
-    bool plain;    /* rows are the input's pixels as they lie there */
-    bool unbroken; /* a row of a receptive field is one piece of memory unless it sticks out */
+    size_t pixels;  /* of the output */
+    size_t targets; /* of all groups */
+    bool plain;     /* rows are the input's pixels as they lie there */
+    bool unbroken;  /* a row of a receptive field is one piece of memory unless it sticks out */
 } field;
 
-static field field_of(const mts_attrs_conv *attrs, const mts_shape *x, const mts_shape *y)
+static field field_of(const mts_attrs_conv *attrs, const mts_shape *x, const mts_shape *y, uint32_t groups)
 {
     field f = {.attrs = attrs,
-               .channels = (size_t)x->dims[1],
+               .channels = (size_t)x->dims[1] / groups,
+               .stride = (size_t)x->dims[1],
+               .targets = (size_t)y->dims[1],
                .height = (size_t)x->dims[2],
                .width = (size_t)x->dims[3],
                .out_width = (size_t)y->dims[3],
                .pixels = (size_t)y->dims[2] * (size_t)y->dims[3]};
-    f.unbroken = attrs->dilation[1] == 1 || attrs->kernel[1] == 1;
-    f.plain = attrs->kernel[0] == 1 && attrs->kernel[1] == 1 && attrs->stride[0] == 1 &&
+    f.unbroken = (attrs->dilation[1] == 1 && groups == 1) || attrs->kernel[1] == 1;
+    f.plain = groups == 1 && attrs->kernel[0] == 1 && attrs->kernel[1] == 1 && attrs->stride[0] == 1 &&
               attrs->stride[1] == 1 && attrs->pad[0] == 0 && attrs->pad[1] == 0 && x->dims[2] == y->dims[2] &&
               x->dims[3] == y->dims[3];
     return f;
@@ -226,7 +229,7 @@ static float *gather_edge(const field *f, const float *row, int64_t left, float 
         if (column < 0 || column >= (int64_t)f->width) {
             memset(to, 0, f->channels * sizeof *to);
         } else {
-            memcpy(to, row + (size_t)column * f->channels, f->channels * sizeof *to);
+            memcpy(to, row + (size_t)column * f->stride, f->channels * sizeof *to);
         }
         to += f->channels;
     }
@@ -247,9 +250,9 @@ static void gather(const field *f, const float *image, size_t pixel, float *to)
             to += piece;
             continue;
         }
-        const float *row = image + (size_t)line * f->width * f->channels;
+        const float *row = image + (size_t)line * f->width * f->stride;
         if (f->unbroken && inside) {
-            memcpy(to, row + (size_t)left * f->channels, piece * sizeof *to);
+            memcpy(to, row + (size_t)left * f->stride, piece * sizeof *to);
             to += piece;
         } else {
             to = gather_edge(f, row, left, to);
@@ -264,7 +267,7 @@ static void add_image(work *w, const field *f, const float *x, const float *y, s
     for (size_t p = first; p < f->pixels; p += step) {
         gather(f, x, p, w->s.x + w->filled * inputs);
         if (targets > 0) {
-            memcpy(w->s.y + w->filled * targets, y + p * targets, targets * sizeof *y);
+            memcpy(w->s.y + w->filled * targets, y + p * f->targets, targets * sizeof *y);
         }
         if (++w->filled == w->chunk) {
             add_rows(w, w->s.x, w->s.y, w->filled);
@@ -283,25 +286,38 @@ static void add_plain(work *w, const float *x, const float *y, size_t rows)
     }
 }
 
-void mts_gram_add(mts_gram *gram, const float *x, const mts_shape *x_shape, const mts_attrs_conv *attrs,
-                  const float *y, const mts_shape *y_shape, uint32_t images, uint32_t step)
+/* x and y begin at the group's first channel. */
+static void add_group(mts_gram *gram, const field *f, const float *x, const float *y, size_t images,
+                      uint32_t step)
 {
-    const field f = field_of(attrs, x_shape, y_shape);
-    const size_t count = images * (size_t)x_shape->dims[0];
     work w = {.gram = gram, .chunk = chunk_rows(gram->inputs)};
     w.s = scratch_of(gram, w.chunk);
-    step = step ? step : 1;
-    if (f.plain && step == 1) {
-        add_plain(&w, x, y, count * f.pixels);
+    if (f->plain && step == 1) {
+        add_plain(&w, x, y, images * f->pixels);
     } else {
-        const size_t size = f.height * f.width * f.channels;
-        for (size_t i = 0; i < count; i++) {
-            add_image(&w, &f, x + i * size, gram->targets > 0 ? y + i * f.pixels * gram->targets : NULL,
+        const size_t size = f->height * f->width * f->stride;
+        for (size_t i = 0; i < images; i++) {
+            add_image(&w, f, x + i * size, gram->targets > 0 ? y + i * f->pixels * f->targets : NULL,
                       i % step, step);
         }
         add_rows(&w, w.s.x, w.s.y, w.filled);
     }
     settle(&w);
+}
+
+void mts_gram_add(mts_gram *gram, const float *x, const mts_shape *x_shape, const mts_attrs_conv *attrs,
+                  const float *y, const mts_shape *y_shape, uint32_t images, uint32_t step)
+{
+    const field f = field_of(attrs, x_shape, y_shape, gram->groups);
+    const size_t count = images * (size_t)x_shape->dims[0];
+    uint64_t rows = gram->rows;
+    for (uint32_t g = 0; g < gram->groups; g++) {
+        mts_gram part = mts_gram_group(gram, g);
+        add_group(&part, &f, x + g * f.channels, part.targets > 0 ? y + (size_t)g * part.targets : NULL,
+                  count, step ? step : 1);
+        rows = part.rows;
+    }
+    gram->rows = rows;
 }
 
 static bool all_finite(const double *values, size_t count)
@@ -320,20 +336,12 @@ static void divide(double *values, size_t count, double by)
     }
 }
 
-mts_status mts_gram_finish(mts_gram *gram, mts_error *error)
+/* Of one group. */
+static void center(mts_gram *gram)
 {
     const size_t n = gram->inputs;
     const size_t targets = gram->targets;
     const double rows = (double)gram->rows;
-    if (gram->rows < 2) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "statistics of %u values: fewer than two rows",
-                        gram->inputs);
-    }
-    if (!all_finite(gram->xx, n * n) || !all_finite(gram->xy, n * targets) ||
-        !all_finite(gram->yy, targets) || !all_finite(gram->x, n) || !all_finite(gram->y, targets)) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "statistics of %u values hold a number that is not finite", gram->inputs);
-    }
     divide(gram->x, n, rows);
     divide(gram->y, targets, rows);
     for (size_t i = 0; i < n; i++) {
@@ -348,6 +356,26 @@ mts_status mts_gram_finish(mts_gram *gram, mts_error *error)
             gram->xy[t * n + i] = gram->xy[t * n + i] / rows - gram->y[t] * gram->x[i];
         }
         gram->yy[t] = fmax(gram->yy[t] / rows - gram->y[t] * gram->y[t], 0);
+    }
+}
+
+mts_status mts_gram_finish(mts_gram *gram, mts_error *error)
+{
+    const size_t n = gram->inputs;
+    const size_t targets = gram->targets;
+    if (gram->rows < 2) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "statistics of %u values: fewer than two rows",
+                        gram->inputs);
+    }
+    if (!all_finite(gram->xx, n * n * gram->groups) || !all_finite(gram->xy, n * targets) ||
+        !all_finite(gram->yy, targets) || !all_finite(gram->x, n * gram->groups) ||
+        !all_finite(gram->y, targets)) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "statistics of %u values hold a number that is not finite", gram->inputs);
+    }
+    for (uint32_t g = 0; g < gram->groups; g++) {
+        mts_gram part = mts_gram_group(gram, g);
+        center(&part);
     }
     return MTS_STATUS_OK;
 }

@@ -6,6 +6,9 @@
  * in the layout of mts_net_layer.weight, and y = the targets of all filters there. Sums
  * are kept about the mean in the end, so a bias needs no column. Accumulates in float32
  * per call and in float64 across calls.
+ *
+ * Of a convolution of several groups, each group has inputs of its own: `inputs` is the length
+ * of a group's x, and the targets are those of the groups one after another.
  */
 #ifndef MTS_COMPRESS_SOLVE_GRAM_H
 #define MTS_COMPRESS_SOLVE_GRAM_H
@@ -17,20 +20,24 @@
 typedef struct mts_gram {
     const mts_allocator *allocator;
     uint32_t inputs, targets; /* length of x and y */
+    uint32_t groups;
     uint64_t rows;
-    double *xx;    /* [inputs][inputs], both triangles after mts_gram_finish */
-    double *xy;    /* [targets][inputs] */
+    double *xx;    /* [groups][inputs][inputs], both triangles after mts_gram_finish */
+    double *xy;    /* [targets][inputs] of the target's group */
     double *yy;    /* [targets]: of each target with itself */
-    double *x, *y; /* sums; means after finish */
+    double *x, *y; /* sums, [groups][inputs] and [targets]; means after finish */
     float *scratch;
 } mts_gram;
 
-/* False if memory is short; release in any case. */
-bool mts_gram_init(mts_gram *gram, uint32_t inputs, uint32_t targets, const mts_allocator *allocator);
+/* `groups` divides `targets`. False if memory is short; release in any case. */
+bool mts_gram_init(mts_gram *gram, uint32_t inputs, uint32_t targets, uint32_t groups,
+                   const mts_allocator *allocator);
+/* What belongs to one group: arrays of gram's, from that group on. */
+mts_gram mts_gram_group(const mts_gram *gram, uint32_t group);
 void mts_gram_release(mts_gram *gram);
 /*
  * Adds rows of `images` images: x is the input value [image][H][W][C] of a convolution
- * with these attributes (group 1; padding counts as zeros), y its targets
+ * with these attributes (gram's groups; padding counts as zeros), y its targets
  * [image][OH][OW][targets]. Takes every `step`-th output pixel (1: all; the phase moves
  * with the image).
  */

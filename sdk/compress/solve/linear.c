@@ -9,19 +9,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include <cblas.h>
-
 #include "base/size.h"
-#include "compress/solve/blas.h"
+#include "compress/solve/dense.h"
 
 #define RIDGE_FIRST 1e-9 /* tried after a ridge of 0 */
 #define RIDGE_MOST 1e-1
-
-/* LAPACK's, as every implementation exports them; its headers differ too much to be
-   used. */
-extern void dpotrf_(const char *uplo, const blasint *n, double *a, const blasint *lda, blasint *info);
-extern void dpotrs_(const char *uplo, const blasint *n, const blasint *nrhs, const double *a,
-                    const blasint *lda, double *b, const blasint *ldb, blasint *info);
 
 static bool all_finite(const double *values, size_t count)
 {
@@ -38,8 +30,6 @@ static bool all_finite(const double *values, size_t count)
  */
 static bool factor(double *a, uint32_t n, const double *diagonal, double ridge)
 {
-    const blasint size = (blasint)n;
-    blasint info = 0;
     double largest = 0;
     for (size_t i = 0; i < n; i++) {
         a[i * n + i] = diagonal[i] + ridge;
@@ -48,11 +38,7 @@ static bool factor(double *a, uint32_t n, const double *diagonal, double ridge)
             a[i * n + j] = a[j * n + i];
         }
     }
-    /* The upper triangle of a row-major matrix is the lower one of Fortran's. */
-    mts_blas_enter();
-    dpotrf_("L", &size, a, &size, &info);
-    mts_blas_leave();
-    bool good = info == 0;
+    bool good = mts_dense_factor(a, n);
     for (size_t i = 0; i < n && good; i++) {
         const double pivot = a[i * n + i];
         good = pivot * pivot > largest * DBL_EPSILON * (double)n;
@@ -77,9 +63,6 @@ static void add_pull(double *b, const double *x0, size_t count, double weight)
 static mts_status solve(double *a, uint32_t n, double *b, uint32_t count, const double *x0, double ridge,
                         double *diagonal, double *used, mts_error *error)
 {
-    const blasint size = (blasint)n;
-    const blasint sides = (blasint)count;
-    blasint info = 0;
     double mean = 0;
     if (!all_finite(a, (size_t)n * n)) {
         return singular(error, n, "holds a number that is not finite");
@@ -100,16 +83,11 @@ static mts_status solve(double *a, uint32_t n, double *b, uint32_t count, const 
         return singular(error, n, "is not positive definite");
     }
     add_pull(b, x0, (size_t)count * n, ridge * mean);
-    if (count > 0) {
-        mts_blas_enter();
-        dpotrs_("L", &size, &sides, a, &size, b, &size, &info);
-        mts_blas_leave();
-    }
+    mts_dense_solve(a, n, b, count);
     if (used) {
         *used = ridge;
     }
-    return info == 0 && all_finite(b, (size_t)count * n) ? MTS_STATUS_OK
-                                                         : singular(error, n, "has no finite solution");
+    return all_finite(b, (size_t)count * n) ? MTS_STATUS_OK : singular(error, n, "has no finite solution");
 }
 
 mts_status mts_solve_positive(double *a, uint32_t n, double *b, uint32_t count, const double *x0,

@@ -1,6 +1,6 @@
 /*
- * linear.h: positive definite systems of equations, in float64, by LAPACK's Cholesky
- * factorisation.
+ * linear.h: positive definite systems of equations, in float64, by Cholesky's factorisation
+ * (dense.h).
  */
 #ifndef MTS_COMPRESS_SOLVE_LINEAR_H
 #define MTS_COMPRESS_SOLVE_LINEAR_H

@@ -10,6 +10,7 @@
 #include <cblas.h>
 
 #include "compress/solve/blas.h"
+#include "compress/solve/dense.h"
 
 #define COLUMNS_FIRST 16u /* of the first subspace; adapters have 4 to 64 */
 #define COLUMNS_MORE 8u   /* beyond the largest rank: the iteration converges faster */
@@ -90,11 +91,9 @@ mts_status mts_svd(const double *matrix, uint32_t rows, uint32_t columns, mts_ar
 static void multiply(bool transpose, const double *a, const double *b, uint32_t rows, uint32_t inner,
                      uint32_t columns, double *out)
 {
-    mts_blas_enter();
-    cblas_dgemm(CblasRowMajor, transpose ? CblasTrans : CblasNoTrans, CblasNoTrans, (int)rows, (int)columns,
-                (int)inner, 1.0, a, transpose ? (int)rows : (int)inner, b, (int)columns, 0.0, out,
-                (int)columns);
-    mts_blas_leave();
+    const mts_dense left = {a, transpose ? 1 : inner, transpose ? rows : 1}, right = {b, columns, 1};
+    memset(out, 0, (size_t)rows * columns * sizeof *out);
+    mts_dense_add(rows, columns, inner, 1.0, left, right, out, columns);
 }
 
 /* Numbers of a fixed sequence, about the same in all directions. */
@@ -180,10 +179,8 @@ static double outside(subspace *s)
 {
     const size_t count = (size_t)s->rows * s->columns;
     memcpy(s->rest, s->matrix, count * sizeof *s->rest);
-    mts_blas_enter();
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)s->rows, (int)s->columns, (int)s->count, -1.0,
-                s->q, (int)s->rows, s->small, (int)s->columns, 1.0, s->rest, (int)s->columns);
-    mts_blas_leave();
+    const mts_dense left = {s->q, 1, s->rows}, right = {s->small, s->columns, 1};
+    mts_dense_add(s->rows, s->columns, s->count, -1.0, left, right, s->rest, s->columns);
     return mts_matrix_norm(s->rest, count);
 }
 

@@ -15,6 +15,7 @@
 #include "compress/net/threads.h"
 #include "compiler/passes/family.h"
 #include "compress/solve/assign.h"
+#include "compress/solve/product.h"
 #include "compress/zip/zip.h"
 
 #define IMAGES_MOST 512u
@@ -39,6 +40,7 @@ typedef struct matching {
     uint32_t batch;       /* of these */
     mts_channels channels;
     mts_arena arena;
+    float *work;      /* [channels][channels] of the row with the most */
     double **cost;    /* [group]: [channel of the reference][channel]: minus the correlations */
     uint32_t **order; /* [group]: [channel] the one that comes here */
     mts_error *error;
@@ -61,21 +63,30 @@ static bool moments_init(moments *sums, mts_arena *arena, uint32_t channels)
     return sums->xy && sums->x;
 }
 
-static void moments_add_row(moments *sums, const float *x, const float *y)
+static void add_means(const float *x, size_t stride, size_t rows, uint32_t n, double *sums, double *squares)
 {
-    const uint32_t n = sums->channels;
-    for (uint32_t i = 0; i < n; i++) {
-        const double a = (double)x[i];
-        double *row = sums->xy + (size_t)i * n;
-        sums->x[i] += a;
-        sums->xx[i] += a * a;
-        sums->y[i] += (double)y[i];
-        sums->yy[i] += (double)y[i] * (double)y[i];
-        for (uint32_t j = 0; j < n && a != 0.0; j++) {
-            row[j] += a * (double)y[j];
+    for (size_t r = 0; r < rows; r++) {
+        for (uint32_t i = 0; i < n; i++) {
+            const double value = (double)x[r * stride + i];
+            sums[i] += value;
+            squares[i] += value * value;
         }
     }
-    sums->rows++;
+}
+
+/* Adds rows that lie `stride` numbers apart. `work`: [channels][channels] */
+static void moments_add(moments *sums, const float *x, const float *y, size_t stride, size_t rows,
+                        float *work)
+{
+    const uint32_t n = sums->channels;
+    const mts_columns left = {x, n, stride}, right = {y, n, stride};
+    mts_cross_product(left, right, rows, false, work, n);
+    for (size_t i = 0; i < (size_t)n * n; i++) {
+        sums->xy[i] += (double)work[i];
+    }
+    add_means(x, stride, rows, n, sums->x, sums->xx);
+    add_means(y, stride, rows, n, sums->y, sums->yy);
+    sums->rows += (uint32_t)rows;
 }
 
 static double correlation(const moments *sums, uint32_t i, uint32_t j)
@@ -120,9 +131,7 @@ static void add_pixels(const matching *m, const mts_zip_row *row, uint32_t image
     const size_t step = pixels / ((size_t)PIXELS_MOST * images) + 1;
     const float *x = mts_net_run_value(m->runs[0], other->nodes[row->nodes[m->zip->reference]].output);
     const float *y = mts_net_run_value(m->runs[1], value);
-    for (size_t p = 0; p < pixels; p += step) {
-        moments_add_row(sums, x + p * channels, y + p * channels);
-    }
+    moments_add(sums, x, y, step * channels, (pixels + step - 1) / step, m->work);
 }
 
 static mts_status run_batch(const matching *m, const uint32_t *indices, uint32_t count)
@@ -180,11 +189,31 @@ static bool add_costs(matching *m, const moments *sums)
     return true;
 }
 
+/* Whether no assignment can gain enough: of each channel's best match. A large layer whose channels are in order already
+   is then not assigned, which would take the cube of its channels. */
+static bool in_order(const double *cost, uint32_t n)
+{
+    double now = 0.0, most = 0.0;
+    for (uint32_t c = 0; c < n; c++) {
+        double best = 0.0;
+        for (uint32_t k = 0; k < n; k++) {
+            const double match = -cost[(size_t)c * n + k];
+            best = match > best ? match : best;
+        }
+        now -= cost[(size_t)c * n + c];
+        most += best;
+    }
+    return most - now <= BETTER * now; /* the best assignment is worth `now` at least */
+}
+
 /* False if memory is short; the order stays NULL where moving is no gain. */
 static bool find_order(matching *m, uint32_t group)
 {
     const uint32_t n = m->channels.groups[group].channels;
     const double *cost = m->cost[group];
+    if (in_order(cost, n)) {
+        return true;
+    }
     uint32_t *order = mts_arena_zero(&m->arena, n, sizeof(*order));
     if (!order) {
         return false;
@@ -247,10 +276,14 @@ static mts_status match(matching *m)
     m->cost = mts_arena_zero(&m->arena, m->channels.group_count, sizeof(*m->cost));
     m->order = mts_arena_zero(&m->arena, m->channels.group_count, sizeof(*m->order));
     bool ready = sums && m->cost && m->order;
+    size_t most = 1;
     for (uint32_t r = 0; r < zip->row_count && ready; r++) {
         const bool moves = group_of(m, &zip->rows[r]) != MTS_NONE;
         ready = !moves || moments_init(&sums[r], &m->arena, zip->rows[r].outputs);
+        most = moves && zip->rows[r].outputs > most ? zip->rows[r].outputs : most;
     }
+    m->work = ready ? mts_arena_zero(&m->arena, most * most, sizeof *m->work) : NULL;
+    ready = ready && m->work;
     if (!ready) {
         return no_memory(m);
     }

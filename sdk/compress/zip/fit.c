@@ -41,6 +41,17 @@ static mts_status fail_solve(const mts_zip_fit *fit, uint32_t task, mts_status s
                            fit->row->name);
 }
 
+/* Inputs that are zero in every image say nothing: there is nothing to solve for. */
+static bool all_zero(const double *matrix, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (matrix[(size_t)i * n + i] != 0.0) { /* variances; NaN is for the solver to refuse */
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- room ---- */
 
 static void list_columns(mts_zip_fit *fit)
@@ -107,7 +118,7 @@ mts_status mts_zip_fit_init(mts_zip_fit *fit, mts_zip *zip, const mts_zip_row *r
     if (done && commons(row)) {
         fit->base = mts_alloc_zero(zip->allocator, fit->outputs, sizeof(*fit->base));
         fit->prior = numbers(fit, fit->outputs, fit->length);
-        fit->pulled = numbers(fit, fit->u, fit->u);
+        fit->pulled = numbers(fit, (size_t)row->groups * fit->u, fit->u);
         fit->delta = numbers(fit, fit->outputs, fit->u);
         done = fit->base && fit->prior && fit->pulled && fit->delta;
     }
@@ -155,16 +166,26 @@ static mts_status solve_own(const mts_zip_fit *fit, uint32_t t, double *matrix, 
     const mts_gram *gram = &fit->stats[t].gram;
     const mts_net_layer layer = mts_net_layer_of(fit->zip->originals[t], fit->row->nodes[t]);
     const size_t count = (size_t)gram->targets * gram->inputs;
+    mts_status status = MTS_STATUS_OK;
     for (size_t i = 0; i < count; i++) {
         work[i] = (double)layer.scale[i / gram->inputs] * (double)layer.weight[i];
     }
-    memcpy(matrix, gram->xx, (size_t)gram->inputs * gram->inputs * sizeof(double));
     memcpy(fit->own[t], gram->xy, count * sizeof(double));
-    const mts_status status =
-        mts_solve_positive(matrix, gram->inputs, fit->own[t], gram->targets, work, RIDGE, NULL, error);
-    if (status == MTS_STATUS_OK) {
-        mts_multiply(fit->own[t], gram->xx, gram->targets, gram->inputs, gram->inputs, work);
-        losses_of(gram, fit->own[t], work, fit->own_loss[t]);
+    for (uint32_t g = 0; g < gram->groups && status == MTS_STATUS_OK; g++) {
+        const mts_gram part = mts_gram_group(gram, g);
+        const size_t first = (size_t)g * part.targets;
+        double *own = fit->own[t] + first * part.inputs, *prior = work + first * part.inputs;
+        if (gram->groups > 1 && all_zero(part.xx, part.inputs)) {
+            memcpy(own, prior,
+                   (size_t)part.targets * part.inputs * sizeof *own); /* a channel that is never on */
+            continue;
+        }
+        memcpy(matrix, part.xx, (size_t)part.inputs * part.inputs * sizeof(double));
+        status = mts_solve_positive(matrix, part.inputs, own, part.targets, prior, RIDGE, NULL, error);
+        if (status == MTS_STATUS_OK) {
+            mts_multiply(own, part.xx, part.targets, part.inputs, part.inputs, prior);
+            losses_of(&part, own, prior, fit->own_loss[t] + first);
+        }
     }
     return status == MTS_STATUS_OK ? status : fail_solve(fit, t, status, error);
 }
@@ -287,17 +308,6 @@ static void gather_part(const double *from, uint32_t stride, const uint32_t *row
     }
 }
 
-/* Inputs that are zero in every image say nothing: there is nothing to solve for. */
-static bool all_zero(const double *matrix, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (matrix[(size_t)i * n + i] != 0.0) { /* variances; NaN is for the solver to refuse */
-            return false;
-        }
-    }
-    return true;
-}
-
 /* explain = G_UY G_YY^-1 of a task; 0 where its own inputs are. */
 static mts_status explain_job(void *context, uint32_t t, uint32_t worker, mts_error *error)
 {
@@ -327,6 +337,12 @@ static mts_status explain_job(void *context, uint32_t t, uint32_t worker, mts_er
 static mts_status add_pulled(mts_zip_fit *fit, uint32_t t)
 {
     const double *xx = fit->stats[t].gram.xx;
+    if (fit->row->groups > 1) { /* all inputs are in common, in order (rows.c) */
+        for (size_t i = 0; i < (size_t)fit->row->groups * fit->u * fit->u; i++) {
+            fit->pulled[i] += xx[i];
+        }
+        return MTS_STATUS_OK;
+    }
     double *part = numbers(fit, fit->u, fit->u > fit->y ? fit->u : fit->y);
     if (!part) {
         return no_memory(fit, t, fit->zip->error);
@@ -373,11 +389,21 @@ static void start_filters(const mts_zip_fit *fit, uint32_t t)
     }
 }
 
+/* products[targets][inputs] = w G, of each target with its group's G */
+static void multiply_groups(const mts_gram *gram, const double *filters, double *products)
+{
+    for (uint32_t g = 0; g < gram->groups; g++) {
+        const mts_gram part = mts_gram_group(gram, g);
+        const size_t first = (size_t)g * part.targets * part.inputs;
+        mts_multiply(filters + first, part.xx, part.targets, part.inputs, part.inputs, products + first);
+    }
+}
+
 /* rest[outputs][length] = C / scale - G w: what the filters leave. */
 static void rest_of(const mts_zip_fit *fit, uint32_t t, double *rest)
 {
     const mts_gram *gram = &fit->stats[t].gram;
-    mts_multiply(fit->common[t], gram->xx, fit->outputs, fit->length, fit->length, rest);
+    multiply_groups(gram, fit->common[t], rest);
     for (uint32_t o = 0; o < fit->outputs; o++) {
         const double by = divisor(fit, t, o);
         for (uint32_t i = 0; i < fit->length; i++) {
@@ -426,14 +452,21 @@ static mts_status solve_delta(mts_zip_fit *fit)
         return status;
     }
     double *matrix = status == MTS_STATUS_OK ? numbers(fit, fit->u, fit->u) : NULL;
-    if (matrix) {
-        memcpy(matrix, fit->pulled, size * sizeof(double));
-        status =
-            mts_solve_positive(matrix, fit->u, fit->delta, fit->outputs, NULL, RIDGE, NULL, fit->zip->error);
+    if (status == MTS_STATUS_OK && !matrix) {
+        return no_memory(fit, fit->zip->reference, fit->zip->error);
+    }
+    const uint32_t each = fit->outputs / fit->row->groups;
+    for (uint32_t g = 0; g < fit->row->groups && status == MTS_STATUS_OK; g++) {
+        const double *pulled = fit->pulled + size * g;
+        if (fit->row->groups > 1 && all_zero(pulled, fit->u)) {
+            continue; /* the prior stays */
+        }
+        memcpy(matrix, pulled, size * sizeof(double));
+        status = mts_solve_positive(matrix, fit->u, fit->delta + (size_t)g * each * fit->u, each, NULL, RIDGE,
+                                    NULL, fit->zip->error);
         status =
             status == MTS_STATUS_OK ? status : fail_solve(fit, fit->zip->reference, status, fit->zip->error);
-    } else
-        MTS_TRY(status, no_memory(fit, fit->zip->reference, fit->zip->error));
+    }
     mts_alloc_free(fit->zip->allocator, matrix);
     return status;
 }
@@ -503,7 +536,7 @@ static mts_status finish_job(void *context, uint32_t t, uint32_t worker, mts_err
     add_delta(fit, t);
     const mts_status status = fit->y ? solve_rest(fit, t, work, error) : MTS_STATUS_OK;
     if (status == MTS_STATUS_OK) {
-        mts_multiply(fit->common[t], fit->stats[t].gram.xx, fit->outputs, fit->length, fit->length, work);
+        multiply_groups(&fit->stats[t].gram, fit->common[t], work);
         regress(fit, t, work);
     }
     mts_alloc_free(fit->zip->allocator, work);
@@ -516,7 +549,7 @@ mts_status mts_zip_fit_common(mts_zip_fit *fit)
     find_prior(fit);
     first_scales(fit);
     mts_status status = mts_threads_run(zip->count, explain_job, fit, zip->error);
-    memset(fit->pulled, 0, (size_t)fit->u * fit->u * sizeof *fit->pulled);
+    memset(fit->pulled, 0, (size_t)fit->row->groups * fit->u * fit->u * sizeof *fit->pulled);
     for (uint32_t t = 0; t < zip->count && status == MTS_STATUS_OK && !mts_zip_fit_based(fit); t++) {
         status = mts_zip_fit_takes(fit, t) ? add_pulled(fit, t) : MTS_STATUS_OK;
     }

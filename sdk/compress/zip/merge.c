@@ -93,9 +93,11 @@ static void put_filter(const mts_gram *gram, mts_net_layer *layer, uint32_t o, c
 {
     double mean = 0.0;
     float *weight = layer->weight + (size_t)o * gram->inputs;
+    const double *x =
+        gram->x + (size_t)(o / (gram->targets / gram->groups)) * gram->inputs; /* of its group */
     for (uint32_t i = 0; i < gram->inputs; i++) {
         weight[i] = (float)filter[i];
-        mean += (double)weight[i] * gram->x[i];
+        mean += (double)weight[i] * x[i];
     }
     layer->scale[o] = (float)scale;
     layer->bias[o] = (float)(gram->y[o] - (double)layer->scale[o] * mean);

@@ -28,7 +28,7 @@ static int compare(const void *a, const void *b)
 
 static uint64_t filter_bytes(const mts_zip_row *row)
 {
-    return (uint64_t)row->inputs * row->taps * sizeof(float);
+    return (uint64_t)row->inputs * row->taps * row->weight_bytes;
 }
 
 /* Different filters per channel among tasks, as they are. */

@@ -93,12 +93,24 @@ static bool can_fit(const mts_zip *zip, const mts_alignment *rows, uint32_t row)
         const mts_shape *shape = &weight_of(graph, node)->shape;
         const uint64_t unknowns =
             (uint64_t)shape->dims[1] * (uint64_t)shape->dims[2] * (uint64_t)shape->dims[3];
-        if (node->attrs.conv.group != 1 || unknowns > MTS_ZIP_UNKNOWNS_MAX ||
-            per_image_epilogue(graph, node)) {
+        if (node->attrs.conv.group != node_of(zip, rows, row, 0)->attrs.conv.group ||
+            unknowns > MTS_ZIP_UNKNOWNS_MAX || per_image_epilogue(graph, node)) {
             return false;
         }
     }
     return true;
+}
+
+/* Weights are stored in float16 where they were (net/store.c), all others in float32. A filter is common to
+   tasks only if all of them store it alike. */
+static uint32_t weight_bytes(const mts_zip *zip, const mts_alignment *rows, uint32_t row)
+{
+    bool halves = true;
+    for (uint32_t t = 0; t < zip->count; t++) {
+        const mts_node *node = node_of(zip, rows, row, t);
+        halves = halves && weight_of(zip->tasks[t].graph, node)->dtype == MTS_TYPE_FLOAT16;
+    }
+    return halves ? 2 : sizeof(float);
 }
 
 static bool fill_row(mts_zip *zip, const mts_alignment *rows, uint32_t row, const bool *inner,
@@ -111,8 +123,11 @@ static bool fill_row(mts_zip *zip, const mts_alignment *rows, uint32_t row, cons
     out->outputs = (uint32_t)shape->dims[0];
     out->inputs = (uint32_t)shape->dims[1];
     out->taps = (uint32_t)(shape->dims[2] * shape->dims[3]);
+    out->groups = node->attrs.conv.group;
+    out->weight_bytes = weight_bytes(zip, rows, row);
     out->fit = can_fit(zip, rows, row);
-    out->share = out->fit && inner[node->output] && equal_filters(zip, rows, row) &&
+    out->share = out->fit && (out->groups == 1 || zip->options->form == MTSZ_FORM_FILTERS) &&
+                 inner[node->output] && equal_filters(zip, rows, row) &&
                  layer_wanted(zip->options, out->name);
     uint32_t *nodes = mts_arena_zero(&zip->arena, zip->count, sizeof(*nodes));
     out->channels = mts_arena_zero(&zip->arena, out->outputs, sizeof(*out->channels));
@@ -152,7 +167,8 @@ static bool find_reducible(mts_zip *zip)
         mts_graph_count_uses(zip->tasks[t].graph, uses[t]);
     }
     for (uint32_t r = 0; r < zip->row_count; r++) {
-        zip->rows[r].reducible = zip->rows[r].share && reducible(zip, zip->rows[r].nodes, uses);
+        zip->rows[r].reducible =
+            zip->rows[r].share && zip->rows[r].groups == 1 && reducible(zip, zip->rows[r].nodes, uses);
     }
     return true;
 }
@@ -279,7 +295,7 @@ uint32_t mts_zip_row_target(const mts_zip *zip, const mts_zip_row *row)
 uint64_t mts_zip_row_saving(const mts_zip *zip, const mts_zip_row *row, uint32_t shared)
 {
     const uint32_t inputs = row->reads ? row->readable : row->inputs;
-    return (uint64_t)shared * inputs * row->taps * sizeof(float) * (zip->count - 1);
+    return (uint64_t)shared * inputs * row->taps * row->weight_bytes * (zip->count - 1);
 }
 
 mts_status mts_zip_rows_sum(mts_zip *zip)

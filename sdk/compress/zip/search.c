@@ -46,7 +46,8 @@ static void sum_bytes(search *s)
     for (uint32_t r = 0; r < zip->row_count; r++) {
         const mts_zip_row *row = &zip->rows[r];
         s->other_bytes -=
-            row->share ? (double)zip->count * row->outputs * row->inputs * row->taps * sizeof(float) : 0.0;
+            row->share ? (double)zip->count * row->outputs * row->inputs * row->taps * row->weight_bytes
+                       : 0.0;
     }
 }
 
@@ -254,22 +255,49 @@ static mts_status under_loss(search *s)
     return status;
 }
 
+static mts_status fail_bytes(const search *s, double part, const char *what)
+{
+    return mts_fail(s->zip->error, MTS_STATUS_LIMIT,
+                    "bytes: %s leaves %.4g of the bytes that the tasks would have each on its own, and the "
+                    "limit is %.4g",
+                    what, part, s->zip->options->bytes);
+}
+
+/* One plan of at most `part` by prediction; *stored: what the bundle has of it. */
+static mts_status try_bytes(search *s, double part, double *stored)
+{
+    double price = 0.0, lost = 0.0, bytes = 0.0;
+    s->found = false;
+    mts_status status = find_price(s, -1.0, part, &price);
+    MTS_TRY(status, try_price(s, price, INFINITY, &lost));
+    if (status == MTS_STATUS_OK && !s->found) {
+        status = mts_fail(s->zip->error, MTS_STATUS_LIMIT, "bytes: answers are no numbers at this limit");
+    }
+    MTS_TRY(status, s->zip->stored(s->zip->stored_context, s->best, &bytes));
+    *stored = bytes / s->unshared_bytes;
+    return status;
+}
+
+/* The bundle counts, not the prediction: what it has more is taken off the next plan's. */
 static mts_status under_bytes(search *s)
 {
     const double limit = s->zip->options->bytes;
-    double part = 0.0, loss = 0.0, price = 0.0, lost = 0.0;
-    mts_status status = plan_at(s, PRICE_MOST, &part, &loss);
-    if (status == MTS_STATUS_OK && part > limit) {
-        return mts_fail(s->zip->error, MTS_STATUS_LIMIT,
-                        "bytes: sharing all that can be shared leaves %.4g of the bytes that the tasks would "
-                        "have each on its own, and the limit is %.4g",
-                        part, limit);
+    double least = 0.0, loss = 0.0, stored = INFINITY, wanted = limit;
+    mts_status status = plan_at(s, PRICE_MOST, &least, &loss);
+    if (status == MTS_STATUS_OK && least > limit) {
+        return fail_bytes(s, least, "sharing all that can be shared");
     }
-    MTS_TRY(status, find_price(s, -1.0, limit, &price));
-    MTS_TRY(status, try_price(s, price, INFINITY, &lost));
-    return status == MTS_STATUS_OK && !s->found
-               ? mts_fail(s->zip->error, MTS_STATUS_LIMIT, "bytes: answers are no numbers at this limit")
-               : status;
+    for (uint32_t i = 0; i < TRIALS_MOST && status == MTS_STATUS_OK && stored > limit; i++) {
+        status = try_bytes(s, wanted, &stored);
+        if (status == MTS_STATUS_OK && stored > limit) {
+            const bool last = wanted <= least;
+            wanted -= 1.05 * (stored - limit);
+            wanted = wanted > least ? wanted : least;
+            status =
+                last || i + 1 == TRIALS_MOST ? fail_bytes(s, stored, "the smallest bundle found") : status;
+        }
+    }
+    return status;
 }
 
 /* ---- the whole ---- */

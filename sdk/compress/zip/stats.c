@@ -12,7 +12,9 @@
 #define RUN_BYTES_MOST ((uint64_t)1 << 30) /* of all runs together */
 #define BATCH_MOST 32u
 #define TRACE_BYTES_MOST ((uint64_t)2 << 30) /* of all tasks in front of one row; a walk has two of these */
-#define IMAGES_LEAST 1000u
+#define IMAGES_LEAST 1000u /* of 32 x 32 pixels; a larger one shows as many places as several of these */
+#define IMAGES_LEAST_LARGE 128u
+#define PIXELS_SMALL 1024u
 #define ROWS_PER_UNKNOWN 32u
 #define ROWS_LEAST 40000u /* equations of a small layer: more cost time and change nothing */
 
@@ -91,10 +93,20 @@ static uint64_t rows_wanted(const mts_zip *zip, const mts_zip_row *row)
     return wanted < ROWS_LEAST ? ROWS_LEAST : wanted;
 }
 
+/* Images of a task that stand for all that its layers may see. */
+static uint64_t images_least(const mts_zip *zip, uint32_t t)
+{
+    const mts_graph *graph = zip->tasks[t].graph;
+    const mts_shape *shape = &graph->values[graph->inputs[0].value].shape;
+    const uint64_t pixels = shape->rank == 4 ? (uint64_t)shape->dims[2] * (uint64_t)shape->dims[3] : 1;
+    const uint64_t least = IMAGES_LEAST * PIXELS_SMALL / (pixels > PIXELS_SMALL ? pixels : PIXELS_SMALL);
+    return least < IMAGES_LEAST_LARGE ? IMAGES_LEAST_LARGE : least;
+}
+
 uint32_t mts_zip_stats_images(const mts_zip *zip, const mts_zip_row *row, uint32_t t)
 {
     const uint64_t images = rows_wanted(zip, row) / pixels_of(zip, row, t) + 1;
-    const uint64_t least = images < IMAGES_LEAST ? IMAGES_LEAST : images;
+    const uint64_t first = images_least(zip, t), least = images < first ? first : images;
     const uint32_t most = mts_zip_images_fit(zip);
     return least < most ? (uint32_t)least : most;
 }
@@ -130,7 +142,7 @@ bool mts_zip_traces_fit(const mts_zip *zip, const mts_zip_row *row, uint32_t net
 /* The state in front of a row, of one network of a task. */
 typedef struct way {
     mts_zip_trace *trace; /* where it begins */
-    mts_zip_trace next;   /* what the row reads; unused unless `keep` */
+    mts_zip_trace *next;  /* what the row reads; unused unless `keep` */
     mts_net_run *run;
 } way;
 
@@ -146,7 +158,7 @@ static mts_status way_go(const gathering *g, way *w, uint32_t t, uint32_t first,
     }
     MTS_TRY(status, mts_net_run_forward(w->run, count, w->trace->node, n, error));
     if (status == MTS_STATUS_OK && g->keep) {
-        mts_zip_trace_keep(&w->next, w->run, first, count);
+        mts_zip_trace_keep(w->next, w->run, first, count);
     }
     return status;
 }
@@ -154,11 +166,11 @@ static mts_status way_go(const gathering *g, way *w, uint32_t t, uint32_t first,
 static void way_end(const gathering *g, way *w, bool done)
 {
     if (g->keep && done) {
-        mts_zip_trace_release(w->trace);
-        *w->trace = w->next;
-    } else {
-        mts_zip_trace_release(&w->next);
+        const mts_zip_trace before = *w->trace;
+        *w->trace = *w->next;
+        *w->next = before;
     }
+    mts_zip_trace_empty(w->next);
 }
 
 static mts_status add_batch(const gathering *g, uint32_t t, way *ways, uint32_t first,
@@ -206,11 +218,11 @@ static mts_status add_images(const gathering *g, uint32_t t, way *ways, uint32_t
 static bool ways_begin(const gathering *g, uint32_t t, way *ways)
 {
     mts_zip *zip = g->zip;
-    ways[0] = (way){.trace = &zip->traces[0][t], .run = zip->original_runs[t]};
-    ways[1] = (way){.trace = &zip->traces[1][t], .run = zip->runs[t]};
+    ways[0] = (way){&zip->traces[0][t], &zip->spares[0][t], zip->original_runs[t]};
+    ways[1] = (way){&zip->traces[1][t], &zip->spares[1][t], zip->runs[t]};
     bool done = true;
     for (uint32_t w = 0; w < (zip->alone ? 1u : 2u) && g->keep; w++) {
-        done = mts_zip_trace_init(&ways[w].next, zip->tasks[t].graph, g->row->nodes[t], zip->trace_images,
+        done = mts_zip_trace_init(ways[w].next, zip->tasks[t].graph, g->row->nodes[t], zip->trace_images,
                                   zip->allocator) &&
                done;
     }
@@ -247,8 +259,10 @@ static mts_status gather_task(void *context, uint32_t t, uint32_t worker, mts_er
 void mts_zip_traces_drop(mts_zip *zip)
 {
     for (uint32_t t = 0; t < zip->count; t++) {
-        mts_zip_trace_release(&zip->traces[0][t]);
-        mts_zip_trace_release(&zip->traces[1][t]);
+        for (uint32_t w = 0; w < 2; w++) {
+            mts_zip_trace_release(&zip->traces[w][t]);
+            mts_zip_trace_release(&zip->spares[w][t]);
+        }
     }
 }
 
@@ -275,7 +289,7 @@ mts_status mts_zip_stats_gather(mts_zip *zip, const mts_zip_row *row, mts_zip_st
     for (uint32_t t = 0; t < zip->count; t++) {
         const mts_net_layer layer = mts_net_layer_of(zip->originals[t], row->nodes[t]);
         if (!zip->frozen[t] && !mts_gram_init(&stats[t].gram, layer.inputs * layer.rows * layer.columns,
-                                              layer.outputs, zip->allocator)) {
+                                              layer.outputs, row->groups, zip->allocator)) {
             return mts_fail(zip->error, MTS_STATUS_OUT_OF_MEMORY,
                             "task '%s', layer '%s': no memory for statistics", zip->tasks[t].name, row->name);
         }

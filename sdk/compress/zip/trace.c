@@ -7,6 +7,8 @@
 
 #include "base/size.h"
 
+#define ROOM_SPARE 4u /* times what is needed: more room is given back */
+
 static bool computed(const mts_graph *graph, uint32_t value, uint32_t node)
 {
     const mts_value *v = &graph->values[value];
@@ -41,11 +43,38 @@ size_t mts_zip_trace_bytes(const mts_graph *graph, uint32_t node)
     return numbers * sizeof(float);
 }
 
+static void forget(mts_zip_trace *trace)
+{
+    mts_alloc_free(trace->allocator, trace->values);
+    mts_alloc_free(trace->allocator, trace->elements);
+    trace->values = NULL;
+    trace->elements = NULL;
+    trace->value_count = trace->node = 0;
+    trace->per_image = 0;
+}
+
+/* Room for so many numbers: what the trace has, unless that is far too much. */
+static bool take_room(mts_zip_trace *trace, size_t numbers)
+{
+    if (trace->room < numbers || trace->room / ROOM_SPARE > numbers) {
+        mts_alloc_free(trace->allocator, trace->data);
+        trace->data = mts_alloc_raw(trace->allocator, numbers, sizeof *trace->data);
+        trace->room = trace->data ? numbers : 0;
+    }
+    return trace->data;
+}
+
 bool mts_zip_trace_init(mts_zip_trace *trace, const mts_graph *graph, uint32_t node, uint32_t images,
                         const mts_allocator *allocator)
 {
     size_t numbers = 0;
-    *trace = (mts_zip_trace){.allocator = allocator, .graph = graph, .node = node, .images = images};
+    if (trace->allocator) {
+        forget(trace);
+    }
+    trace->allocator = allocator;
+    trace->graph = graph;
+    trace->node = node;
+    trace->images = images;
     trace->values = mts_alloc_zero(allocator, graph->value_count, sizeof *trace->values);
     trace->elements = mts_alloc_zero(allocator, graph->value_count, sizeof *trace->elements);
     if (!trace->values || !trace->elements) {
@@ -58,17 +87,20 @@ bool mts_zip_trace_init(mts_zip_trace *trace, const mts_graph *graph, uint32_t n
             trace->values[trace->value_count++] = v;
         }
     }
-    trace->data = mts_size_mul(trace->per_image, images, &numbers)
-                      ? mts_alloc_zero(allocator, numbers, sizeof *trace->data)
-                      : NULL;
-    return trace->data;
+    return mts_size_mul(trace->per_image, images, &numbers) && take_room(trace, numbers);
+}
+
+void mts_zip_trace_empty(mts_zip_trace *trace)
+{
+    if (trace->allocator) {
+        forget(trace);
+    }
 }
 
 void mts_zip_trace_release(mts_zip_trace *trace)
 {
     if (trace->allocator) {
-        mts_alloc_free(trace->allocator, trace->values);
-        mts_alloc_free(trace->allocator, trace->elements);
+        forget(trace);
         mts_alloc_free(trace->allocator, trace->data);
     }
     *trace = (mts_zip_trace){.node = 0};

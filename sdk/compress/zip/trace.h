@@ -20,13 +20,17 @@ typedef struct mts_zip_trace {
     size_t *elements; /* [value_count] of one image */
     size_t per_image; /* their sum */
     float *data;      /* [images][per_image] */
+    size_t room;      /* numbers that `data` has room for */
 } mts_zip_trace;
 
 /* Bytes of an image's values that nodes from `node` on read of those before it. */
 size_t mts_zip_trace_bytes(const mts_graph *graph, uint32_t node);
-/* Room for the state before `node`. False if memory is short; release in any case. */
+/* Room for the state before `node`, of undefined content; the room of an earlier state is used again, for new memory has
+   to be cleared page by page. A trace begins as all zeros. False if memory is short; release in any case. */
 bool mts_zip_trace_init(mts_zip_trace *trace, const mts_graph *graph, uint32_t node, uint32_t images,
                         const mts_allocator *allocator);
+/* Forgets the state and keeps the room. */
+void mts_zip_trace_empty(mts_zip_trace *trace);
 void mts_zip_trace_release(mts_zip_trace *trace);
 /* Copies the state of slots first .. first + count - 1 from the first images of a run. */
 void mts_zip_trace_keep(mts_zip_trace *trace, mts_net_run *run, uint32_t first, uint32_t count);

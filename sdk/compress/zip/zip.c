@@ -19,6 +19,8 @@
 #define GATE_IMAGES 512u
 #define GATE_IMAGES_GATED 1000u /* more, where a decision hangs on them */
 #define GATE_IMAGES_LIMITED 2048u
+#define TOLD_WORK 3e12 /* multiply-adds of all tasks for the answers after all rows */
+#define TOLD_LEAST 4u
 #define HELD_OUT_LEAST 12u /* images: fewer serve for fitting and for comparing */
 #define GATE_BYTES ((size_t)256 << 20)
 
@@ -50,97 +52,6 @@ void mtsz_zip_options_default_sized(mtsz_zip_options *options, size_t size)
     const mtsz_zip_options defaults = {
         .size = sizeof(mtsz_zip_options), .share = 0.9, .round = 4, .max_change = 100.0, .seed = 1};
     mts_sized_default(options, size, &defaults);
-}
-
-static bool all_named(const char *const *names, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (!names[i]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static const char *options_defect(const mtsz_zip_options *o)
-{
-    if (!(o->share >= 0.0 && o->share <= 1.0)) {
-        return "share is not between 0 and 1";
-    }
-    if (o->form != MTSZ_FORM_FILTERS && o->form != MTSZ_FORM_UXYZ) {
-        return "form is neither MTSZ_FORM_FILTERS nor MTSZ_FORM_UXYZ";
-    }
-    if (o->assignment != MTSZ_ASSIGNMENT_OPTIMAL && o->assignment != MTSZ_ASSIGNMENT_GREEDY) {
-        return "assignment is neither MTSZ_ASSIGNMENT_OPTIMAL nor MTSZ_ASSIGNMENT_GREEDY";
-    }
-    if (!(o->max_change >= 0.0 && o->max_change <= 100.0)) {
-        return "max_change is not between 0 and 100 percent";
-    }
-    if (!(o->retrain_seconds >= 0.0) || !isfinite(o->retrain_seconds)) {
-        return "retrain_seconds is not a time";
-    }
-    if (!(o->low_rank >= 0.0 && o->low_rank < 1.0)) {
-        return "low_rank is not a relative error of 0 to below 1";
-    }
-    if (!(o->max_loss >= 0.0 && o->max_loss <= 100.0)) {
-        return "max_loss is not between 0 and 100 points";
-    }
-    if (!(o->bytes >= 0.0 && o->bytes <= 1.0)) {
-        return "bytes is not a part of 0 to 1";
-    }
-    if ((o->task_count && !o->tasks) || (o->base_count && !o->base) || (o->layer_count && !o->layers)) {
-        return "a count without its list";
-    }
-    if (!all_named(o->tasks, o->task_count) || !all_named(o->base, o->base_count) ||
-        !all_named(o->layers, o->layer_count)) {
-        return "a name in a list is missing";
-    }
-    return NULL;
-}
-
-/* What low_rank does not go together with, besides. */
-static const char *low_rank_defect(const mtsz_zip_options *o, const mtsz_data *data)
-{
-    if (o->retrain_seconds > 0.0) {
-        return "retrain_seconds does not go with low_rank";
-    }
-    if (o->base_count > 1) {
-        return "low_rank takes one task as base, not several";
-    }
-    if (o->max_change < 100.0 && (!data || data->count == 0)) {
-        return "max_change needs images to measure the change with";
-    }
-    return NULL;
-}
-
-static bool limited(const mtsz_zip_options *o)
-{
-    return o->max_loss > 0.0 || o->bytes > 0.0;
-}
-
-/* What a limit does not go together with. */
-static const char *limit_defect(const mtsz_zip_options *o)
-{
-    const uint32_t known = 1u << MTSZ_FORM_FILTERS | 1u << MTSZ_FORM_LOW_RANK;
-    if (!limited(o)) {
-        return o->forms ? "forms goes with max_loss or bytes" : NULL;
-    }
-    if (o->max_loss > 0.0 && o->bytes > 0.0) {
-        return "max_loss and bytes are two limits, give one";
-    }
-    if (o->low_rank > 0.0) {
-        return "low_rank does not go with max_loss or bytes, which choose low ranks themselves";
-    }
-    if (o->form != MTSZ_FORM_FILTERS) {
-        return "form uxyz does not go with max_loss or bytes";
-    }
-    if (o->retrain_seconds > 0.0 || o->max_change < 100.0) {
-        return "retrain_seconds and max_change do not go with max_loss or bytes";
-    }
-    if (o->base_count > 1) { /* a channel that several bases have is stored once for each */
-        return "max_loss and bytes take one task as base, not several";
-    }
-    return o->forms & ~known ? "forms has bits other than those of filters and low rank" : NULL;
 }
 
 static mts_status take_tasks(call *c, const mtsz_zip_options *options, mts_error *error)
@@ -337,6 +248,18 @@ static mts_status zip_rows(call *c)
 
 /* ---- the whole ---- */
 
+/* Images whose answers are told after each row, where nothing hangs on them: large networks would spend most of their
+   time on it. */
+static uint32_t told_images(const mts_zip *zip)
+{
+    double work = 1.0;
+    for (uint32_t n = 0; n < zip->tasks[0].graph->node_count; n++) {
+        work += (double)mts_node_mul_adds(zip->tasks[0].graph, &zip->tasks[0].graph->nodes[n]);
+    }
+    const double images = TOLD_WORK / (work * zip->count * zip->row_count);
+    return images < TOLD_LEAST ? TOLD_LEAST : images < GATE_IMAGES ? (uint32_t)images : GATE_IMAGES;
+}
+
 /* Images whose original answers fit into the memory set aside for them. */
 static uint32_t gate_images(const mts_zip *zip)
 {
@@ -346,9 +269,9 @@ static uint32_t gate_images(const mts_zip *zip)
         bytes += mts_shape_count(&graph->values[graph->outputs[0].value].shape) * sizeof(float);
     }
     const size_t fit = GATE_BYTES / bytes;
-    const uint32_t wanted = limited(zip->options)              ? GATE_IMAGES_LIMITED
+    const uint32_t wanted = mts_zip_limited(zip->options)      ? GATE_IMAGES_LIMITED
                             : zip->options->max_change < 100.0 ? GATE_IMAGES_GATED
-                                                               : GATE_IMAGES;
+                                                               : told_images(zip);
     const uint32_t all = mts_zip_images_gate(zip), most = all < wanted ? all : wanted;
     return fit < 1 ? 1 : fit < most ? (uint32_t)fit : most;
 }
@@ -387,7 +310,7 @@ static mts_status prepare(call *c, const mtsz_data *data)
                                     zip->error));
     if (status == MTS_STATUS_OK) {
         zip->images = mts_data_count(zip->data);
-        zip->held_out = limited(zip->options) && zip->images >= HELD_OUT_LEAST;
+        zip->held_out = mts_zip_limited(zip->options) && zip->images >= HELD_OUT_LEAST;
         zip->gate_images = gate_images(zip);
         for (uint32_t r = 0; r < zip->row_count; r++) {
             zip->cost_all += row_cost(zip, &zip->rows[r]);
@@ -508,11 +431,23 @@ static void fill_report(call *c)
     report->rolled_back = zip->rolled_back;
 }
 
+/* Bytes that the search counts in, of the bundle that would be written now. */
+static mts_status stored_bytes(void *context, const mts_zip_found *found, double *bytes)
+{
+    call *c = context;
+    mtsc_summary summary = {.size = sizeof summary};
+    mts_status status = mts_zip_store(&c->zip, found, false, c->of_bundle, c->written);
+    MTS_TRY(status, mts_models_count(&c->models, c->written, c->models.count, c->zip.compiler, &summary,
+                                     c->zip.error));
+    *bytes = (double)summary.weights_bytes;
+    return status;
+}
+
 static mts_status run(call *c, const mtsz_data *data)
 {
     mts_zip *zip = &c->zip;
     zip->started_ns = mts_os_clock_ns();
-    const bool searched = limited(zip->options);
+    const bool searched = mts_zip_limited(zip->options);
     mts_status status = prepare(c, data);
     MTS_TRY(status, searched ? mts_zip_search(zip, &c->found) : zip_rows(c));
     if (status == MTS_STATUS_OK) {
@@ -540,11 +475,8 @@ static mts_status zip_bundle(const char *bundle_path, const mtsz_data *data,
 {
     call c = {.out_path = out_path};
     const mts_allocator *allocator = mts_allocator_default();
-    const char *defect = options_defect(zip_options);
-    const bool low_rank = zip_options->low_rank > 0.0;
-    defect = defect ? defect : limit_defect(zip_options);
-    defect = !defect && low_rank ? low_rank_defect(zip_options, data) : defect;
-    if (!defect && low_rank) {
+    const char *defect = mts_zip_options_defect(zip_options, data);
+    if (!defect && zip_options->low_rank > 0.0) {
         return mts_zip_low_rank(bundle_path, data, zip_options, out_path, options, report, error);
     }
     if (defect || !data) {
@@ -556,6 +488,8 @@ static mts_status zip_bundle(const char *bundle_path, const mtsz_data *data,
     c.zip.compiler = options;
     c.zip.options = zip_options;
     c.zip.error = error;
+    c.zip.stored = stored_bytes;
+    c.zip.stored_context = &c;
     mts_arena_init(&c.zip.arena, allocator);
     mts_arena_init(&c.found.arena, allocator);
     mts_status status = mts_models_open(bundle_path, allocator, &c.models, error);

@@ -24,20 +24,24 @@
 /* A convolution that every task has. */
 typedef struct mts_zip_row {
     const char *name;
-    const uint32_t *nodes; /* [task] */
-    uint32_t outputs, inputs, taps;
+    const uint32_t *nodes;                  /* [task] */
+    uint32_t outputs, inputs, taps, groups; /* inputs: of one group */
     bool share;         /* may be shared; else each task's filters are only fitted to their changed inputs */
     bool done;          /* its parameters are new */
-    bool fit;           /* a common convolution of one group, short enough to be fitted */
+    bool fit;           /* short enough to be fitted, of as many groups in all tasks */
     uint64_t cost;      /* multiply-adds up to and with this row, of task 0 */
     uint32_t shared;    /* channels in common now, `channels[shared]`, ascending */
     uint32_t *channels; /* room for `outputs` */
     double lost;        /* part of its variance that the last fit left unexplained */
     uint32_t readable;  /* UXYZ: input channels in common, `reads`; FILTERS: all, reads is NULL */
     uint32_t *reads;
-    bool reducible;     /* its weights may become a common one and differences of low rank */
+    bool reducible; /* its weights may become a common one and differences of low rank */
+    uint32_t
+        weight_bytes;   /* of a number of its weights, as they are stored: 2 where every task has float16 */
     uint32_t *class_of; /* [task][outputs]: the first task whose filter had the same bits; NULL: not known */
 } mts_zip_row;
+
+struct mts_zip_found; /* plan.h */
 
 typedef struct mts_zip {
     const mts_allocator *allocator;
@@ -60,7 +64,8 @@ typedef struct mts_zip {
     /* Of originals and of zipped networks, in front of the row whose statistics were gathered
        last, or of an earlier one. */
     mts_zip_trace traces[2][MTS_ZIP_TASKS_MAX];
-    uint32_t trace_images; /* 0: not known yet */
+    mts_zip_trace spares[2][MTS_ZIP_TASKS_MAX]; /* empty: the room of the next ones */
+    uint32_t trace_images;                      /* 0: not known yet */
     bool alone; /* the networks before a row are the originals: `runs` are not run for statistics */
 
     uint32_t row_count;
@@ -76,12 +81,21 @@ typedef struct mts_zip {
     uint64_t bytes_all, bytes_zipped; /* that sharing every row would save; that it has saved */
     uint64_t started_ns, cost_done, cost_all;
     uint32_t zipped, rolled_back;
+
+    /* Bytes of the weights of a bundle of all tasks, as `found` and `nets` are; of `stored_context`. */
+    mts_status (*stored)(void *context, const struct mts_zip_found *found, double *bytes);
+    void *stored_context;
 } mts_zip;
 
 /* Statistics of a row in one task. */
 typedef struct mts_zip_stats {
     mts_gram gram; /* inputs of the zipped network, targets of the original one: covariances */
 } mts_zip_stats;
+
+/* options.c: why these options are refused, or NULL. */
+const char *mts_zip_options_defect(const mtsz_zip_options *o, const mtsz_data *data);
+/* Whether a limit is asked for in place of a ratio. */
+bool mts_zip_limited(const mtsz_zip_options *o);
 
 /* rows.c: finds the rows of the aligned tasks. INVALID_ARGUMENT names task and layer that
    do not align. */

@@ -92,8 +92,11 @@ typedef struct mts_epilogue_params {
  * tail are 0. Of the input, row y and column x are y * in_row + x * in_step in place of
  * p * 4, or of p in planes: channels may also come last. Tap k of output pixel (y, x) is
  * pixel (y * stride_y + k / kernel_w * dilation_y - top, x * stride_x + k % kernel_w * dilation_x - left) of the input, or 0
- * where that has no such pixel. Pixel p of the job is row p / row, column p % row; what
- * lies beyond w columns is set to 0. Segments count channels from the image's first.
+ * where that has no such pixel. Pixel p of the job is row y = p / row, column x = p % row;
+ * what lies beyond w columns is set to 0. It is pixel y * out_row + x * out_step of the
+ * output, from `out` of its epilogue on: out_row is row and out_step 1, but in a transposed
+ * convolution, which has a job for every phase of its strides (plan/phases.h).
+ * Segments count channels from the image's first.
  * Weights lie packed
  *
  *     [taps][(channel % 4 + count + 3) / 4][4 channels][rows_a, rounded up to 4]
@@ -109,8 +112,11 @@ typedef struct mts_packed_params {
     mts_u32 in_row, in_step; /* floats from a row of the input to the next, from a column */
     mts_u32 in_h, in_w;
     mts_u32 zeros; /* at act[zeros] lies a pack of zeros */
-    mts_u32 kernel_w, stride_y, stride_x, dilation_y, dilation_x, top, left;
-    mts_u32 h, w, row; /* of the output */
+    mts_u32 kernel_w, stride_y, stride_x, dilation_y, dilation_x;
+    mts_i32 top, left;
+    mts_u32 h, w, row; /* of the job's pixels */
+    mts_u32 out_row, out_step;
+    mts_u32 plane; /* pixels of a plane of the output, around which the job writes zeros; or 0 */
     mts_u32 res_row;
 } mts_packed_params;
 

@@ -4,7 +4,8 @@
  *
  * Responsible for dense, grouped and depthwise convolutions of any kernel size, dilation
  * and stride, of many tasks in one launch, that read the image where it lies: without a
- * border, without phases. Input, residual and output of an epilogue each lie in packs or
+ * border, without phases. A transposed convolution is a job for each phase of its output,
+ * whose pixels lie a stride apart there. Input, residual and output of an epilogue each lie in packs or
  * in planes, so that it converts where it loads and stores. Not responsible for which
  * tiles exist (sdk/lower/encode_packed.c).
  *
@@ -81,11 +82,11 @@
 
 /* The pixels of a work-item. */
 typedef struct packed_pixels {
-    mts_u32 at[PACKED_PIXELS];                  /* flattened, of the output */
+    mts_u32 at[PACKED_PIXELS];                  /* flattened, of the output; PACKED_NONE: beyond the tile */
     mts_u32 line[PACKED_PIXELS];                /* row of the output */
-    mts_u32 end;                                /* those of the tile lie below */
     mts_i32 y[PACKED_PIXELS], x[PACKED_PIXELS]; /* row and column of tap 0; outside of the output far above */
 } packed_pixels;
+#define PACKED_NONE 0xffffffffu
 
 /* Where a channel of a pixel lies. */
 INLINE mts_u32 packed_offset(mts_u32 channel, mts_u32 pitch, mts_u32 pixel, int is_packed)
@@ -99,15 +100,14 @@ INLINE mts_u32 packed_offset(mts_u32 channel, mts_u32 pitch, mts_u32 pixel, int 
 INLINE packed_pixels packed_find(GLOBAL const mts_packed_params *p, mts_u32 first, mts_u32 step, mts_u32 end)
 {
     packed_pixels at;
-    at.end = end;
     UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
     {
         const mts_u32 pixel = first + j * step, y = pixel / p->row, x = pixel % p->row;
-        at.at[j] = pixel;
+        at.at[j] = pixel < end ? y * p->out_row + x * p->out_step : PACKED_NONE;
         at.line[j] = y;
         const int inside = pixel < end && y < p->h && x < p->w;
-        at.y[j] = inside ? (mts_i32)(y * p->stride_y) - (mts_i32)p->top : -PACKED_FAR;
-        at.x[j] = (mts_i32)(x * p->stride_x) - (mts_i32)p->left;
+        at.y[j] = inside ? (mts_i32)(y * p->stride_y) - p->top : -PACKED_FAR;
+        at.x[j] = (mts_i32)(x * p->stride_x) - p->left;
     }
     return at;
 }
@@ -396,7 +396,7 @@ INLINE mts_vec packed_value(GLOBAL const mts_real *act, GLOBAL const mts_u32 *in
 {
     mts_vec v = mts_vec_fma(sum, end->scale, end->bias);
     if (e->res != MTS_PARAM_NONE) {
-        const mts_u32 from = pixel + line * (p->res_row - p->row);
+        const mts_u32 from = pixel + line * (p->res_row - p->out_row);
         const int is_packed = (p->blocks & MTS_BLOCKS_RESIDUAL) != 0;
         if (end->whole && is_packed)
             v = mts_vec_add(v,
@@ -429,7 +429,7 @@ INLINE void packed_end_any(GLOBAL mts_real *act, GLOBAL const mts_u32 *index,
         } else {
             v = mts_vec_splat(0.0f);
         }
-        if (pixel < at->end)
+        if (pixel != PACKED_NONE)
             packed_store(act, index, e, end, pixel, (p->blocks & MTS_BLOCKS_OUT) != 0, v);
     }
 }
@@ -444,7 +444,7 @@ INLINE void packed_end_pack(GLOBAL mts_real *act, GLOBAL const mts_packed_params
     const int bends = mts_fn_bends(e->fn), adds = e->res != MTS_PARAM_NONE;
     UNROLL for (int j = 0; j < PACKED_PIXELS; j++)
     {
-        if (at->at[j] < at->end) {
+        if (at->at[j] != PACKED_NONE) {
             mts_vec v = mts_vec_fma(sum[j], end->scale, end->bias);
             if (adds)
                 v = mts_vec_add(
@@ -489,9 +489,9 @@ PACKED_KERNEL void conv_packed__f32_lanes(MTS_WEIGHT_ARGS)
     GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
     const mts_u32 left = job->pixels - tile->pixel, item = mts_local_id(0), items = mts_local_size(0);
     const mts_u32 end = tile->pixel + (left < job->tile ? left : job->tile);
-    for (mts_u32 i = 0; i < job->epilogues && !(p->blocks & MTS_BLOCKS_OUT); i++) {
+    for (mts_u32 i = 0; i < job->epilogues && p->plane; i++) {
         for (mts_u32 r = 0; r < job->rows_a; r++)
-            mts_epilogue_border(act, e + i, params[e[i].index + r], job->pixels, tile->pixel == 0,
+            mts_epilogue_border(act, e + i, params[e[i].index + r], p->plane, tile->pixel == 0,
                                 end == job->pixels, item, items);
     }
     for (mts_u32 pixel = tile->pixel + item; pixel < end; pixel += PACKED_PIXELS * items) {

@@ -17,7 +17,7 @@
  *
  * A group has a power of two of work-items.
  */
-#define SOFTMAX_GROUP 256 /* most work-items of a group */
+#include "kernels/softmax/softmax_meet.h"
 
 /* exp(x - most) over the sum, or the logarithm of that. `scale`: 1 / sum, or log(sum). */
 INLINE mts_vec softmax_value(mts_vec x, mts_vec most, mts_vec scale, mts_u32 log) {
@@ -26,18 +26,6 @@ INLINE mts_vec softmax_value(mts_vec x, mts_vec most, mts_vec scale, mts_u32 log
 }
 
 #if VEC == 1
-
-/* The sum or the largest of what the work-items of a line hold, which all of them get. */
-INLINE float softmax_meet(LOCAL_PTR float *parts, float v, mts_u32 lane, mts_u32 lanes, mts_u32 wide, int sums) {
-    BARRIER();
-    parts[lane] = v;
-    for (mts_u32 n = lanes / 2; n >= wide; n /= 2) {
-        BARRIER();
-        if (lane < n) parts[lane] = sums ? parts[lane] + parts[lane + n] : mts_most(parts[lane], parts[lane + n]);
-    }
-    BARRIER();
-    return parts[lane & (wide - 1)];
-}
 
 /* One line for each of `wide` work-items; step, along: from one element to the next.
    length: 0 where there is no line. */

@@ -1,7 +1,10 @@
 /*
- * packed.c: the reference of the stitched convolution of tensors in packs of channels
- * (mts_packed_params). Not responsible for what follows a sum (epilogue.c).
+ * packed.c: the reference of the kernels for tensors in packs of channels: the stitched
+ * convolution (mts_packed_params) and softmax. Not responsible for what follows a sum
+ * (epilogue.c).
  */
+#include <math.h>
+
 #include "platform/reference/epilogue.h"
 
 static uint32_t round_up(uint32_t count)
@@ -41,7 +44,7 @@ static const char *check_job(const mts_reference_call *call, const mts_conv_para
     const bool in_packs = (p->blocks & MTS_BLOCKS_IN) != 0;
     if (!segment || job->rows_a == 0 || job->rows_a > MTS_PACKED_ROWS || job->rows_b > 0 ||
         p->kernel_w == 0 || p->row < p->w || job->pixels != (uint64_t)p->h * p->row || p->in_h == 0 ||
-        p->in_w == 0) {
+        p->in_w == 0 || (p->plane > 0 && (p->blocks & MTS_BLOCKS_OUT))) {
         return "the job is not one of conv_packed";
     }
     if ((p->blocks & MTS_BLOCKS_DEPTHWISE) &&
@@ -65,6 +68,13 @@ static const char *check_job(const mts_reference_call *call, const mts_conv_para
                                 (uint64_t)job->epilogues * MTS_PARAM_WORDS(mts_epilogue_params))
                ? NULL
                : "epilogues lie outside the kernel parameters";
+}
+
+/* Of the output's plane, up to the last one that the job stores. */
+static uint32_t out_pixels(const mts_packed_params *p)
+{
+    const uint64_t last = (uint64_t)(p->h - 1) * p->out_row + (uint64_t)(p->row - 1) * p->out_step;
+    return p->plane > 0 ? p->plane : (uint32_t)last + 1;
 }
 
 static double sum_of(const mts_reference_call *call, const mts_conv_params *job, const mts_packed_params *p,
@@ -102,7 +112,8 @@ static void store(const mts_reference_call *call, const mts_packed_params *p, co
     const uint32_t channel = call->params[e->index + row];
     const uint32_t y = pixel / p->row, x = pixel % p->row;
     const bool packed = (p->blocks & MTS_BLOCKS_OUT) != 0;
-    float *out = call->act + e->out + offset_of(e->out_pitch, channel, pixel, packed);
+    const uint64_t at = (uint64_t)y * p->out_row + (uint64_t)x * p->out_step;
+    float *out = call->act + e->out + offset_of(e->out_pitch, channel, at, packed);
     const uint64_t residual =
         offset_of(e->res_pitch, channel, (uint64_t)y * p->res_row + x, p->blocks & MTS_BLOCKS_RESIDUAL);
     const float res = e->res == MTS_PARAM_NONE || x >= p->w ? 0.0f : call->act[e->res + residual];
@@ -124,8 +135,8 @@ static void run_job(const mts_reference_call *call, const mts_conv_params *job, 
                 store(call, p, &e[i], row, pixel, sum);
             }
         }
-        for (uint32_t i = 0; i < job->epilogues && !(p->blocks & MTS_BLOCKS_OUT); i++) {
-            mts_reference_store_border(call, &e[i], row, job->pixels, first == 0, end == job->pixels);
+        for (uint32_t i = 0; i < job->epilogues && p->plane > 0; i++) {
+            mts_reference_store_border(call, &e[i], row, p->plane, first == 0, end == job->pixels);
         }
     }
 }
@@ -144,7 +155,7 @@ const char *mts_reference_conv_packed__f32_lanes(const mts_reference_call *call)
         const char *reason = check_job(call, job, p);
         const mts_epilogue_params *e = mts_reference_params(call, job->epilogue, 0);
         for (uint32_t k = 0; k < job->epilogues && !reason && !(p->blocks & MTS_BLOCKS_OUT); k++) {
-            reason = mts_reference_check_epilogue(call, &e[k], job->rows_a, job->pixels);
+            reason = mts_reference_check_epilogue(call, &e[k], job->rows_a, out_pixels(p));
         }
         if (reason) {
             return reason;
@@ -153,4 +164,56 @@ const char *mts_reference_conv_packed__f32_lanes(const mts_reference_call *call)
         run_job(call, job, p, tile->pixel, tile->pixel + (left < job->tile ? left : job->tile));
     }
     return tile ? NULL : "a tile lies outside the kernel parameters";
+}
+
+/* ---- softmax ---- */
+
+static void softmax_pixel(const mts_reference_call *call, const mts_softmax_packed_params *r, uint32_t image,
+                          uint32_t pixel)
+{
+    const float *in = call->act + r->in + (uint64_t)image * r->in_image;
+    float *out = call->act + r->out + (uint64_t)image * r->out_image;
+    const uint32_t stored = r->packs ? round_up(r->channels) : r->channels;
+    float most = -INFINITY;
+    double sum = 0.0;
+    for (uint32_t c = 0; c < r->channels; c++) {
+        most = fmaxf(most, in[offset_of(r->in_pitch, c, pixel, true)]);
+    }
+    for (uint32_t c = 0; c < r->channels; c++) {
+        sum += exp((double)in[offset_of(r->in_pitch, c, pixel, true)] - (double)most);
+    }
+    for (uint32_t c = 0; c < stored; c++) {
+        const double v =
+            c < r->channels ? (double)in[offset_of(r->in_pitch, c, pixel, true)] - (double)most : 0.0;
+        out[offset_of(r->out_pitch, c, pixel, r->packs != 0)] =
+            (float)(c >= r->channels ? 0.0 : r->log ? v - log(sum) : exp(v) / sum);
+    }
+}
+
+static const char *softmax_packed(const mts_reference_call *call, const void *params)
+{
+    const mts_softmax_packed_params *r = params;
+    const uint64_t last = round_up(r->channels) - 1, image = r->images - 1;
+    if (r->images == 0 || r->pixels == 0 || r->channels == 0 || r->wide == 0 ||
+        (r->wide & (r->wide - 1)) != 0) {
+        return "there is nothing to take the softmax of";
+    }
+    const uint64_t in = r->in + image * r->in_image + offset_of(r->in_pitch, (uint32_t)last, r->pixels - 1, true);
+    const uint64_t out = r->out + image * r->out_image +
+                         offset_of(r->out_pitch, r->packs ? (uint32_t)last : r->channels - 1, r->pixels - 1,
+                                   r->packs != 0);
+    if (!mts_reference_in_act(call, in, 1) || !mts_reference_in_act(call, out, 1)) {
+        return "an operand leaves the arena";
+    }
+    for (uint32_t i = 0; i < r->images; i++) {
+        for (uint32_t p = 0; p < r->pixels; p++) {
+            softmax_pixel(call, r, i, p);
+        }
+    }
+    return NULL;
+}
+
+const char *mts_reference_softmax_packed__f32_lanes(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_softmax_packed_params), softmax_packed);
 }

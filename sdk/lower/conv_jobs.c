@@ -337,7 +337,8 @@ const char *mts_tiler_label(const mts_tiler *t)
     const mts_stitched *s = t->encoding->stitched;
     const mts_attrs_conv *conv = &mts_member_node(s, &s->members[t->layer->first])->attrs.conv;
     char what[64];
-    snprintf(what, sizeof what, "conv %ux%u", conv->kernel[0], conv->kernel[1]);
+    const bool turned = MTS_HAS_PACKED && t->layer->op == MTS_OP_DECONV;
+    snprintf(what, sizeof what, turned ? "deconv %ux%u" : "conv %ux%u", conv->kernel[0], conv->kernel[1]);
     return mts_encode_label(t->encoding, t->layer, what);
 }
 

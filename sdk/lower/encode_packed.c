@@ -1,7 +1,8 @@
 /*
  * encode_packed.c: conv_packed: a layer's convolutions of tensors in packs of channels ->
- * jobs of up to 8 rows, a list of tiles, one launch. Not responsible for which values lie
- * so (plan/packed.c) nor for cutting pixels (encode_tile.c).
+ * jobs of up to 8 rows, a list of tiles, one launch. Of a transposed convolution each phase
+ * has jobs of its own. Not responsible for which values lie so (plan/packed.c) nor for
+ * cutting pixels (encode_tile.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "lower/launch_shape.h"
 #include "lower/pack_heads.h"
 #include "lower/packed_tile.h"
+#include "plan/packed.h"
+#include "plan/phases.h"
 #include "plan/transposes.h"
 #include "stitch/tiles.h"
 
@@ -33,10 +36,20 @@ typedef struct packing {
     mts_pack_heads heads;
 } packing;
 
+/* A member's jobs: those of a convolution, or of a phase of a transposed one. */
+typedef struct packed_part {
+    mts_conv_site *site;
+    const mts_value *weight;
+    const mts_packed_params *shape;
+    bool turned;
+    /* Of a transposed one: its taps, and floats from its output's first pixel to the phase's. */
+    mts_weights_taps taps;
+    uint32_t out;
+} packed_part;
+
 static bool is_depthwise(const mts_encoding *encoding, uint32_t member)
 {
-    return mts_plan_variant(encoding->stitched, &encoding->stitched->members[member]) ==
-           MTS_VARIANT_DEPTHWISE;
+    return mts_packed_is_depthwise(encoding->stitched, &encoding->stitched->members[member]);
 }
 
 /* Packs a row block's weights and writes its K segments, whose channels count from the
@@ -123,11 +136,14 @@ static mts_packed_params shape_of(const mts_encoding *encoding, const mts_conv_s
                            .stride_x = conv->stride[1],
                            .dilation_y = conv->dilation[0],
                            .dilation_x = conv->dilation[1],
-                           .top = (uint32_t)conv->pad[0],
-                           .left = (uint32_t)conv->pad[1],
+                           .top = conv->pad[0],
+                           .left = conv->pad[1],
                            .h = site->out->dims[4],
                            .w = site->out->dims[5],
-                           .row = site->out->row};
+                           .row = site->out->row,
+                           .out_row = site->out->row,
+                           .out_step = 1};
+    p.plane = site->blocks & MTS_BLOCKS_OUT ? 0 : p.h * p.row;
     if (site->residual != MTS_PARAM_NONE) {
         p.res_row = mts_encode_view(encoding, m->inputs[4]).stride[4];
         p.blocks |= plan->storages[plan->value_storage[m->inputs[4]]].lanes > 0 ? MTS_BLOCKS_RESIDUAL : 0;
@@ -150,34 +166,145 @@ static uint32_t write_shape(packing *p, const mts_packed_params *shape)
     return at;
 }
 
-static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *weight,
-                          const mts_pack_heads *heads, const mts_row_blocks *rows, const mts_row_block *block,
-                          uint32_t group)
+/* A transposed convolution's inputs are the image, the weight and the bias. */
+static mts_epilogue_params find_epilogue(mts_tiler *t, const packed_part *part, uint32_t image, uint32_t row)
 {
+    const mts_conv_site *site = part->site;
+    mts_epilogue_params epilogue = mts_conv_epilogue(t->encoding, part->site, image, row);
+    if (part->turned) {
+        epilogue.bias = epilogue.scale;
+        epilogue.scale = MTS_PARAM_NONE;
+        epilogue.out += part->out;
+    }
+    if (site->blocks & MTS_BLOCKS_OUT) {
+        epilogue.last = site->channels - 1;
+    }
+    return epilogue;
+}
+
+/* The jobs of a block of rows, one for each image. segments: NULL where memory was short. */
+static void add_jobs(mts_tiler *t, const packed_part *part, const mts_row_block *block,
+                     const mts_segment_params *segments)
+{
+    const mts_conv_site *site = part->site;
+    const mts_packed_params *shape = part->shape;
     const mts_member *members = t->encoding->stitched->members;
     mts_tile_job fresh = {.order = block->row_a,
-                          .task_mask = mts_encode_task_mask(t->encoding, (uint32_t)(site->member - members))};
-    fresh.segments = pack_segments(t, site, weight, heads, rows, block, group);
-    if (!fresh.segments) {
-        return;
-    }
+                          .task_mask = mts_encode_task_mask(t->encoding, (uint32_t)(site->member - members)),
+                          .segments = segments};
     fresh.params = (mts_conv_params){.rows_a = block->rows_a,
                                      .in_pitch = site->in_pitch,
-                                     .pixels = site->out->dims[4] * site->out->row,
+                                     .pixels = shape->h * shape->row,
                                      .taps = site->taps,
                                      .tap = site->tap,
                                      .segments = block->segments,
                                      .mask = MTS_PARAM_NONE};
     fresh.shape = site->tap;
     fresh.work = (uint64_t)block->rows_a * (site->in_channels / site->conv->group) * site->taps;
-    for (uint32_t image = 0; image < site->images && t->status == MTS_STATUS_OK; image++) {
+    for (uint32_t image = 0; segments && image < site->images && t->status == MTS_STATUS_OK; image++) {
         fresh.params.in = site->in + image * site->in_image;
-        mts_epilogue_params epilogue = mts_conv_epilogue(t->encoding, site, image, block->row_a);
-        if (site->blocks & MTS_BLOCKS_OUT) {
-            epilogue.last = site->channels - 1;
-        }
+        const mts_epilogue_params epilogue = find_epilogue(t, part, image, block->row_a);
         if (mts_tiler_add(t, &fresh, &epilogue)) {
-            t->encoding->mul_adds += fresh.work * site->out->dims[4] * site->out->dims[5];
+            t->encoding->mul_adds += fresh.work * shape->h * shape->w;
+        }
+    }
+}
+
+static void add_convolution(packing *p, const packed_part *part, uint32_t group, uint32_t most)
+{
+    mts_tiler *t = &p->tiler;
+    const mts_conv_site *site = part->site;
+    const uint32_t rows_of = site->blocks & MTS_BLOCKS_DEPTHWISE ? 1 : site->conv->group;
+    const uint32_t count = site->channels / rows_of;
+    mts_row_blocks rows;
+    t->status = mts_tiles_cut(part->weight, group * count, count, most, MTS_TILES_FULL, &t->scratch, &rows,
+                              t->encoding->error);
+    for (uint32_t b = 0; t->status == MTS_STATUS_OK && b < rows.count; b++) {
+        add_jobs(t, part, &rows.blocks[b],
+                 pack_segments(t, site, part->weight, &p->heads, &rows, &rows.blocks[b], group));
+    }
+}
+
+/* Of a transposed convolution: the weight is one block, of which a job has one segment. */
+static const mts_segment_params *pack_phase(mts_tiler *t, const packed_part *part, const mts_row_block *block,
+                                            uint32_t group)
+{
+    const mts_conv_site *site = part->site;
+    const bool diagonal = (site->blocks & MTS_BLOCKS_DEPTHWISE) != 0;
+    const uint32_t depth = site->in_channels / site->conv->group, outs = site->channels / site->conv->group;
+    const mts_weights_head none = {.ref = MTS_NONE};
+    const mts_weights_part from = {.row = diagonal ? block->row_a : block->row_a - group * outs,
+                                   .rows = block->rows_a,
+                                   .channel = diagonal ? 0 : group * depth,
+                                   .count = depth,
+                                   .diagonal = diagonal,
+                                   .taps = part->taps};
+    mts_segment_params *segment = mts_arena_zero(&t->scratch, 1, sizeof *segment);
+    if (!segment) {
+        mts_tiler_memory(t);
+        return NULL;
+    }
+    *segment = (mts_segment_params){.channel = diagonal ? block->row_a : group * depth,
+                                    .count = diagonal ? block->rows_a : depth,
+                                    .weight_b = MTS_PARAM_NONE};
+    segment->weight_a =
+        mts_weights_packed(&t->encoding->pool, part->weight, 0, &from, &none,
+                           diagonal ? 0 : segment->channel % MTS_CHANNEL_PACK,
+                           mts_encode_owner(t->encoding, site->member));
+    return segment;
+}
+
+/* Makes the shape of a convolution that of a phase; false: the output has no pixel of it. */
+static bool take_phase(packed_part *part, mts_packed_params *shape, const uint32_t number[2])
+{
+    mts_conv_site *site = part->site;
+    const mts_attrs_conv *conv = site->conv;
+    const mts_phase down = mts_phase_of(conv, 0, number[0]), right = mts_phase_of(conv, 1, number[1]);
+    if (shape->h <= number[0] || shape->row <= number[1]) {
+        return false;
+    }
+    shape->out_step = conv->stride[1];
+    shape->out_row = shape->row * conv->stride[0];
+    shape->plane = number[0] + number[1] == 0 ? shape->plane : 0;
+    part->out = (number[0] * shape->row + number[1]) * (site->blocks & MTS_BLOCKS_OUT ? MTS_CHANNEL_PACK : 1);
+    shape->h = mts_u32_ceil_div(shape->h - number[0], conv->stride[0]);
+    shape->w = shape->w > number[1] ? mts_u32_ceil_div(shape->w - number[1], conv->stride[1]) : 0;
+    shape->row = mts_u32_ceil_div(shape->row - number[1], conv->stride[1]);
+    shape->stride_y = shape->stride_x = 1;
+    shape->dilation_y = down.dilation;
+    shape->dilation_x = right.dilation;
+    shape->top = -down.offset;
+    shape->left = -right.offset;
+    shape->kernel_w = right.count;
+    site->taps = down.count * right.count;
+    part->taps = (mts_weights_taps){.rows = down.count,
+                                    .columns = right.count,
+                                    .first = down.first * conv->kernel[1] + right.first,
+                                    .down = down.step * conv->kernel[1],
+                                    .right = right.step};
+    return true;
+}
+
+/* Of a transposed convolution, whose `whole` shape is that of a convolution. */
+static void add_phases(packing *p, packed_part *part, const mts_packed_params *whole, uint32_t group,
+                       uint32_t most)
+{
+    const mts_attrs_conv *conv = part->site->conv;
+    const uint32_t groups = part->site->blocks & MTS_BLOCKS_DEPTHWISE ? 1 : conv->group;
+    const uint32_t outs = part->site->channels / groups;
+    for (uint32_t n = 0; n < conv->stride[0] * conv->stride[1]; n++) {
+        const uint32_t number[2] = {n / conv->stride[1], n % conv->stride[1]};
+        mts_packed_params shape = *whole;
+        if (!take_phase(part, &shape, number)) {
+            continue;
+        }
+        part->shape = &shape;
+        part->site->tap = write_shape(p, &shape);
+        for (uint32_t row = 0; row < outs && p->tiler.status == MTS_STATUS_OK; row += most) {
+            const mts_row_block block = {.row_a = group * outs + row,
+                                         .rows_a = outs - row < most ? outs - row : most,
+                                         .segments = 1};
+            add_jobs(&p->tiler, part, &block, pack_phase(&p->tiler, part, &block, group));
         }
     }
 }
@@ -186,7 +313,6 @@ static void add_member(packing *p, uint32_t index)
 {
     mts_tiler *t = &p->tiler;
     const mts_stitched *s = t->encoding->stitched;
-    const mts_value *weight = mts_member_operand(s, &s->members[index], 1);
     const mts_view_params view = find_input(t->encoding, s->members[index].inputs[0]);
     const bool depthwise = is_depthwise(t->encoding, index);
     mts_conv_site site;
@@ -196,16 +322,18 @@ static void add_member(packing *p, uint32_t index)
     site.in_image = view.stride[2];
     site.blocks |= depthwise ? MTS_BLOCKS_DEPTHWISE : 0;
     const mts_packed_params shape = shape_of(t->encoding, &site, &view);
-    const uint32_t groups = depthwise ? 1 : site.conv->group, rows_per_group = site.channels / groups;
-    site.tap = write_shape(p, &shape);
+    const uint32_t most = depthwise ? MTS_CHANNEL_PACK : p->tile.rows;
+    packed_part part = {.site = &site,
+                        .weight = mts_member_operand(s, &s->members[index], 1),
+                        .shape = &shape,
+                        .turned = t->layer->op == MTS_OP_DECONV};
+    site.tap = part.turned ? 0 : write_shape(p, &shape);
     t->members++;
-    for (uint32_t g = 0; g < groups && t->status == MTS_STATUS_OK; g++) {
-        mts_row_blocks rows;
-        t->status = mts_tiles_cut(weight, g * rows_per_group, rows_per_group,
-                                  depthwise ? MTS_CHANNEL_PACK : p->tile.rows, MTS_TILES_FULL, &t->scratch,
-                                  &rows, t->encoding->error);
-        for (uint32_t b = 0; t->status == MTS_STATUS_OK && b < rows.count; b++) {
-            add_row_block(t, &site, weight, &p->heads, &rows, &rows.blocks[b], g);
+    for (uint32_t g = 0; g < (depthwise ? 1 : site.conv->group) && t->status == MTS_STATUS_OK; g++) {
+        if (part.turned) {
+            add_phases(p, &part, &shape, g, most);
+        } else {
+            add_convolution(p, &part, g, most);
         }
     }
 }
@@ -245,7 +373,7 @@ static void add_works(const mts_encoding *encoding, const mts_layer *layer, bool
                       mts_packed_work *works, uint32_t *count)
 {
     const bool joins = mts_packed_joins(encoding->device, encoding->precision);
-    for (int kind = 0; layer->op == MTS_OP_CONV && kind < 2; kind++) {
+    for (int kind = 0; kind < 2; kind++) {
         const mts_packed_work work = work_of(encoding, layer, kind != 0);
         if (work.outputs > 0 && (joins || work.depthwise == depthwise)) {
             works[(*count)++] = work;
@@ -299,6 +427,14 @@ static const char *defines_of(mts_encoding *encoding, const packing *p)
     return mts_arena_string(encoding->strings, text);
 }
 
+/* That its members have at most: one each, or one for each phase. */
+static size_t count_shapes(const mts_encoding *encoding, const mts_layer *layer)
+{
+    const mts_member *first = &encoding->stitched->members[layer->first];
+    const mts_attrs_conv *conv = &mts_member_node(encoding->stitched, first)->attrs.conv;
+    return (size_t)layer->count * (layer->op == MTS_OP_DECONV ? conv->stride[0] * conv->stride[1] : 1);
+}
+
 /* The launch of a layer's depthwise members, or of its others. */
 static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer, bool depthwise)
 {
@@ -306,7 +442,7 @@ static mts_status encode_members(mts_encoding *encoding, const mts_layer *layer,
     packing p = {0};
     mts_tiler *t = &p.tiler;
     mts_tiler_begin(t, encoding, layer, MTS_PACKED_ROWS, NULL);
-    p.shapes = mts_arena_zero(&t->scratch, layer->count, sizeof *p.shapes);
+    p.shapes = mts_arena_zero(&t->scratch, count_shapes(encoding, layer), sizeof *p.shapes);
     if (!p.shapes || !mts_pack_heads_find(&p.heads, encoding->stitched, layer, &t->scratch)) {
         mts_tiler_memory(t);
     } else if (t->status == MTS_STATUS_OK) {

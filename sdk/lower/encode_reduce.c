@@ -147,8 +147,15 @@ static void fill_softmax(mts_encoding *encoding, const mts_member *member, void 
 {
     const mts_attrs_softmax *softmax = &mts_member_node(encoding->stitched, member)->attrs.softmax;
     mts_softmax_params *r = params;
+    mts_pack_form form;
     r->length = mts_encode_line(encoding, member, softmax->axis, &r->dest, &r->src, &r->axis);
     r->log = softmax->log;
+    if (mts_packs_touch(encoding, member, &form)) { /* along rows or columns */
+        uint32_t pool = 0;
+        r->dest = mts_packs_output(encoding, member, &form);
+        r->src = mts_packs_operand(encoding, member, 0, &form, &pool);
+        r->axis = form.at[softmax->axis];
+    }
 }
 
 /* Of a plane. On a GPU a work-group takes neighbouring lines (kernels/softmax). */
@@ -183,6 +190,86 @@ static mts_status launch_softmax(mts_encoding *encoding, const char *kernel, con
 }
 
 MTS_OPERATOR_LAUNCHED(softmax, softmax, fill_softmax, NULL, launch_softmax);
+
+#if MTS_HAS_PACKED
+
+bool mts_softmax_takes_packs(const mts_encoding *encoding, const mts_layer *layer)
+{
+    const mts_member *member = &encoding->stitched->members[layer->first];
+    mts_pack_form form;
+    return layer->op == MTS_OP_SOFTMAX &&
+           mts_member_node(encoding->stitched, member)->attrs.softmax.axis == 1 &&
+           mts_packs_touch(encoding, member, &form);
+}
+
+/* Pixels side by side of a work-group: all of its work-items, or fewer, which share pixels,
+   where a GPU would else have too few groups. */
+static uint32_t softmax_width(const mts_device_info *device, const mts_softmax_packed_params *r)
+{
+    enum { GROUPS_OF_UNIT = 4 };
+    uint32_t global[3];
+    uint32_t local[3];
+    mts_launch_over_plane(device, r->pixels, global, local);
+    const uint64_t wanted = (uint64_t)GROUPS_OF_UNIT * (device->compute_units > 0 ? device->compute_units : 1);
+    uint32_t wide = local[0];
+    while (wide > 1 && (uint64_t)r->images * ((r->pixels + wide - 1) / wide) < wanted &&
+           local[0] / wide * MTS_CHANNEL_PACK < r->channels) {
+        wide /= 2;
+    }
+    return wide;
+}
+
+/* The operand lies in packs, the result there or dense (plan/packed.c). */
+static void fill_softmax_packed(mts_encoding *encoding, const mts_member *member, void *params)
+{
+    const mts_plan *plan = encoding->plan;
+    const mts_storage *in = &plan->storages[plan->value_storage[member->inputs[0]]];
+    const mts_storage *out = &plan->storages[plan->value_storage[member->output]];
+    const int64_t *dims = encoding->stitched->values[member->output].shape.dims;
+    mts_softmax_packed_params *r = params;
+    *r = (mts_softmax_packed_params){
+        .images = (mts_u32)dims[0],
+        .channels = (mts_u32)dims[1],
+        .pixels = (mts_u32)(dims[2] * dims[3]),
+        .in = mts_encode_view(encoding, member->inputs[0]).base,
+        .in_image = mts_storage_channels(in) * in->pitch,
+        .in_pitch = in->pitch,
+        .out = mts_encode_view(encoding, member->output).base,
+        .out_image = mts_storage_channels(out) * out->pitch,
+        .out_pitch = out->pitch,
+        .packs = out->lanes > 0,
+        .log = mts_member_node(encoding->stitched, member)->attrs.softmax.log};
+    r->wide = softmax_width(encoding->device, r);
+}
+
+static mts_status launch_softmax_packed(mts_encoding *encoding, const char *kernel, const char *label,
+                                        const void *params, uint32_t words, uint32_t count)
+{
+    const mts_softmax_packed_params *r = params;
+    mts_encoded_launch launch = {.kernel = kernel, .label = label};
+    mts_extent extent;
+    uint32_t blocks = 1;
+    if (!params || !mts_extent_open(encoding, &extent, count)) {
+        return mts_encode_memory(encoding);
+    }
+    launch.defines = mts_launch_packed_defines(encoding->precision, MTS_PACKED_JOBS_DENSE, false);
+    for (uint32_t i = 0; i < count; i++) {
+        mts_extent_add(&extent, r[i].pixels, r[i].images);
+        blocks = most_of(blocks, (r[i].pixels + r[i].wide - 1) / r[i].wide);
+    }
+    mts_launch_over_plane(encoding->device, 1, launch.global, launch.local);
+    launch.global[0] = blocks * launch.local[0];
+    return mts_extent_launch(encoding, &extent, &launch, params, words);
+}
+
+const mts_operator mts_operator_softmax_packed = {"softmax_packed__f32_lanes",
+                                                  "softmax",
+                                                  MTS_PARAM_WORDS(mts_softmax_packed_params),
+                                                  fill_softmax_packed,
+                                                  NULL,
+                                                  launch_softmax_packed};
+
+#endif
 
 /* A factor's view: batch dimensions broadcast to the output's, the matrix dimensions its
    own. */

@@ -42,6 +42,12 @@ typedef struct mts_operator {
 MTS_OPS(MTS_OPERATOR_DECLARE)
 #undef MTS_OPERATOR_DECLARE
 
+#if MTS_HAS_PACKED
+/* Softmax along channels of packs, and whether all of a layer is that. */
+extern const mts_operator mts_operator_softmax_packed;
+bool mts_softmax_takes_packs(const mts_encoding *encoding, const mts_layer *layer);
+#endif
+
 /* ---- steps that are not layers ---- */
 
 mts_status mts_encode_space_to_depth(mts_encoding *encoding, const mts_step *step);

@@ -74,17 +74,20 @@ static mts_status build_for_function(mts_encoding *encoding, const mts_layer *la
     return launch->defines ? MTS_STATUS_OK : mts_encode_memory(encoding);
 }
 
-/* The launch of an operator over a layer's members that compute in floats: `count`, which
-   is not 0. */
+/* The launch of an operator over a layer's members without a variant: `count`, which is not
+   0. */
 static mts_status encode_floats(mts_encoding *encoding, const mts_layer *layer, const char *label,
                                 uint32_t count)
 {
     const mts_operator *row = operators[layer->op];
+#if MTS_HAS_PACKED
+    row = mts_softmax_takes_packs(encoding, layer) ? &mts_operator_softmax_packed : row;
+#endif
     char *params = mts_arena_zero(encoding->arena, layer->count, row->words * sizeof(mts_u32));
     uint32_t *masks = mts_arena_zero(encoding->arena, layer->count, sizeof *masks);
     uint32_t next = 0;
     for (uint32_t m = layer->first; params && masks && m < layer->first + layer->count; m++) {
-        if (encoding->plan->members[m].variant != MTS_VARIANT_CODES) {
+        if (encoding->plan->members[m].variant == MTS_VARIANT_NONE) {
             masks[next] = mts_encode_task_mask(encoding, m);
             row->fill(encoding, &encoding->stitched->members[m],
                       params + (size_t)next++ * row->words * sizeof(mts_u32));
@@ -104,16 +107,21 @@ static mts_status encode_operator(mts_encoding *encoding, const mts_layer *layer
     mts_status status = check_positions(encoding, layer);
     const char *label =
         status == MTS_STATUS_OK ? mts_encode_label(encoding, layer, operators[layer->op]->label) : NULL;
-    uint32_t codes = 0;
+    uint32_t counts[MTS_VARIANT_COUNT] = {0};
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        codes += encoding->plan->members[m].variant == MTS_VARIANT_CODES ? 1 : 0;
+        counts[encoding->plan->members[m].variant]++;
     }
-    if (status == MTS_STATUS_OK && codes < layer->count) {
-        status = encode_floats(encoding, layer, label, layer->count - codes);
+    if (status == MTS_STATUS_OK && counts[MTS_VARIANT_NONE] > 0) {
+        status = encode_floats(encoding, layer, label, counts[MTS_VARIANT_NONE]);
     }
-    if (status == MTS_STATUS_OK && codes > 0) {
+    if (status == MTS_STATUS_OK && counts[MTS_VARIANT_CODES] > 0) {
         status = mts_encode_codes(encoding, layer, label);
     }
+#if MTS_HAS_PACKED
+    if (status == MTS_STATUS_OK && counts[MTS_VARIANT_PACKED] > 0) {
+        status = mts_encode_packed(encoding, layer, NULL);
+    }
+#endif
     return status;
 }
 
@@ -392,9 +400,10 @@ uint32_t mts_encode_program(void *context, const mts_plan *plan, const mts_step 
 {
     const mts_encoding *encoding = context;
     const mts_layer *layer = &plan->stitched->layers[step->first];
-    return step->kind != MTS_STEP_LAYER ? MTS_PROGRAM_MIXED
-           : layer->op == MTS_OP_CONV   ? mts_conv_program(encoding, plan, layer)
-                                        : operator_program(encoding, layer);
+    const bool packed = MTS_HAS_PACKED && plan->members[layer->first].variant == MTS_VARIANT_PACKED;
+    return step->kind != MTS_STEP_LAYER         ? MTS_PROGRAM_MIXED
+           : layer->op == MTS_OP_CONV || packed ? mts_conv_program(encoding, plan, layer)
+                                                : operator_program(encoding, layer);
 }
 
 mts_status mts_encode_steps(mts_encoding *encoding)

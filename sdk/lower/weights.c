@@ -245,6 +245,14 @@ static void add_head(mts_weights_key *key, const mts_value *weight, const mts_we
     key->head_count = head->count;
 }
 
+static void add_taps(mts_weights_key *key, const mts_weights_taps *taps)
+{
+    key->head = (uint64_t)taps->down << 32 | taps->right;
+    key->head_row = taps->first;
+    key->head_channel = taps->rows;
+    key->head_width = taps->columns;
+}
+
 uint32_t mts_weights_packed(mts_weights *pool, const mts_value *weight, uint32_t ref_index,
                             const mts_weights_part *part, const mts_weights_head *head, uint32_t lane,
                             uint32_t owner)
@@ -263,7 +271,12 @@ uint32_t mts_weights_packed(mts_weights *pool, const mts_value *weight, uint32_t
     if (head->count > 0) {
         add_head(&key, weight, part, head);
     }
-    return add(pool, &key, inner * channels * ((part->rows + pack - 1) / pack * pack), &source);
+    const bool named = part->taps.columns > 0;
+    if (named) {
+        add_taps(&key, &part->taps);
+    }
+    const size_t taps = named ? (size_t)part->taps.rows * part->taps.columns : inner;
+    return add(pool, &key, taps * channels * ((part->rows + pack - 1) / pack * pack), &source);
 }
 #endif
 

@@ -139,9 +139,20 @@ uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t 
  * float16 weight, whose numbers are steps of MTS_INT8_STEP, a byte holds what is within
  * -128..127; `rest` packs what is left of the others.
  */
+#ifndef MTS_SMALL
+/* Of a transposed convolution, whose weight is [channels][rows of a group][kernel positions]:
+   tap (i, k) of rows x columns is position first - i * down - k * right. */
+typedef struct mts_weights_taps {
+    uint32_t rows, columns, first, down, right;
+} mts_weights_taps;
+#endif
+
 typedef struct mts_weights_part {
     uint32_t row, rows, channel, count;
     bool diagonal, rest;
+#ifndef MTS_SMALL
+    mts_weights_taps taps; /* no columns: of a convolution, all taps */
+#endif
 } mts_weights_part;
 
 uint32_t mts_weights_words(mts_weights *pool, const mts_value *weight, uint32_t ref,
@@ -157,7 +168,8 @@ typedef struct mts_weights_head {
  * The part's rows and channels packed for conv_packed (params.h): [taps][packs of
  * channels][MTS_CHANNEL_PACK][rows, rounded up to that]. lane: of the first channel, which
  * is the head's where its count is not 0.
- * diagonal: of a depthwise weight, whose only channel is 0: [taps][rows, rounded up].
+ * diagonal: of a depthwise weight, whose only channel is 0: [taps][rows, rounded up]. Where
+ * the part names taps there is no head, and rows count from the first of their group.
  */
 uint32_t mts_weights_packed(mts_weights *pool, const mts_value *weight, uint32_t ref,
                             const mts_weights_part *part, const mts_weights_head *head, uint32_t lane,

@@ -30,7 +30,8 @@ typedef struct mts_weights_key {
     uint64_t other;
     uint32_t kind, owner, row, rows, lanes, by_address;
 #if MTS_HAS_PACKED
-    /* Of a head: its block, the first row and channel there, channels of the block. */
+    /* Of a head: its block, the first row and channel there, channels of the block. Of taps that
+       are named: how far apart they are, the first one, rows and columns of them. */
     uint64_t head;
     uint32_t head_row, head_channel, head_width, head_count;
 #endif

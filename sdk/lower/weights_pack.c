@@ -140,6 +140,28 @@ static size_t packed_cell(const mts_weights_entry *entry, size_t row, size_t c, 
     return ((first + row) * (*ref)->in_count + channel) * inner;
 }
 
+/* A pack of rows by channels of the taps that the part names. */
+static void pack_taps(const mts_weights_entry *entry, size_t rows, size_t position, float *to)
+{
+    const mts_weights_part *part = &entry->source.part;
+    const mts_weights_taps *taps = &part->taps;
+    const mts_block_ref *ref = block_of(entry);
+    uint32_t out = 0, in = 0, inner = 0;
+    mts_value_matrix(entry->source.value, &out, &in, &inner);
+    for (size_t c = 0; c < (part->diagonal ? 1 : part->count); c++) {
+        for (size_t r = 0; r < part->rows; r++) {
+            const size_t filter = part->diagonal ? part->row + r : (part->channel + c) * in + part->row + r;
+            float *cell = to + (part->diagonal ? 0 : entry->source.lanes + c) * rows + r;
+            for (size_t k = 0; k < (size_t)taps->rows * taps->columns; k++) {
+                const size_t tap =
+                    taps->first - k / taps->columns * taps->down - k % taps->columns * taps->right;
+                mts_value_read_run(entry->source.value, ref->data, filter * inner + tap, 1,
+                                   &cell[k * position]);
+            }
+        }
+    }
+}
+
 static void pack_packed(const mts_weights_entry *entry, float *to)
 {
     const mts_weights_part *part = &entry->source.part;
@@ -151,6 +173,10 @@ static void pack_packed(const mts_weights_entry *entry, float *to)
     const size_t inner = entry->count / position;
     float taps[CELLS];
     memset(to, 0, entry->count * sizeof *to);
+    if (part->taps.columns > 0) {
+        pack_taps(entry, rows, position, to);
+        return;
+    }
     for (size_t r = 0; r < part->rows; r++) {
         for (size_t c = 0; c < count; c++) {
             const mts_block_ref *ref = NULL;

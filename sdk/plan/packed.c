@@ -4,6 +4,7 @@
 #include "plan/packed.h"
 
 #include "device/kernel.h"
+#include "plan/phases.h"
 
 enum { LANES = MTS_CHANNEL_PACK, CHANNELS = 1, ROWS = 2, COLUMNS = 3 };
 
@@ -27,13 +28,31 @@ static bool fills_packs(const mts_shape *shape)
     return 3 * mts_u64_ceil_div(channels, LANES) * LANES <= 4 * channels;
 }
 
+bool mts_packed_is_depthwise(const mts_stitched *stitched, const mts_member *member)
+{
+    const mts_node *node = mts_member_node(stitched, member);
+    return (node->op == MTS_OP_CONV || node->op == MTS_OP_DECONV) && node->attrs.conv.group > 1 &&
+           node->attrs.conv.group == (uint64_t)stitched->values[member->inputs[0]].shape.dims[CHANNELS];
+}
+
+/* A transposed convolution whose weight is one block. */
+static bool takes_phases(const mts_stitched *stitched, const mts_member *member)
+{
+    const mts_node *node = mts_member_node(stitched, member);
+    const mts_value *weight = mts_member_operand(stitched, member, 1);
+    return node->op == MTS_OP_DECONV && member->inputs[0] != MTS_NONE && member->inputs[1] == MTS_NONE &&
+           weight->block_count == 1 && mts_phases_pay(&node->attrs.conv);
+}
+
 /* Depthwise ones only where a pack of outputs reads a pack of inputs. */
 bool mts_packed_takes(const mts_stitched *stitched, const mts_member *member, mts_variant variant)
 {
+    if (variant != MTS_VARIANT_TILE && variant != MTS_VARIANT_DEPTHWISE && !takes_phases(stitched, member)) {
+        return false;
+    }
     const mts_shape *in = &stitched->values[member->inputs[0]].shape;
     const mts_shape *out = &stitched->values[member->output].shape;
-    return variant == MTS_VARIANT_TILE ||
-           (variant == MTS_VARIANT_DEPTHWISE && in->dims[1] == out->dims[1] && fills_packs(out));
+    return !mts_packed_is_depthwise(stitched, member) || (in->dims[1] == out->dims[1] && fills_packs(out));
 }
 
 /* One image of one pixel, channel by channel. */
@@ -151,6 +170,19 @@ static bool reduction_agrees(const packer *p, const mts_member *member)
            (p->packs[member->output] || stores_planes(p, member->output));
 }
 
+/* Along channels a kernel of its own stores packs, or planes without a border. */
+static bool softmax_agrees(const packer *p, const mts_member *member)
+{
+    const uint32_t axis = mts_member_node(p->stitched, member)->attrs.softmax.axis, out = member->output;
+    const bool dense = !p->shared[out] && !p->facts->tied[out];
+    if (shape_of(p, out)->rank != 4 || !in_packs(p, member->inputs[0])) {
+        return false;
+    }
+    return axis == CHANNELS ? p->facts->places[out].zeros == 0 && (p->packs[out] || dense)
+                            : axis != 0 && is_whole(shape_of(p, out)->dims[CHANNELS]) &&
+                                  (p->packs[out] || stores_planes(p, out));
+}
+
 /* Parts begin with a pack; one that ends within a pack is the last. */
 static bool parts_agree(const packer *p, const mts_member *member)
 {
@@ -251,6 +283,8 @@ static bool agrees(const packer *p, uint32_t index)
         return windows_agree(p, member);
     case MTS_OP_REDUCE:
         return reduction_agrees(p, member);
+    case MTS_OP_SOFTMAX:
+        return softmax_agrees(p, member);
     case MTS_OP_CONCAT:
         return parts_agree(p, member);
     case MTS_OP_SLICE:
@@ -309,6 +343,21 @@ static bool lay_alike(packer *p, uint32_t value)
     return differ;
 }
 
+/* The members of a softmax along channels are one launch: all of them read packs, or none does. */
+static bool lay_softmax_alike(packer *p, const mts_layer *layer)
+{
+    const mts_member *members = &p->stitched->members[layer->first];
+    uint32_t reading = 0;
+    bool changed = false;
+    for (uint32_t i = 0; layer->op == MTS_OP_SOFTMAX && i < layer->count; i++) {
+        reading += in_packs(p, members[i].inputs[0]) ? 1 : 0;
+    }
+    for (uint32_t i = 0; reading > 0 && reading < layer->count && i < layer->count; i++) {
+        changed = put_into_planes(p, &members[i]) || changed;
+    }
+    return changed;
+}
+
 /* From all that may be packs on, until no member refuses what is left: each round puts
    values into planes and none back. */
 static void settle(packer *p)
@@ -320,6 +369,9 @@ static void settle(packer *p)
             if (!agrees(p, m)) {
                 changed = put_into_planes(p, &p->stitched->members[m]) || changed;
             }
+        }
+        for (uint32_t l = 0; l < p->stitched->layer_count; l++) {
+            changed = lay_softmax_alike(p, &p->stitched->layers[l]) || changed;
         }
         for (uint32_t v = 0; v < p->stitched->value_count; v++) {
             changed = lay_alike(p, v) || changed;

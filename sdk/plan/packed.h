@@ -15,7 +15,10 @@
 
 #include "plan/blocks.h"
 
-/* Whether a member that has another variant so far becomes one of variant PACKED. */
+/* Whether a member is a convolution, or a transposed one, with a filter for each channel. */
+bool mts_packed_is_depthwise(const mts_stitched *stitched, const mts_member *member);
+/* Whether a member that has another variant so far becomes one of variant PACKED: convolutions,
+   and transposed ones (phases.h). */
 bool mts_packed_takes(const mts_stitched *stitched, const mts_member *member, mts_variant variant);
 /* Floats behind a value for the zeros of its last pack: of one image of one pixel, which lies
    the same in packs and in planes but for these. Others: 0. */

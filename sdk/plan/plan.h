@@ -117,7 +117,7 @@ typedef enum mts_variant {
     MTS_VARIANT_FC = 3,
     MTS_VARIANT_BYTES = 4,  /* of 8-bit numbers: it reads planes of codes (bytes.h) */
     MTS_VARIANT_CODES = 5,  /* no convolution: it reads and stores planes of codes (codes.h) */
-    MTS_VARIANT_PACKED = 6, /* as TILE; operands where they lie, in planes or packs (packed.h) */
+    MTS_VARIANT_PACKED = 6, /* convolutions of any kind; operands where they lie (packed.h) */
     MTS_VARIANT_COUNT = 7
 } mts_variant;
 

@@ -73,7 +73,9 @@ static mts_epilogue_params packed_epilogue(kernel_pair *pair, const mts_packed_p
     const bool ends = kernel_pair_pick(pair, 0, 1);
     const uint32_t first = MTS_CHANNEL_PACK * kernel_pair_pick(pair, 0, 1),
                    channels = first + rows + (ends ? 0 : 3);
-    conv_image i = {.h = p->h, .w = p->w, .row = p->row, .pixels = p->h * p->row};
+    const uint32_t row = p->row * p->out_step, high = p->out_row / row;
+    const bool turned = p->out_step > 1 || high > 1;
+    conv_image i = {.h = p->h * high, .w = p->w * p->out_step, .row = row, .pixels = p->h * p->out_row};
     uint32_t index[MTS_PACKED_ROWS];
     i.gap = out ? 0 : CONV_VECTOR * kernel_pair_pick(pair, 0, 1);
     i.pitch = i.gap + i.pixels + (out ? 0 : kernel_pair_pick(pair, 0, 5));
@@ -88,9 +90,13 @@ static mts_epilogue_params packed_epilogue(kernel_pair *pair, const mts_packed_p
     e.last = out || ends ? channels - 1 : MTS_PARAM_NONE;
     e.out = i.gap + packed_place(pair, channels + 8, i.pitch, 0, out);
     e.res_pitch = p->res_row * p->h;
-    e.res = kernel_pair_pick(pair, 0, 1) ? MTS_PARAM_NONE
-                                         : packed_place(pair, channels + 8, e.res_pitch, p->w * p->h, res);
+    e.res = turned || kernel_pair_pick(pair, 0, 1)
+                ? MTS_PARAM_NONE
+                : packed_place(pair, channels + 8, e.res_pitch, p->w * p->h, res);
     kernel_pair_may_write(pair, e.out - i.gap, packed_planes(channels, out) * i.pitch + i.tail);
+    if (turned && p->plane == 0) { /* the last phase of the stride */
+        e.out += ((high - 1) * row + p->out_step - 1) * (out ? MTS_CHANNEL_PACK : 1);
+    }
     return e;
 }
 
@@ -117,8 +123,8 @@ static mts_conv_params packed_job(kernel_pair *pair, bool depthwise, uint32_t mo
                            .stride_x = kernel_pair_pick(pair, 1, 3),
                            .dilation_y = kernel_pair_pick(pair, 1, 2),
                            .dilation_x = kernel_pair_pick(pair, 1, 2),
-                           .top = kernel_pair_pick(pair, 0, 2),
-                           .left = kernel_pair_pick(pair, 0, 2),
+                           .top = (int32_t)kernel_pair_pick(pair, 0, 3) - 1,
+                           .left = (int32_t)kernel_pair_pick(pair, 0, 3) - 1,
                            .h = kernel_pair_pick(pair, 1, 14),
                            .w = kernel_pair_pick(pair, 1, 14)};
     const bool in = p.blocks & MTS_BLOCKS_IN;
@@ -127,6 +133,10 @@ static mts_conv_params packed_job(kernel_pair *pair, bool depthwise, uint32_t mo
     p.in_row = p.in_step * (p.in_w + (in ? 0 : kernel_pair_pick(pair, 0, 3)));
     p.row = p.w + (p.blocks & MTS_BLOCKS_OUT ? 0 : kernel_pair_pick(pair, 0, 3));
     p.res_row = p.w + (p.blocks & MTS_BLOCKS_RESIDUAL ? 0 : kernel_pair_pick(pair, 0, 3));
+    const bool turned = kernel_pair_pick(pair, 0, 2) == 0; /* a phase of a transposed convolution */
+    p.out_step = turned ? kernel_pair_pick(pair, 1, 3) : 1;
+    p.out_row = p.row * p.out_step * (turned ? kernel_pair_pick(pair, 1, 3) : 1);
+    p.plane = p.blocks & MTS_BLOCKS_OUT || (turned && kernel_pair_pick(pair, 0, 1)) ? 0 : p.h * p.out_row;
     p.zeros = conv_align(kernel_pair_act(pair, MTS_CHANNEL_PACK + CONV_VECTOR));
     memset(pair->act + p.zeros, 0, MTS_CHANNEL_PACK * sizeof *pair->act);
     mts_conv_params job = {.rows_a = kernel_pair_pick(pair, 1, most),
@@ -241,6 +251,43 @@ static void conv_packed_agrees_for_depthwise_convolutions(void **state)
     check(*state, true, MTS_CHANNEL_PACK);
 }
 
+/* ---- softmax along channels of packs ---- */
+
+static mts_softmax_packed_params softmax_of(kernel_pair *pair, bool packs)
+{
+    mts_softmax_packed_params r = {.images = kernel_pair_pick(pair, 1, 2),
+                                   .pixels = kernel_pair_pick(pair, 1, 70),
+                                   .channels = kernel_pair_pick(pair, 1, kernel_pair_pick(pair, 0, 3) ? 23 : 90),
+                                   .wide = 1u << kernel_pair_pick(pair, 0, 6),
+                                   .packs = packs,
+                                   .log = kernel_pair_pick(pair, 0, 1)};
+    r.in_pitch = r.out_pitch = r.pixels;
+    r.in_image = packed_planes(r.channels, true) * r.in_pitch;
+    r.out_image = packed_planes(r.channels, packs) * r.out_pitch;
+    r.in = conv_align(kernel_pair_act(pair, r.images * r.in_image + CONV_VECTOR));
+    r.out = conv_align(kernel_pair_act(pair, r.images * r.out_image + CONV_VECTOR));
+    kernel_pair_may_write(pair, r.out, r.images * r.out_image);
+    return r;
+}
+
+static void softmax_of_packs_agrees(void **state)
+{
+    static const uint32_t locals[] = {64, 1, 16};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 24; n++) {
+        mts_softmax_packed_params params[MEMBERS];
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 1e-4f;
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            params[m] = softmax_of(pair, (n + m) % 2 != 0);
+        }
+        const uint32_t local[3] = {locals[n % 3], 1, 1}, grid[3] = {3 * local[0], 2, MEMBERS};
+        kernel_pair_run(pair, "softmax_packed__f32_lanes", "-DVEC=4",
+                        kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_softmax_packed_params)),
+                        grid, local);
+    }
+}
+
 /* ---- pools and resizes, whose columns are lanes of packs ---- */
 
 enum { LANE_BITS = 2 };
@@ -339,6 +386,7 @@ int main(void)
         cmocka_unit_test(conv_packed_agrees_for_layouts_strides_segments_and_epilogues),
         cmocka_unit_test(conv_packed_agrees_for_depthwise_convolutions),
         cmocka_unit_test(conv_packed_agrees_where_depthwise_convolutions_share_its_launch),
+        cmocka_unit_test(softmax_of_packs_agrees),
         cmocka_unit_test(pools_of_packs_agree),
         cmocka_unit_test(resizes_of_packs_agree),
     };

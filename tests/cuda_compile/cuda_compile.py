@@ -56,6 +56,7 @@ TABLE = {
     # the assembler spills a few words of some shapes, rather than have fewer groups resident
     "conv_block__f32_planar": Row(spill=128),
     "conv_packed__f32_lanes": Row(options=("", " -DDEPTHWISE=1")),
+    "softmax_packed__f32_lanes": Row(),
     "fc_block__f32_planar": Row(spill=128),
     "mixed_any__f32_planar": Row(options=(" -DMIXED=16383",), most=1, once=True),  # all but depthwise_rows (sdk/lower/mix.c)
     "fused_rows__f32_planar": Row(once=True),

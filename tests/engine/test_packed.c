@@ -115,6 +115,38 @@ static void build_between(mts_net *net)
     mts_net_end(net, mts_net_mean(net, last), 5);
 }
 
+/* A decoder: transposed convolutions of strides 2 and 3, one of a filter a channel; softmax along channels into
+   packs, and along rows. */
+static void build_decoder(mts_net *net)
+{
+    const mts_net_value x = mts_net_input(net, 3, 10);
+    const mts_net_value stem = mts_net_conv(net, x, mts_net_channels(net, true), 3, 2, NULL);
+    const mts_net_value twice = mts_net_deconv(net, stem, mts_net_channels(net, true), 4, 2, 1);
+    const mts_net_value each = mts_net_deconv(net, twice, twice, 3, 2, twice.count);
+    const mts_net_value part = mts_net_conv(net, each, mts_net_channels(net, true), 3, 1, NULL);
+    const mts_net_value soft = mts_net_softmax(net, mts_net_softmax(net, part, 1), 2);
+    const mts_net_value more = mts_net_deconv(net, soft, mts_net_channels(net, true), 5, 3, 1);
+    mts_net_end(net, mts_net_mean(net, mts_net_conv(net, more, mts_net_channels(net, true), 1, 1, NULL)), 5);
+}
+
+/* A transposed convolution that reads the image and softmax along channels, which is the output: both in planes. */
+static void build_mask(mts_net *net)
+{
+    const mts_net_value x = mts_net_deconv(net, mts_net_input(net, 3, 7), mts_net_channels(net, true), 2, 2, 1);
+    const mts_net_value last = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
+    const uint32_t mask = mts_net_softmax(net, last, 1).value;
+    net->failed = net->failed || mts_graph_add_output(net->graph, "y", mask, MTS_TYPE_FLOAT32,
+                                                      &net->graph->values[mask].shape, NULL) != MTS_STATUS_OK;
+}
+
+static void decoders_agree(void **state)
+{
+    (void)state;
+    check(build_decoder, &(mts_net_plan){.tasks = 1, .shared = 8});
+    check(build_decoder, &(mts_net_plan){.tasks = 2, .shared = 5, .exclusive = 2, .shuffled = true, .seed = 3});
+    check(build_mask, &(mts_net_plan){.tasks = 2, .shared = 7, .seed = 2});
+}
+
 static void other_operators_agree(void **state)
 {
     (void)state;
@@ -231,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_network_agrees),
         cmocka_unit_test(other_operators_agree),
+        cmocka_unit_test(decoders_agree),
         cmocka_unit_test(tasks_that_share_channels_agree),
         cmocka_unit_test(tasks_that_share_filters_or_layers_agree),
         cmocka_unit_test(float16_agrees),

@@ -62,6 +62,7 @@ ROWS = {
                                  for half in ("", " -DHALF=2")]
                               + [f"{PACKED}{depthwise}{half}{images}" for images in ("", " -DIMAGES=1") for depthwise in ("", " -DDEPTHWISE=1")
                                for half in ("", " -DHALF=1", " -DHALF=2")],
+    "softmax_packed__f32_lanes": [PACKED, f"{PACKED} -DHALF=1"],
     "fc_lanes__f32_planar": [GPU, f"{GPU} -DHALF=1"],
     "fc_block__f32_planar": [f"{GPU} -DGROUP=64", f"{GPU} -DHALF=1 -DGROUP=64"],
     "depthwise_tile__f32_planar": [GPU, f"{GPU} -DHALF=1"],

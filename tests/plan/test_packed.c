@@ -56,6 +56,18 @@ static void build_flat(mts_net *net)
     mts_net_end(net, mts_net_flatten(net, b), 5);
 }
 
+/* Transposed convolutions, one of a filter a channel, and softmax along channels. One of a kernel below its
+   stride has outputs that no tap reaches: it reads planes. */
+static void build_turned(mts_net *net)
+{
+    const mts_net_value x = mts_net_input(net, 3, 8);
+    const mts_net_value stem = mts_net_conv(net, x, mts_net_channels(net, true), 3, 2, NULL);
+    const mts_net_value twice = mts_net_deconv(net, stem, mts_net_channels(net, true), 4, 2, 1);
+    const mts_net_value soft = mts_net_softmax(net, mts_net_deconv(net, twice, twice, 3, 2, twice.count), 1);
+    const mts_net_value last = mts_net_conv(net, soft, mts_net_channels(net, true), 1, 1, NULL);
+    mts_net_end(net, mts_net_mean(net, mts_net_deconv(net, last, last, 3, 4, 1)), 5);
+}
+
 typedef struct counts {
     uint32_t packs, convolutions, space_to_depth;
     uint32_t parts; /* values in packs that lie in others */
@@ -167,6 +179,15 @@ static void what_is_read_dense_lies_in_planes(void **state)
     assert_int_equal(plan_of(build_flat, 8, true).packs, TASKS);
 }
 
+static void transposed_convolutions_and_softmax_take_packs(void **state)
+{
+    (void)state;
+    const counts found = plan_of(build_turned, 8, true);
+    assert_int_equal(found.convolutions, 4 * TASKS);
+    assert_int_equal(found.packs, 4 * TASKS); /* not what the last two store */
+    assert_int_equal(plan_of(build_turned, 7, true).packs, 4 * TASKS);
+}
+
 static void values_that_would_be_mostly_zeros_stay_planes(void **state)
 {
     (void)state;
@@ -193,6 +214,7 @@ int main(void)
         cmocka_unit_test(lanes_beyond_the_channels_keep_elements_in_planes),
         cmocka_unit_test(parts_of_whole_packs_lie_in_one_storage),
         cmocka_unit_test(what_is_read_dense_lies_in_planes),
+        cmocka_unit_test(transposed_convolutions_and_softmax_take_packs),
         cmocka_unit_test(values_that_would_be_mostly_zeros_stay_planes),
         cmocka_unit_test(nothing_lies_in_packs_unless_the_request_says_so),
     };

@@ -97,6 +97,70 @@ static void eval_conv(const eval *e, const mts_node *node, float *out)
     }
 }
 
+/* out += the input number `from` of channel c, spread over its window of output row `row`. */
+static void spread(const eval *e, const mts_node *node, const int64_t from[2], float x, const float *weight,
+                   float *out)
+{
+    const mts_attrs_conv *a = &node->attrs.conv;
+    const mts_shape *s = shape_of(e, node->output), *w = shape_of(e, node->inputs[1]);
+    for (int64_t ky = 0; ky < w->dims[2]; ky++) {
+        for (int64_t kx = 0; kx < w->dims[3]; kx++) {
+            const int64_t y = from[0] * a->stride[0] + ky * a->dilation[0] - a->pad[0];
+            const int64_t at = from[1] * a->stride[1] + kx * a->dilation[1] - a->pad[1];
+            if (y >= 0 && y < s->dims[2] && at >= 0 && at < s->dims[3]) {
+                out[y * s->dims[3] + at] += x * weight[ky * w->dims[3] + kx];
+            }
+        }
+    }
+}
+
+/* Each input adds to the outputs that its window covers. */
+static void eval_deconv(const eval *e, const mts_node *node, float *out)
+{
+    const mts_shape *s = shape_of(e, node->output), *in = shape_of(e, node->inputs[0]);
+    const mts_shape *w = shape_of(e, node->inputs[1]);
+    const float *x = input_of(e, node, 0), *weight = input_of(e, node, 1), *bias = input_of(e, node, 2);
+    const int64_t plane = s->dims[2] * s->dims[3], each = in->dims[2] * in->dims[3];
+    const int64_t depth = in->dims[1] / (int64_t)node->attrs.conv.group;
+    for (int64_t i = 0; i < s->dims[0] * s->dims[1] * plane; i++) {
+        out[i] = bias ? bias[i / plane % s->dims[1]] : 0.0f;
+    }
+    for (int64_t i = 0; i < in->dims[0] * in->dims[1] * each; i++) {
+        const int64_t n = i / each / in->dims[1], c = i / each % in->dims[1];
+        const int64_t from[2] = {i % each / in->dims[3], i % in->dims[3]};
+        for (int64_t r = 0; r < w->dims[1]; r++) {
+            const int64_t row = c / depth * w->dims[1] + r;
+            spread(e, node, from, x[i], weight + (c * w->dims[1] + r) * w->dims[2] * w->dims[3],
+                   out + (n * s->dims[1] + row) * plane);
+        }
+    }
+    for (int64_t i = 0; i < s->dims[0] * s->dims[1] * plane; i++) {
+        out[i] = activate(&node->attrs.conv.act, out[i], NULL, 0);
+    }
+}
+
+static void eval_softmax(const eval *e, const mts_node *node, float *out)
+{
+    const mts_shape *s = shape_of(e, node->output);
+    const float *x = input_of(e, node, 0);
+    int64_t step = 1;
+    for (uint32_t d = node->attrs.softmax.axis + 1; d < s->rank; d++) {
+        step *= s->dims[d];
+    }
+    const int64_t length = s->dims[node->attrs.softmax.axis];
+    for (int64_t line = 0; line < (int64_t)mts_shape_count(s) / length; line++) {
+        const int64_t first = line / step * step * length + line % step;
+        double sum = 0;
+        for (int64_t i = 0; i < length; i++) {
+            sum += exp((double)x[first + i * step]);
+        }
+        for (int64_t i = 0; i < length; i++) {
+            const double part = exp((double)x[first + i * step]) / sum;
+            out[first + i * step] = (float)(node->attrs.softmax.log ? log(part) : part);
+        }
+    }
+}
+
 static void eval_scale(const eval *e, const mts_node *node, float *out)
 {
     const mts_shape *s = shape_of(e, node->output);
@@ -322,6 +386,12 @@ static bool eval_node(eval *e, const mts_node *node)
     switch (node->op) {
     case MTS_OP_CONV:
         eval_conv(e, node, out);
+        return true;
+    case MTS_OP_DECONV:
+        eval_deconv(e, node, out);
+        return true;
+    case MTS_OP_SOFTMAX:
+        eval_softmax(e, node, out);
         return true;
     case MTS_OP_SCALE:
         eval_scale(e, node, out);

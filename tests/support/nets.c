@@ -162,6 +162,31 @@ mts_net_value mts_net_depthwise_half(mts_net *net, mts_net_value x)
     return depthwise(net, x, 2);
 }
 
+mts_net_value mts_net_deconv(mts_net *net, mts_net_value x, mts_net_value out, uint32_t kernel,
+                             uint32_t stride, uint32_t group)
+{
+    const uint32_t rows = out.count / group, inner = kernel * kernel;
+    float *data = mts_arena_zero(net->arena, (size_t)x.count * rows * inner, sizeof(*data));
+    for (size_t i = 0; data && i < (size_t)x.count * rows * inner; i++) {
+        data[i] = number(out.ids[i / inner % rows], x.ids[i / inner / rows], i % inner);
+    }
+    const uint32_t inputs[] = {x.value, add_const(net, 4, (int64_t[]){x.count, rows, kernel, kernel}, data),
+                               add_vector(net, out.count, 0.0f)};
+    mts_attrs attrs = conv_attrs(kernel, stride, group);
+    for (int i = 0; i < 4; i++) {
+        attrs.conv.pad[i] = 1;
+    }
+    return add_node(net, MTS_OP_DECONV, inputs, 3, &attrs, out);
+}
+
+mts_net_value mts_net_softmax(mts_net *net, mts_net_value x, uint32_t axis)
+{
+    mts_attrs attrs;
+    memset(&attrs, 0, sizeof(attrs));
+    attrs.softmax.axis = axis;
+    return add_node(net, MTS_OP_SOFTMAX, &x.value, 1, &attrs, x);
+}
+
 mts_net_value mts_net_scale(mts_net *net, mts_net_value x)
 {
     mts_attrs attrs;

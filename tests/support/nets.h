@@ -44,6 +44,11 @@ mts_net_value mts_net_conv(mts_net *net, mts_net_value x, mts_net_value out, uin
 mts_net_value mts_net_depthwise(mts_net *net, mts_net_value x);
 /* The same with stride 2. */
 mts_net_value mts_net_depthwise_half(mts_net *net, mts_net_value x);
+/* Transposed convolution with padding 1, bias and ReLU, `stride` times the rows and columns and a few.
+   group: 1, or the channels of x and out. */
+mts_net_value mts_net_deconv(mts_net *net, mts_net_value x, mts_net_value out, uint32_t kernel,
+                             uint32_t stride, uint32_t group);
+mts_net_value mts_net_softmax(mts_net *net, mts_net_value x, uint32_t axis);
 /* Per-task batch normalisation left as a SCALE node. */
 mts_net_value mts_net_scale(mts_net *net, mts_net_value x);
 mts_net_value mts_net_add(mts_net *net, mts_net_value a, mts_net_value b);

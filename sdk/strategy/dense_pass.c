@@ -113,6 +113,12 @@ static mts_status set_unmerged(mts_dense_space *s, uint32_t entry, uint32_t task
     return MTS_STATUS_OK;
 }
 
+/* The input whose channels a node's are: of attention those of v. */
+static uint32_t source_of(const mts_channel_map *map, uint32_t node)
+{
+    return map->graphs[0]->nodes[node].op == MTS_OP_ATTENTION ? 2 : 0;
+}
+
 /* Sets a task's channel unmerged where its place comes from: behind concatenations and
    flattenings. */
 mts_status mts_dense_separate(mts_dense_space *s, uint32_t node, uint32_t entry, uint32_t task,
@@ -129,7 +135,10 @@ mts_status mts_dense_separate(mts_dense_space *s, uint32_t node, uint32_t entry,
         if (map->traits[from].pass == MTS_CHANNELS_MIXED) {
             return set_unmerged(s, origin, task, channel);
         }
-        entry = mts_channel_map_input(map, task, from, 0);
+        if (s->apart[origin]) {
+            return mts_dense_refuse(s, node, "its filters differ between tasks where channels coincide");
+        }
+        entry = mts_channel_map_input(map, task, from, source_of(map, from));
         if (map->traits[from].pass == MTS_CHANNELS_REPEATED) {
             channel /= map->traits[from].factor;
             continue;

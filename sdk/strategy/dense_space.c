@@ -229,9 +229,33 @@ static mts_status place_derived(mts_dense_space *s, uint32_t node)
                                    "its result is added to one whose channels are stitched in another order");
 }
 
+#ifdef MTS_SMALL
+
+/* Of all tasks: as many images as in the input. */
+static bool keeps_images(const mts_channel_map *map, uint32_t node)
+{
+    bool same = true;
+    for (uint32_t t = 0; t < map->task_count; t++) {
+        const mts_shape *shape = mts_channel_map_shape(map, t, map->input_count + node);
+        same = same && shape->rank > 1 && shape->dims[0] == mts_channel_map_shape(map, t, 0)->dims[0];
+    }
+    return same;
+}
+
+#endif
+
 static mts_status place_node(mts_dense_space *s, uint32_t node)
 {
     const mts_propagation *traits = &s->map->traits[node];
+#ifdef MTS_SMALL
+    if (!keeps_images(s->map, node)) {
+        return mts_dense_refuse(s, node, "a tensor whose first dimension is not the batch");
+    }
+#else
+    if (mts_dense_goes_apart(s, node)) {
+        return mts_dense_place_apart(s, node);
+    }
+#endif
     switch (traits->pass) {
     case MTS_CHANNELS_MIXED:
         return place_conv(s, node, false);
@@ -243,9 +267,12 @@ static mts_status place_node(mts_dense_space *s, uint32_t node)
 #ifndef MTS_SMALL
     case MTS_CHANNELS_GROUPED:
         return mts_dense_place_grouped(s, node);
-#endif
+    default:
+        return mts_dense_place_sets(s, node);
+#else
     default:
         return mts_dense_refuse(s, node, traits->reason);
+#endif
     }
 }
 
@@ -255,6 +282,7 @@ static mts_status run_pass(mts_dense_space *s)
     mts_status status = MTS_STATUS_OK;
     s->again = false;
     s->groups = mts_arena_zero(s->pass, map->entry_count, sizeof *s->groups);
+    memset(s->apart, 0, map->entry_count * sizeof *s->apart);
     if (!s->groups) {
         return mts_dense_short(s);
     }
@@ -292,12 +320,13 @@ static mts_status keep_places(mts_dense_space *s, mts_dense_place *places)
 }
 
 mts_status mts_dense_places(const mts_channel_map *map, mts_arena *arena, mts_dense_place **places,
-                            mts_error *error)
+                            bool **apart, mts_error *error)
 {
     mts_dense_space s = {.map = map, .keep = arena, .error = error};
     *places = mts_arena_zero(arena, map->entry_count, sizeof **places);
     s.unmerged = mts_arena_zero(arena, map->entry_count, sizeof *s.unmerged);
-    if (!*places || !s.unmerged) {
+    *apart = s.apart = mts_arena_zero(arena, map->entry_count, sizeof *s.apart);
+    if (!*places || !s.unmerged || !s.apart) {
         return mts_dense_short(&s);
     }
     mts_status status = MTS_STATUS_OK;

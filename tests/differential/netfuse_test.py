@@ -80,6 +80,10 @@ def main():
         for task, model in models.items():
             mts(options.program, "export", bundle, "--task", task, "-o", model)
         wrong += compare(options.program, bundle, models, options.work, arch, arch in NETFUSE)
+        plan = mts(options.program, "inspect", bundle, "--plan", "--device", "cpu", "--strategy", "dense", "--no-cache")
+        if f"{TASKS} task(s) in 1 group(s)" not in plan:
+            print(f"{arch}: the dense form does not run all tasks in one graph: {plan.splitlines()[0]}")
+            wrong += 1
     sys.path.insert(0, str(options.perf))
     import transformer_models
     models = {f"x{i}": options.work / f"x{i}.onnx" for i in range(2)}

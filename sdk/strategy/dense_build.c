@@ -337,15 +337,34 @@ static mts_status build_node(mts_dense_builder *b, uint32_t n)
     return status;
 }
 
+/* Images are what inputs of several tasks are put together along. The smallest library wants them to
+   be the same in all values, as it runs no node apart. */
+static mts_status check_images(const mts_dense_builder *b)
+{
+    const mts_channel_map *map = b->request->map;
+#ifdef MTS_SMALL
+    const uint32_t entries = map->entry_count, least = 2;
+#else
+    const uint32_t entries = map->input_count, least = 1;
+#endif
+    for (uint32_t t = b->request->first; b->request->count > 1 && t < map->task_count; t++) {
+        for (uint32_t w = 0; w < entries; w++) {
+            const mts_shape *shape = mts_channel_map_shape(map, t, w);
+            if (shape->rank < least || (least > 1 && shape->dims[0] != mts_dense_images(b, 0, t))) {
+                return mts_fail(b->error, MTS_STATUS_UNSUPPORTED,
+                                "task %s: a tensor whose first dimension is not the batch",
+                                map->graphs[t]->name);
+            }
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
 static mts_status add_inputs(mts_dense_builder *b)
 {
     const mts_graph *first = b->request->map->graphs[b->request->first];
     for (uint32_t i = 0; i < first->input_count; i++) {
         mts_shape shape = first->inputs[i].shape;
-        if (shape.rank == 0) {
-            return mts_fail(b->error, MTS_STATUS_UNSUPPORTED, "task %s: an input without dimensions",
-                            first->name);
-        }
         shape.dims[0] = mts_dense_all_images(b, i);
         b->value_of[i] = mts_graph_add_input(b->graph, first->inputs[i].name, first->inputs[i].dtype, &shape);
         if (b->value_of[i] == MTS_NONE) {
@@ -359,6 +378,9 @@ static bool open_values(mts_dense_builder *b)
 {
     const size_t entries = b->request->map->entry_count;
     b->value_of = mts_arena_zero(b->arena, entries, sizeof *b->value_of);
+#ifdef MTS_SMALL
+    return b->value_of;
+#else
     b->alone_of = mts_arena_zero(b->arena, entries * b->request->count, sizeof *b->alone_of);
     if (!b->value_of || !b->alone_of) {
         return false;
@@ -366,6 +388,7 @@ static bool open_values(mts_dense_builder *b)
     memset(b->value_of, 0xff, entries * sizeof *b->value_of);
     memset(b->alone_of, 0xff, entries * b->request->count * sizeof *b->alone_of);
     return true;
+#endif
 }
 
 mts_status mts_dense_build(mts_dense_builder *b)
@@ -375,7 +398,8 @@ mts_status mts_dense_build(mts_dense_builder *b)
         return mts_fail(b->error, MTS_STATUS_UNSUPPORTED, "task %s has no input", first->name);
     }
     b->graph = mts_graph_create(b->arena, first->name);
-    mts_status status = b->graph && open_values(b) ? add_inputs(b) : mts_dense_no_memory(b);
+    mts_status status = b->graph && open_values(b) ? check_images(b) : mts_dense_no_memory(b);
+    MTS_TRY(status, add_inputs(b));
     for (uint32_t n = 0; status == MTS_STATUS_OK && n < first->node_count; n++) {
         status = build_node(b, n);
     }

@@ -116,7 +116,13 @@ static mts_status set_unmerged(mts_dense_space *s, uint32_t entry, uint32_t task
 /* The input whose channels a node's are: of attention those of v. */
 static uint32_t source_of(const mts_channel_map *map, uint32_t node)
 {
+#ifdef MTS_SMALL
+    (void)map;
+    (void)node;
+    return 0;
+#else
     return map->graphs[0]->nodes[node].op == MTS_OP_ATTENTION ? 2 : 0;
+#endif
 }
 
 /* Sets a task's channel unmerged where its place comes from: behind concatenations and
@@ -135,9 +141,11 @@ mts_status mts_dense_separate(mts_dense_space *s, uint32_t node, uint32_t entry,
         if (map->traits[from].pass == MTS_CHANNELS_MIXED) {
             return set_unmerged(s, origin, task, channel);
         }
+#ifndef MTS_SMALL
         if (s->apart[origin]) {
             return mts_dense_refuse(s, node, "its filters differ between tasks where channels coincide");
         }
+#endif
         entry = mts_channel_map_input(map, task, from, source_of(map, from));
         if (map->traits[from].pass == MTS_CHANNELS_REPEATED) {
             channel /= map->traits[from].factor;

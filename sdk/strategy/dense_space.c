@@ -229,29 +229,10 @@ static mts_status place_derived(mts_dense_space *s, uint32_t node)
                                    "its result is added to one whose channels are stitched in another order");
 }
 
-#ifdef MTS_SMALL
-
-/* Of all tasks: as many images as in the input. */
-static bool keeps_images(const mts_channel_map *map, uint32_t node)
-{
-    bool same = true;
-    for (uint32_t t = 0; t < map->task_count; t++) {
-        const mts_shape *shape = mts_channel_map_shape(map, t, map->input_count + node);
-        same = same && shape->rank > 1 && shape->dims[0] == mts_channel_map_shape(map, t, 0)->dims[0];
-    }
-    return same;
-}
-
-#endif
-
 static mts_status place_node(mts_dense_space *s, uint32_t node)
 {
     const mts_propagation *traits = &s->map->traits[node];
-#ifdef MTS_SMALL
-    if (!keeps_images(s->map, node)) {
-        return mts_dense_refuse(s, node, "a tensor whose first dimension is not the batch");
-    }
-#else
+#ifndef MTS_SMALL
     if (mts_dense_goes_apart(s, node)) {
         return mts_dense_place_apart(s, node);
     }
@@ -282,7 +263,9 @@ static mts_status run_pass(mts_dense_space *s)
     mts_status status = MTS_STATUS_OK;
     s->again = false;
     s->groups = mts_arena_zero(s->pass, map->entry_count, sizeof *s->groups);
+#ifndef MTS_SMALL
     memset(s->apart, 0, map->entry_count * sizeof *s->apart);
+#endif
     if (!s->groups) {
         return mts_dense_short(s);
     }

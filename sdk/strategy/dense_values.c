@@ -78,7 +78,11 @@ static mts_status pick_channels(mts_dense_builder *b, uint32_t entry, uint32_t t
 
 mts_status mts_dense_alone(mts_dense_builder *b, uint32_t entry, uint32_t task, uint32_t *value)
 {
+#ifdef MTS_SMALL
+    uint32_t own = MTS_NONE, *alone = &own;
+#else
     uint32_t *alone = &b->alone_of[(size_t)entry * b->request->count + (task - b->request->first)];
+#endif
     mts_status status = MTS_STATUS_OK;
     if (*alone == MTS_NONE) {
         const bool run = mts_dense_is_run(b, entry, task);
@@ -91,6 +95,8 @@ mts_status mts_dense_alone(mts_dense_builder *b, uint32_t entry, uint32_t task, 
     *value = *alone;
     return status;
 }
+
+#ifndef MTS_SMALL
 
 static mts_status pad_channels(mts_dense_builder *b, uint32_t before, uint32_t after, uint32_t *value)
 {
@@ -165,3 +171,5 @@ mts_status mts_dense_joined(mts_dense_builder *b, uint32_t entry, uint32_t *valu
     *value = b->value_of[entry];
     return status;
 }
+
+#endif

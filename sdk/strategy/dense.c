@@ -44,6 +44,17 @@ static mts_status add_port(stitcher *s, uint32_t value, mts_type dtype, uint32_t
     return mts_graph_add_output(graph, name, value, dtype, &graph->values[value].shape, s->error);
 }
 
+static bool is_apart(const stitcher *s, uint32_t entry)
+{
+#ifdef MTS_SMALL
+    (void)s;
+    (void)entry;
+    return false;
+#else
+    return s->apart[entry];
+#endif
+}
+
 /* Read out of the stitched value if the task's part of it is one piece, else cut out by
    nodes of its own. */
 static mts_status add_output(stitcher *s, uint32_t task, uint32_t output)
@@ -58,7 +69,7 @@ static mts_status add_output(stitcher *s, uint32_t task, uint32_t output)
     const mts_shape *own = mts_channel_map_shape(&s->map, task, entry);
     const uint32_t total = s->places[entry].total;
     mts_status status = MTS_STATUS_OK;
-    if (!s->apart[entry] && mts_dense_is_run(&s->builder, entry, task) &&
+    if (!is_apart(s, entry) && mts_dense_is_run(&s->builder, entry, task) &&
         (own->dims[0] == 1 || own->dims[1] == (int64_t)total)) {
         const size_t image = mts_dense_first_image(&s->builder, entry, task);
         const size_t channel = image * total + s->places[entry].pos[task][0];

@@ -8,33 +8,33 @@
 
 #define CLEARED (-6e4f) /* added before a softmax: such a channel gets probability 0; float16 holds it */
 
-/* A node's dense input; MTS_NONE where it has none. */
-static mts_status read_input(mts_dense_builder *b, uint32_t n, uint32_t input, uint32_t *value)
+/* A node's dense input; MTS_NONE where it has none, or where it fails, which b->status says. */
+static uint32_t read_input(mts_dense_builder *b, uint32_t n, uint32_t input)
 {
     const uint32_t entry = mts_channel_map_input(b->request->map, b->request->first, n, input);
-    *value = MTS_NONE;
-    if (entry == MTS_NONE) {
-        return MTS_STATUS_OK;
-    }
+    uint32_t value = MTS_NONE;
+    if (entry != MTS_NONE) {
 #ifdef MTS_SMALL
-    *value = b->value_of[entry];
-    return MTS_STATUS_OK;
+        value = b->value_of[entry];
 #else
-    return mts_dense_joined(b, entry, value);
+        MTS_TRY(b->status, mts_dense_joined(b, entry, &value));
 #endif
+    }
+    return value;
 }
 
 /* A task's own value; in a graph of one task that is the only one. */
-static mts_status read_alone(mts_dense_builder *b, uint32_t entry, uint32_t task, uint32_t *value)
+static uint32_t read_alone(mts_dense_builder *b, uint32_t entry, uint32_t task)
 {
+    uint32_t value = b->value_of[entry];
 #ifndef MTS_SMALL
     if (b->request->count > 1) {
-        return mts_dense_alone(b, entry, task, value);
+        MTS_TRY(b->status, mts_dense_alone(b, entry, task, &value));
     }
-#endif
+#else
     (void)task;
-    *value = b->value_of[entry];
-    return MTS_STATUS_OK;
+#endif
+    return value;
 }
 
 /* ---- convolutions ---- */
@@ -46,14 +46,14 @@ static mts_status build_conv(mts_dense_builder *b, uint32_t n, uint32_t *value)
     const mts_node *node = mts_dense_node(b, b->request->first, n);
     const mts_shape vector = mts_dense_vector_shape(b, entry);
     uint32_t inputs[6] = {MTS_NONE, MTS_NONE, MTS_NONE, MTS_NONE, MTS_NONE, MTS_NONE};
-    const float live[6] = {[2] = 1.0f};
-    mts_status status = read_input(b, n, 0, &inputs[0]);
-    MTS_TRY(status, read_input(b, n, 4, &inputs[4]));
-    MTS_TRY(status, mts_dense_add_weight(b, n, &inputs[1]));
+    const mts_dense_fill fill[6] = {[2] = {.live = 1.0f}};
+    inputs[0] = read_input(b, n, 0);
+    inputs[4] = read_input(b, n, 4);
+    mts_status status = mts_dense_add_weight(b, n, &inputs[1]);
     for (uint32_t i = 2; status == MTS_STATUS_OK && i < 6; i++) {
         const bool clears = i == 2 && b->request->count > 1 && mts_dense_has_redundant(b, entry);
         if (i != 4 && (clears || mts_dense_any_has(b, n, i))) {
-            status = mts_dense_add_vector(b, n, i, live[i], &vector, &inputs[i]);
+            status = mts_dense_add_vector(b, n, i, fill[i], &vector, &inputs[i]);
         }
     }
     mts_attrs attrs = node->attrs;
@@ -63,7 +63,8 @@ static mts_status build_conv(mts_dense_builder *b, uint32_t n, uint32_t *value)
         attrs.conv.group = b->request->places[mts_channel_map_input(map, 0, n, 0)].total /
                            (uint32_t)b->graph->values[inputs[1]].shape.dims[1];
     }
-    return status == MTS_STATUS_OK ? mts_dense_add_node(b, node, inputs, 6, &attrs, value) : status;
+    return status == MTS_STATUS_OK ? mts_dense_add_node(b, node->op, node->name, inputs, 6, &attrs, value)
+                                   : status;
 }
 
 /* ---- element by element ---- */
@@ -81,17 +82,19 @@ static mts_status build_binary(mts_dense_builder *b, uint32_t n, uint32_t *value
     uint32_t inputs[2] = {MTS_NONE, MTS_NONE};
     mts_status status = MTS_STATUS_OK;
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < 2; i++) {
-        status = mts_channel_map_input(b->request->map, b->request->first, n, i) != MTS_NONE
-                     ? read_input(b, n, i, &inputs[i])
-                     : mts_dense_add_operand(b, n, i, fill, &inputs[i]);
+        inputs[i] = read_input(b, n, i);
+        if (inputs[i] == MTS_NONE && b->status == MTS_STATUS_OK) {
+            status = mts_dense_add_operand(b, n, i, fill, &inputs[i]);
+        }
     }
-    return status == MTS_STATUS_OK ? mts_dense_add_node(b, node, inputs, 2, &node->attrs, value) : status;
+    return status == MTS_STATUS_OK
+               ? mts_dense_add_node(b, node->op, node->name, inputs, 2, &node->attrs, value)
+               : status;
 }
 
 static mts_status combine(mts_dense_builder *b, const mts_node *like, uint32_t kind, const mts_act *act,
                           uint32_t constant, uint32_t *value)
 {
-    const mts_node binary = {.op = MTS_OP_BINARY, .name = like->name};
     mts_attrs attrs;
     memset(&attrs, 0, sizeof attrs);
     attrs.binary.kind = kind;
@@ -99,7 +102,7 @@ static mts_status combine(mts_dense_builder *b, const mts_node *like, uint32_t k
         attrs.binary.act = *act;
     }
     const uint32_t inputs[2] = {*value, constant};
-    return mts_dense_add_node(b, &binary, inputs, 2, &attrs, value);
+    return mts_dense_add_node(b, MTS_OP_BINARY, like->name, inputs, 2, &attrs, value);
 }
 
 /* scale x + bias and its activation; scale and bias per image are binary operators. */
@@ -109,27 +112,27 @@ static mts_status build_scale(mts_dense_builder *b, uint32_t n, uint32_t *value)
     const mts_shape shape = mts_dense_spread_shape(b, mts_dense_out(b, n));
     const bool prelu = node->attrs.unary.act.fn == MTS_FN_PRELU;
     uint32_t constant = MTS_NONE;
-    mts_status status = read_input(b, n, 0, value);
-    MTS_TRY(status, mts_dense_add_vector(b, n, 1, 1.0f, &shape, &constant));
+    *value = read_input(b, n, 0);
+    mts_status status = mts_dense_add_vector(b, n, 1, (mts_dense_fill){.live = 1.0f}, &shape, &constant);
     MTS_TRY(status, combine(b, node, MTS_BIN_MUL, NULL, constant, value));
-    MTS_TRY(status, mts_dense_add_vector(b, n, 2, 0.0f, &shape, &constant));
+    MTS_TRY(status, mts_dense_add_vector(b, n, 2, (mts_dense_fill){0}, &shape, &constant));
     status = status != MTS_STATUS_OK
                  ? status
                  : combine(b, node, MTS_BIN_ADD, prelu ? NULL : &node->attrs.unary.act, constant, value);
     if (status == MTS_STATUS_OK && prelu) {
-        status = mts_dense_add_vector(b, n, 3, 0.0f, &shape, &constant);
+        status = mts_dense_add_vector(b, n, 3, (mts_dense_fill){0}, &shape, &constant);
         MTS_TRY(status, combine(b, node, MTS_BIN_PRELU, NULL, constant, value));
     }
     return status;
 }
 
-/* Adds, or multiplies by, a constant that is `live` in channels that a task has and
-   `dead` in the others. */
-static mts_status apply_mask(mts_dense_builder *b, uint32_t n, uint32_t kind, float live, float dead,
+/* Adds, or multiplies by, a constant for channels that an image's task has and for the others. */
+static mts_status apply_mask(mts_dense_builder *b, uint32_t n, uint32_t kind, mts_dense_fill fill,
                              uint32_t *value)
 {
+    const mts_shape shape = mts_dense_spread_shape(b, mts_dense_out(b, n));
     uint32_t constant = MTS_NONE;
-    const mts_status status = mts_dense_add_mask(b, mts_dense_out(b, n), live, dead, &constant);
+    const mts_status status = mts_dense_add_vector(b, n, MTS_NONE, fill, &shape, &constant);
     return status == MTS_STATUS_OK
                ? combine(b, mts_dense_node(b, b->request->first, n), kind, NULL, constant, value)
                : status;
@@ -153,7 +156,8 @@ static mts_status build_norm(mts_dense_builder *b, uint32_t n, uint32_t *value)
     const mts_node *node = mts_dense_node(b, b->request->first, n);
     uint32_t inputs[3] = {MTS_NONE, MTS_NONE, MTS_NONE};
     mts_attrs attrs = node->attrs;
-    mts_status status = read_input(b, n, 0, &inputs[0]);
+    mts_status status = MTS_STATUS_OK;
+    inputs[0] = read_input(b, n, 0);
     for (uint32_t i = 1; status == MTS_STATUS_OK && i < 3; i++) {
         if (mts_dense_any_has(b, n, i)) {
             status = mts_dense_add_operand(b, n, i, 0.0f, &inputs[i]);
@@ -162,8 +166,9 @@ static mts_status build_norm(mts_dense_builder *b, uint32_t n, uint32_t *value)
     if (attrs.norm.axes & 2u) {
         attrs.norm.groups *= times_of(b, mts_dense_out(b, n));
     }
-    return status == MTS_STATUS_OK ? mts_dense_add_node(b, node, inputs, node->input_count, &attrs, value)
-                                   : status;
+    return status == MTS_STATUS_OK
+               ? mts_dense_add_node(b, node->op, node->name, inputs, node->input_count, &attrs, value)
+               : status;
 }
 
 /* The tasks' masks: of one row for all heads, or beside the rows of other tasks' heads. */
@@ -193,15 +198,16 @@ static mts_status build_attention(mts_dense_builder *b, uint32_t n, uint32_t *va
     uint32_t inputs[4] = {MTS_NONE, MTS_NONE, MTS_NONE, MTS_NONE};
     mts_attrs attrs = node->attrs;
     mts_status status = MTS_STATUS_OK;
-    for (uint32_t i = 0; status == MTS_STATUS_OK && i < 3; i++) {
-        status = read_input(b, n, i, &inputs[i]);
+    for (uint32_t i = 0; i < 3; i++) {
+        inputs[i] = read_input(b, n, i);
     }
     if (status == MTS_STATUS_OK && mts_channel_map_input(map, b->request->first, n, 3) != MTS_NONE) {
         status = stack_masks(b, n, &inputs[3]);
     }
     attrs.attention.heads *= times_of(b, mts_channel_map_input(map, b->request->first, n, 0));
-    return status == MTS_STATUS_OK ? mts_dense_add_node(b, node, inputs, node->input_count, &attrs, value)
-                                   : status;
+    return status == MTS_STATUS_OK
+               ? mts_dense_add_node(b, node->op, node->name, inputs, node->input_count, &attrs, value)
+               : status;
 }
 
 #endif
@@ -230,17 +236,18 @@ static mts_status build_other(mts_dense_builder *b, uint32_t n, uint32_t *value)
     uint32_t *inputs = mts_arena_zero(b->arena, node->input_count, sizeof *inputs);
     mts_status status = inputs ? MTS_STATUS_OK : mts_dense_no_memory(b);
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < node->input_count; i++) {
-        status = read_input(b, n, i, &inputs[i]);
+        inputs[i] = read_input(b, n, i);
     }
     if (status == MTS_STATUS_OK && b->request->map->traits[n].across &&
         mts_dense_has_redundant(b, mts_dense_out(b, n))) {
         *value = inputs[0];
-        status = apply_mask(b, n, MTS_BIN_ADD, 0.0f, CLEARED, value);
+        status = apply_mask(b, n, MTS_BIN_ADD, (mts_dense_fill){.dead = CLEARED}, value);
         inputs[0] = *value;
     }
     const mts_attrs attrs = widened(b, n);
-    return status == MTS_STATUS_OK ? mts_dense_add_node(b, node, inputs, node->input_count, &attrs, value)
-                                   : status;
+    return status == MTS_STATUS_OK
+               ? mts_dense_add_node(b, node->op, node->name, inputs, node->input_count, &attrs, value)
+               : status;
 }
 
 /* Whether a single task's node has no padding on any side. */
@@ -271,10 +278,11 @@ static mts_status copy_node(mts_dense_builder *b, uint32_t n, uint32_t task, uin
             inputs[i] = mts_dense_reference(b->graph, constant);
             status = inputs[i] != MTS_NONE ? MTS_STATUS_OK : mts_dense_no_memory(b);
         } else if (entry != MTS_NONE) {
-            status = read_alone(b, entry, task, &inputs[i]);
+            inputs[i] = read_alone(b, entry, task);
         }
     }
-    MTS_TRY(status, mts_dense_add_node(b, node, inputs, node->input_count, &node->attrs, value));
+    MTS_TRY(status,
+            mts_dense_add_node(b, node->op, node->name, inputs, node->input_count, &node->attrs, value));
     if (status == MTS_STATUS_OK) {
         b->graph->nodes[b->graph->node_count - 1].scatter = node->scatter;
     }
@@ -332,7 +340,7 @@ static mts_status build_node(mts_dense_builder *b, uint32_t n)
     mts_status status = build_dense(b, n, value);
     if (status == MTS_STATUS_OK && b->request->map->traits[n].dirty && b->request->clean &&
         mts_dense_has_redundant(b, entry)) {
-        status = apply_mask(b, n, MTS_BIN_MUL, 1.0f, 0.0f, value);
+        status = apply_mask(b, n, MTS_BIN_MUL, (mts_dense_fill){.live = 1.0f}, value);
     }
     return status;
 }

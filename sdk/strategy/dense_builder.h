@@ -25,6 +25,7 @@ typedef struct mts_dense_builder {
     mts_graph *graph;
     uint32_t *value_of; /* per entry: the dense form, or MTS_NONE */
     uint32_t *alone_of; /* [entry][task - first]: a task's own value, or MTS_NONE */
+    mts_status status;  /* of reading inputs; mts_dense_add_node returns what failed */
     mts_error *error;
 } mts_dense_builder;
 
@@ -48,21 +49,25 @@ mts_shape mts_dense_vector_shape(const mts_dense_builder *b, uint32_t entry);
 mts_shape mts_dense_spread_shape(const mts_dense_builder *b, uint32_t entry);
 /* The stitched weight of a convolution, with explicit zeros. */
 mts_status mts_dense_add_weight(mts_dense_builder *b, uint32_t n, uint32_t *value);
-/* A vector per image [images, total], `live` where a task has none, zero in channels that it does
-   not have. `shape` is what the constant becomes: the same elements. */
-mts_status mts_dense_add_vector(mts_dense_builder *b, uint32_t n, uint32_t input, float live,
+/* What channels of an image are whose task has no constant there, and those that its task does not
+   have. */
+typedef struct mts_dense_fill {
+    float live, dead;
+} mts_dense_fill;
+
+/* A vector per image [images, total] of the tasks' constants at one operand (MTS_NONE: none has one).
+   `shape` is what the constant becomes: the same elements. */
+mts_status mts_dense_add_vector(mts_dense_builder *b, uint32_t n, uint32_t input, mts_dense_fill fill,
                                 const mts_shape *shape, uint32_t *value);
 /* The constants of all tasks at one operand that is broadcast: [images, total, as the constant],
    `fill` in channels that an image's task does not have. */
 mts_status mts_dense_add_operand(mts_dense_builder *b, uint32_t n, uint32_t input, float fill,
                                  uint32_t *value);
-/* `live` in channels that an image's task has and `dead` in the others. */
-mts_status mts_dense_add_mask(mts_dense_builder *b, uint32_t entry, float live, float dead, uint32_t *value);
 /* A constant of another graph; its data stays where it is. MTS_NONE when memory is short. */
 uint32_t mts_dense_reference(mts_graph *graph, const mts_value *constant);
 
 /* ---- dense_values.c ---- */
-mts_status mts_dense_add_node(mts_dense_builder *b, const mts_node *like, const uint32_t *inputs,
+mts_status mts_dense_add_node(mts_dense_builder *b, mts_op op, const char *name, const uint32_t *inputs,
                               uint32_t count, const mts_attrs *attrs, uint32_t *value);
 /* Whether a task's stitched channels follow one another. */
 bool mts_dense_is_run(const mts_dense_builder *b, uint32_t entry, uint32_t task);

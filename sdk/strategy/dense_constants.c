@@ -8,8 +8,7 @@
 
 mts_status mts_dense_no_memory(const mts_dense_builder *b)
 {
-    return mts_fail(b->error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to stitch %u tasks",
-                    b->request->count);
+    return mts_fail_memory(b->error);
 }
 
 const mts_node *mts_dense_node(const mts_dense_builder *b, uint32_t task, uint32_t node)
@@ -174,7 +173,7 @@ bool mts_dense_any_has(const mts_dense_builder *b, uint32_t n, uint32_t input)
     return false;
 }
 
-mts_status mts_dense_add_vector(mts_dense_builder *b, uint32_t n, uint32_t input, float live,
+mts_status mts_dense_add_vector(mts_dense_builder *b, uint32_t n, uint32_t input, mts_dense_fill fill,
                                 const mts_shape *shape, uint32_t *value)
 {
     const uint32_t entry = mts_dense_out(b, n);
@@ -183,6 +182,9 @@ mts_status mts_dense_add_vector(mts_dense_builder *b, uint32_t n, uint32_t input
     mts_arena scratch;
     mts_arena_init(&scratch, b->arena->allocator);
     bool ok = data;
+    for (size_t i = 0; ok && i < mts_shape_count(shape); i++) {
+        data[i] = fill.dead;
+    }
     for (uint32_t t = b->request->first; ok && t < end_of(b); t++) {
         const mts_value *own = mts_channel_map_constant(b->request->map, t, n, input);
         const float *source = own ? read_constant(&scratch, own) : NULL;
@@ -190,7 +192,8 @@ mts_status mts_dense_add_vector(mts_dense_builder *b, uint32_t n, uint32_t input
         ok = !own || source;
         for (uint32_t i = 0; ok && i < rows_of(b, entry, t); i++) {
             for (uint32_t c = 0; c < channels_of(b, entry, t); c++) {
-                data[(first + i) * total + mts_dense_stitched(b, entry, t, c)] = source ? source[c] : live;
+                data[(first + i) * total + mts_dense_stitched(b, entry, t, c)] =
+                    source ? source[c] : fill.live;
             }
         }
     }
@@ -272,26 +275,4 @@ mts_status mts_dense_add_operand(mts_dense_builder *b, uint32_t n, uint32_t inpu
     }
     mts_arena_release(&scratch);
     return ok ? close_constant(b, &shape, data, value) : mts_dense_no_memory(b);
-}
-
-mts_status mts_dense_add_mask(mts_dense_builder *b, uint32_t entry, float live, float dead, uint32_t *value)
-{
-    const mts_shape shape = mts_dense_spread_shape(b, entry);
-    float *data = open_constant(b, &shape);
-    if (!data) {
-        return no_constant(b, &shape);
-    }
-    const size_t total = b->request->places[entry].total;
-    for (size_t i = 0; i < mts_shape_count(&shape); i++) {
-        data[i] = dead;
-    }
-    for (uint32_t t = b->request->first; t < end_of(b); t++) {
-        const uint32_t first = mts_dense_first_image(b, entry, t);
-        for (uint32_t i = 0; i < rows_of(b, entry, t); i++) {
-            for (uint32_t c = 0; c < channels_of(b, entry, t); c++) {
-                data[(first + i) * total + mts_dense_stitched(b, entry, t, c)] = live;
-            }
-        }
-    }
-    return close_constant(b, &shape, data, value);
 }

@@ -8,8 +8,7 @@
 
 mts_status mts_dense_short(const mts_dense_space *s)
 {
-    return mts_fail(s->error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to stitch %u tasks",
-                    s->map->task_count);
+    return mts_fail_memory(s->error);
 }
 
 mts_status mts_dense_refuse(const mts_dense_space *s, uint32_t node, const char *reason)

@@ -308,8 +308,13 @@ mts_status mts_dense_places(const mts_channel_map *map, mts_arena *arena, mts_de
     mts_dense_space s = {.map = map, .keep = arena, .error = error};
     *places = mts_arena_zero(arena, map->entry_count, sizeof **places);
     s.unmerged = mts_arena_zero(arena, map->entry_count, sizeof *s.unmerged);
+#ifdef MTS_SMALL
+    *apart = NULL;
+    if (!*places || !s.unmerged) {
+#else
     *apart = s.apart = mts_arena_zero(arena, map->entry_count, sizeof *s.apart);
     if (!*places || !s.unmerged || !s.apart) {
+#endif
         return mts_dense_short(&s);
     }
     mts_status status = MTS_STATUS_OK;

@@ -4,12 +4,16 @@
  */
 #include "strategy/dense_builder.h"
 
-mts_status mts_dense_add_node(mts_dense_builder *b, const mts_node *like, const uint32_t *inputs,
+mts_status mts_dense_add_node(mts_dense_builder *b, mts_op op, const char *name, const uint32_t *inputs,
                               uint32_t count, const mts_attrs *attrs, uint32_t *value)
 {
-    const mts_status status =
-        mts_graph_add_node(b->graph, like->op, like->name, inputs, count, attrs, value, b->error);
-    return status == MTS_STATUS_OK ? status : mts_fail_prefix(b->error, status, "stitching %s", like->name);
+#ifndef MTS_SMALL /* where reading inputs cannot fail */
+    if (b->status != MTS_STATUS_OK) {
+        return b->status;
+    }
+#endif
+    const mts_status status = mts_graph_add_node(b->graph, op, name, inputs, count, attrs, value, b->error);
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(b->error, status, "stitching %s", name);
 }
 
 static uint32_t channels_of(const mts_dense_builder *b, uint32_t entry, uint32_t task)
@@ -33,7 +37,6 @@ static mts_status cut_images(mts_dense_builder *b, uint32_t entry, uint32_t task
 {
     const mts_shape *own = mts_channel_map_shape(b->request->map, task, entry);
     const mts_shape *all = &b->graph->values[*value].shape;
-    const mts_node like = {.op = MTS_OP_SLICE, .name = "task"};
     mts_attrs attrs = {.slice = {.start = {0}}};
     for (uint32_t i = 0; i < MTS_TENSOR_RANK_MAX; i++) {
         attrs.slice.step[i] = 1;
@@ -46,21 +49,20 @@ static mts_status cut_images(mts_dense_builder *b, uint32_t entry, uint32_t task
         attrs.slice.size[1] = own->dims[1];
     }
     const uint32_t input = *value;
-    return mts_dense_add_node(b, &like, &input, 1, &attrs, value);
+    return mts_dense_add_node(b, MTS_OP_SLICE, "task", &input, 1, &attrs, value);
 }
 
 /* Channels numbers[0..count) of a value. */
 static mts_status gather_channels(mts_dense_builder *b, int32_t *numbers, uint32_t count, uint32_t *value)
 {
     const mts_shape index = {.rank = 1, .dims = {count}};
-    const mts_node like = {.op = MTS_OP_GATHER, .name = "channels"};
     const uint32_t constant = mts_graph_add_const(b->graph, NULL, MTS_TYPE_INT32, &index, numbers);
     if (constant == MTS_NONE) {
         return mts_dense_no_memory(b);
     }
     const mts_attrs attrs = {.gather = {.axis = 1}};
     const uint32_t inputs[2] = {*value, constant};
-    return mts_dense_add_node(b, &like, inputs, 2, &attrs, value);
+    return mts_dense_add_node(b, MTS_OP_GATHER, "channels", inputs, 2, &attrs, value);
 }
 
 static mts_status pick_channels(mts_dense_builder *b, uint32_t entry, uint32_t task, uint32_t *value)
@@ -100,19 +102,18 @@ mts_status mts_dense_alone(mts_dense_builder *b, uint32_t entry, uint32_t task, 
 
 static mts_status pad_channels(mts_dense_builder *b, uint32_t before, uint32_t after, uint32_t *value)
 {
-    const mts_node like = {.op = MTS_OP_PAD, .name = "side by side"};
     mts_attrs attrs = {.pad = {.mode = MTS_PAD_CONSTANT}};
     attrs.pad.before[1] = before;
     attrs.pad.after[1] = after;
     const uint32_t input = *value;
-    return before + after > 0 ? mts_dense_add_node(b, &like, &input, 1, &attrs, value) : MTS_STATUS_OK;
+    return before + after > 0 ? mts_dense_add_node(b, MTS_OP_PAD, "side by side", &input, 1, &attrs, value)
+                              : MTS_STATUS_OK;
 }
 
 static mts_status stack_values(mts_dense_builder *b, const uint32_t *values, uint32_t *value)
 {
-    const mts_node like = {.op = MTS_OP_CONCAT, .name = "side by side"};
     const mts_attrs attrs = {.concat = {.axis = 0}};
-    return mts_dense_add_node(b, &like, values, b->request->count, &attrs, value);
+    return mts_dense_add_node(b, MTS_OP_CONCAT, "side by side", values, b->request->count, &attrs, value);
 }
 
 mts_status mts_dense_stack(mts_dense_builder *b, uint32_t entry, const uint32_t *offsets, uint32_t total,

@@ -14,8 +14,7 @@ typedef struct widener {
 
 static mts_status short_of_memory(const widener *w)
 {
-    return mts_fail(w->error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to pad %u tasks",
-                    w->map.task_count);
+    return mts_fail_memory(w->error);
 }
 
 static bool fix(widener *w, uint32_t entry)

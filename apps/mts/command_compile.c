@@ -21,18 +21,22 @@
 
 #define NAME_MOST 128
 #define LABELS_MOST ((size_t)16 << 20)
+#define LENGTHS_MOST 64
+#define SHAPE_MOST 160
 
 typedef struct arguments {
     const char *output;
     double tolerance;
     double more_memory;
     bool operators;
-    cli_list configs, tasks, shapes, values, colors, means, stds, labels;
+    cli_list configs, tasks, shapes, values, colors, means, stds, labels, lengths;
 } arguments;
 
 /* Everything of one --task; freed by task_release. */
 typedef struct task_input {
     char name[NAME_MOST];
+    char title[NAME_MOST + 16]; /* with the length, where there are several */
+    unsigned length;            /* what N is in shapes; 0: no N */
     mtsc_task task;
     mtsc_input_shape *shapes;
     mtsc_input_value *values;
@@ -85,6 +89,21 @@ static const char *name_keep(task_input *input, const char *name)
     return copy;
 }
 
+/* The shape with the task's length for each N; false: it has an N, and the task no length. */
+static bool shape_fill(const task_input *input, const char *text, char out[SHAPE_MOST])
+{
+    size_t used = 0;
+    for (; *text && used + 16 < SHAPE_MOST; text++) {
+        if (*text == 'N' && input->length == 0) {
+            return false;
+        }
+        used += (size_t)(*text == 'N' ? snprintf(out + used, 16, "%u", input->length)
+                                      : snprintf(out + used, 2, "%c", *text));
+    }
+    out[used] = '\0';
+    return true;
+}
+
 static int shapes_take(const arguments *args, task_input *input)
 {
     input->shapes = calloc(args->shapes.count + 1, sizeof *input->shapes);
@@ -100,7 +119,12 @@ static int shapes_take(const arguments *args, task_input *input)
             continue;
         }
         mtsc_input_shape *shape = &input->shapes[input->task.shape_count];
-        const size_t rank = cli_numbers(value, 'x', dims, MTS_TENSOR_RANK_MAX);
+        char filled[SHAPE_MOST] = "";
+        if (!shape_fill(input, value, filled)) {
+            return cli_usage_error("compile", "--shape %s: say what N is: --lengths %s=32,64,128",
+                                   args->shapes.items[i], input->name);
+        }
+        const size_t rank = cli_numbers(filled, 'x', dims, MTS_TENSOR_RANK_MAX);
         for (size_t d = 0; d < rank; d++) {
             if (dims[d] < 1 || dims[d] > 1 << 24 || dims[d] != (double)(int64_t)dims[d]) {
                 return cli_usage_error("compile", "--shape %s: dimensions are whole numbers from 1", value);
@@ -229,15 +253,15 @@ static int labels_take(const arguments *args, task_input *input)
     return -1;
 }
 
-static int task_add(mtsc_compiler *compiler, const arguments *args, const char *text, const char *error)
+/* One task of a model, at one length of its inputs (0: at the only one). */
+static int length_add(mtsc_compiler *compiler, const arguments *args, const char *text, unsigned length,
+                      const char *error)
 {
-    task_input input = {0};
+    task_input input = {.length = length};
     mtsc_task_default(&input.task);
     const char *model = cli_split_pair(text, input.name, sizeof input.name);
-    if (!model) {
-        return cli_usage_error("compile", "--task takes NAME=FILE, not '%s'", text);
-    }
-    input.task.name = input.name;
+    (void)snprintf(input.title, sizeof input.title, length ? "%s%u" : "%s", input.name, length);
+    input.task.name = input.title;
     input.task.model = model;
     input.names = calloc(args->shapes.count + args->values.count + 1, sizeof *input.names);
     int status = input.names ? shapes_take(args, &input) : cli_failure("compile", "no memory");
@@ -248,11 +272,53 @@ static int task_add(mtsc_compiler *compiler, const arguments *args, const char *
     status = status < 0 ? labels_take(args, &input) : status;
     if (status < 0 && mtsc_compiler_add(compiler, &input.task) != MTS_STATUS_OK) {
         const bool open = strstr(error, "give the input's shape");
-        status =
-            cli_failure("compile", "%s%s%s%s", error, open ? " (--shape " : "", open ? input.task.name : "",
-                        open ? "=1x3x224x224, or what the model was trained for)" : "");
+        status = cli_failure("compile", "%s%s%s%s", error, open ? " (--shape " : "", open ? input.name : "",
+                             open ? "=1x3x224x224, or what the model was trained for)" : "");
     }
     task_release(&input);
+    return status;
+}
+
+/* The task's lengths; *count 0: none are given. */
+static int lengths_read(const arguments *args, const char *name, double lengths[LENGTHS_MOST], size_t *count)
+{
+    *count = 0;
+    for (size_t i = 0; i < args->lengths.count; i++) {
+        char key[NAME_MOST];
+        const char *value = value_for(args->lengths.items[i], name, key, NULL);
+        if (!value) {
+            continue;
+        }
+        *count = cli_numbers(value, ',', lengths, LENGTHS_MOST);
+        bool whole = *count > 0;
+        for (size_t n = 0; n < *count; n++) {
+            whole = whole && lengths[n] >= 1 && lengths[n] <= 1 << 24 &&
+                    lengths[n] == (double)(unsigned)lengths[n];
+        }
+        if (!whole) {
+            return cli_usage_error("compile",
+                                   "--lengths takes NAME=32,64,128, whole numbers from 1, not '%s'",
+                                   args->lengths.items[i]);
+        }
+    }
+    return -1;
+}
+
+static int task_add(mtsc_compiler *compiler, const arguments *args, const char *text, const char *error)
+{
+    char name[NAME_MOST];
+    double lengths[LENGTHS_MOST];
+    size_t count = 0;
+    if (!cli_split_pair(text, name, sizeof name)) {
+        return cli_usage_error("compile", "--task takes NAME=FILE, not '%s'", text);
+    }
+    int status = lengths_read(args, name, lengths, &count);
+    if (status < 0 && count == 0) {
+        return length_add(compiler, args, text, 0, error);
+    }
+    for (size_t n = 0; status < 0 && n < count; n++) {
+        status = length_add(compiler, args, text, (unsigned)lengths[n], error);
+    }
     return status;
 }
 
@@ -289,6 +355,7 @@ static int arguments_check(const arguments *args)
         return cli_usage_error("compile", "give at least one --task NAME=FILE or --config FILE");
     }
     int status = names_check(args, &args->shapes, "shape");
+    status = status < 0 ? names_check(args, &args->lengths, "lengths") : status;
     status = status < 0 ? names_check(args, &args->values, "value") : status;
     status = status < 0 ? names_check(args, &args->colors, "color") : status;
     status = status < 0 ? names_check(args, &args->means, "mean") : status;
@@ -375,7 +442,9 @@ int cli_command_compile(int argc, char **argv)
         {"config", 'c', CLI_KIND_LIST, &args.configs, "FILE",
          "a JSON task list; paths in it are relative to it", 0, 0},
         {"shape", 0, CLI_KIND_LIST, &args.shapes, "NAME[:INPUT]=1x3x224x224",
-         "size of an input whose model leaves it open", 0, 0},
+         "size of an input whose model leaves it open; N: each of --lengths", 0, 0},
+        {"lengths", 0, CLI_KIND_LIST, &args.lengths, "NAME=32,64,128",
+         "the model as tasks NAME32 and so on, whose weights are stored once", 0, 0},
         {"value", 0, CLI_KIND_LIST, &args.values, "NAME:INPUT=NUMBER",
          "an input that becomes a constant, such as a sampling rate", 0, 0},
         {"color", 0, CLI_KIND_LIST, &args.colors, "NAME=rgb|bgr|grey", "the first input is a picture", 0, 0},
@@ -408,8 +477,8 @@ int cli_command_compile(int argc, char **argv)
     }
     status = status < 0 ? arguments_check(&args) : status;
     status = status < 0 ? compile(&args, common.json) : status;
-    cli_list *const lists[] = {&args.configs, &args.tasks, &args.shapes, &args.values,
-                               &args.colors,  &args.means, &args.stds,   &args.labels};
+    cli_list *const lists[] = {&args.configs, &args.tasks, &args.shapes, &args.values, &args.colors,
+                               &args.means,   &args.stds,  &args.labels, &args.lengths};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         cli_list_release(lists[i]);
     }

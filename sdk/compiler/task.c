@@ -9,6 +9,7 @@
 #include "compiler/import/import.h"
 #include "compiler/models/options.h"
 #include "compiler/passes/fold.h"
+#include "compiler/passes/batch_first.h"
 #include "compiler/passes/tokens.h"
 
 #include <stdio.h>
@@ -194,8 +195,12 @@ static mts_status import_graph(const mtsc_task *task, const mtsc_options *to, mt
     if (status != MTS_STATUS_OK) {
         return status;
     }
-    mts_graph *folded = NULL, *tokens = NULL;
+    mts_graph *folded = NULL, *first = NULL, *tokens = NULL;
     status = mts_fold(imported, arena, &folded, error);
+    MTS_TRY(status, mts_batch_first(folded, arena, &first, error));
+    if (status == MTS_STATUS_OK && first != folded) {
+        status = mts_fold(first, arena, &folded, error);
+    }
     MTS_TRY(status, mts_tokens(folded, arena, &tokens, error));
     *out = tokens;
     if (status == MTS_STATUS_OK && tokens != folded) {

@@ -5,6 +5,8 @@
  * a product, so that they have grids of their own: on a CPU a work-item does what takes
  * some microseconds, however few elements that are.
  */
+#include <stdio.h>
+
 #include "lower/encoders.h"
 #include "lower/launch_shape.h"
 #include "lower/pack_dims.h"
@@ -319,6 +321,23 @@ static uint32_t items_of_block(const mts_encoding *encoding, const mts_matmul_pa
     return items;
 }
 
+/* Groups that share tiles; of float16 they use matrix units where there are, as conv_block does. */
+static mts_status launch_matmul_block(mts_encoding *encoding, const char *label, const void *params,
+                                      uint32_t words, uint32_t count, uint32_t items)
+{
+    const mts_device_info *device = encoding->device;
+    mts_status status =
+        mts_encode_dests_over(encoding, "matmul_block__f32_planar", label, params, words, count, items);
+    if (status == MTS_STATUS_OK && encoding->precision == MTS_PRECISION_FLOAT16 && device->matrix_units) {
+        mts_encoded_launch *launch = &encoding->launches[encoding->launch_count - 1];
+        char defines[128];
+        (void)snprintf(defines, sizeof defines, "%s -DMATRIX=1", launch->defines);
+        launch->defines = mts_arena_string(encoding->strings, defines);
+        status = launch->defines ? status : mts_encode_memory(encoding);
+    }
+    return status;
+}
+
 #endif
 
 static mts_status launch_matmul(mts_encoding *encoding, const char *kernel, const char *label,
@@ -329,8 +348,7 @@ static mts_status launch_matmul(mts_encoding *encoding, const char *kernel, cons
 #ifndef MTS_SMALL
     const uint32_t shared = items_of_block(encoding, r, count);
     if (shared > 0) {
-        return mts_encode_dests_over(encoding, "matmul_block__f32_planar", label, params, words, count,
-                                     shared);
+        return launch_matmul_block(encoding, label, params, words, count, shared);
     }
 #endif
     for (uint32_t i = 0; r && i < count; i++) {

@@ -331,8 +331,14 @@ static void pack_entry(const mts_weights_entry *entry, float *to)
 
 #define MASK_LEAST 1e9f
 
-/* Infinite weights stay what they are. Numbers so large are no weights but masks, which stand for
-   infinity (1e30, or the lowest finite number): they become the largest that float16 has. */
+static bool is_filter(const mts_weights_entry *entry)
+{
+    const uint32_t kind = entry->key.kind;
+    return kind != MTS_WEIGHTS_DENSE && kind != MTS_WEIGHTS_ORDERED && kind != MTS_WEIGHTS_SCALED;
+}
+
+/* Infinite weights stay what they are. Operands so large are masks, which stand for infinity (1e30, or
+   the lowest finite number): they become the largest that float16 has. No filter is one. */
 static void convert(mts_weights *pool, const mts_weights_entry *entry, const float *from, uint16_t *to,
                     size_t count)
 {
@@ -341,7 +347,7 @@ static void convert(mts_weights *pool, const mts_weights_entry *entry, const flo
         if ((to[i] & 0x7fffu) != 0x7c00u || !isfinite(from[i])) {
             continue;
         }
-        if (fabsf(from[i]) >= MASK_LEAST) {
+        if (fabsf(from[i]) >= MASK_LEAST && !is_filter(entry)) {
             to[i]--;
         } else {
             pool->too_large = true;

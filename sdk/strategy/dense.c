@@ -6,12 +6,13 @@
 
 #include <stdio.h>
 
-#include "strategy/dense_build.h"
+#include "strategy/dense_builder.h"
 
 typedef struct stitcher {
     mts_channel_map map;
     mts_dense_place *places;
-    uint32_t *value_of, *image_of;
+    bool *apart;
+    mts_dense_builder builder;
     uint32_t *output_of; /* [entry]: output of the stitched graph, or MTS_NONE */
     mts_arena *arena;
     mts_dense *out;
@@ -34,64 +35,24 @@ static size_t elements_of_channel(const mts_shape *shape)
 
 /* ---- one graph of several ---- */
 
-static bool is_run(const stitcher *s, uint32_t entry, uint32_t task)
-{
-    const uint32_t *pos = s->places[entry].pos[task];
-    const uint32_t channels = mts_channel_map_channels(&s->map, task, entry);
-    for (uint32_t c = 1; c < channels; c++) {
-        if (pos[c] != pos[0] + c) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The task's images, and of them its channels where those follow one another. */
-static mts_status cut_images(stitcher *s, uint32_t entry, uint32_t task, bool run, uint32_t *value)
-{
-    const mts_shape *own = mts_channel_map_shape(&s->map, task, entry);
-    const mts_shape *all = &s->out->graph->values[s->value_of[entry]].shape;
-    mts_attrs attrs = {.slice = {.start = {0}}};
-    for (uint32_t i = 0; i < MTS_TENSOR_RANK_MAX; i++) {
-        attrs.slice.step[i] = 1;
-        attrs.slice.size[i] = i < all->rank ? all->dims[i] : 1;
-    }
-    attrs.slice.start[0] = s->image_of[task];
-    attrs.slice.size[0] = own->dims[0];
-    if (run) {
-        attrs.slice.start[1] = s->places[entry].pos[task][0];
-        attrs.slice.size[1] = own->dims[1];
-    }
-    return mts_graph_add_node(s->out->graph, MTS_OP_SLICE, "task", &s->value_of[entry], 1, &attrs, value,
-                              s->error);
-}
-
-static mts_status pick_channels(stitcher *s, uint32_t entry, uint32_t task, uint32_t *value)
-{
-    const mts_shape index = {.rank = 1, .dims = {mts_channel_map_channels(&s->map, task, entry)}};
-    int32_t *numbers = mts_arena_zero(s->arena, mts_shape_count(&index), sizeof *numbers);
-    if (!numbers) {
-        return short_of_memory(s->error);
-    }
-    for (int64_t c = 0; c < index.dims[0]; c++) {
-        numbers[c] = (int32_t)s->places[entry].pos[task][c];
-    }
-    const uint32_t constant = mts_graph_add_const(s->out->graph, NULL, MTS_TYPE_INT32, &index, numbers);
-    if (constant == MTS_NONE) {
-        return short_of_memory(s->error);
-    }
-    const mts_attrs attrs = {.gather = {.axis = 1}};
-    const uint32_t inputs[2] = {*value, constant};
-    return mts_graph_add_node(s->out->graph, MTS_OP_GATHER, "channels", inputs, 2, &attrs, value, s->error);
-}
-
-static mts_status add_port(stitcher *s, uint32_t value, uint32_t *port)
+static mts_status add_port(stitcher *s, uint32_t value, mts_type dtype, uint32_t *port)
 {
     char name[32];
     mts_graph *graph = s->out->graph;
     *port = graph->output_count;
     (void)snprintf(name, sizeof name, "stitched%u", *port);
-    return mts_graph_add_output(graph, name, value, MTS_TYPE_FLOAT32, &graph->values[value].shape, s->error);
+    return mts_graph_add_output(graph, name, value, dtype, &graph->values[value].shape, s->error);
+}
+
+static bool is_apart(const stitcher *s, uint32_t entry)
+{
+#ifdef MTS_SMALL
+    (void)s;
+    (void)entry;
+    return false;
+#else
+    return s->apart[entry];
+#endif
 }
 
 /* Read out of the stitched value if the task's part of it is one piece, else cut out by
@@ -107,22 +68,20 @@ static mts_status add_output(stitcher *s, uint32_t task, uint32_t output)
     }
     const mts_shape *own = mts_channel_map_shape(&s->map, task, entry);
     const uint32_t total = s->places[entry].total;
-    const bool run = is_run(s, entry, task);
-    if (run && (own->dims[0] == 1 || own->dims[1] == (int64_t)total)) {
-        const size_t channel = (size_t)s->image_of[task] * total + s->places[entry].pos[task][0];
-        mts_status status = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
+    if (!is_apart(s, entry) && mts_dense_is_run(&s->builder, entry, task) &&
+        (own->dims[0] == 1 || own->dims[1] == (int64_t)total)) {
+        const size_t image = mts_dense_first_image(&s->builder, entry, task);
+        const size_t channel = image * total + s->places[entry].pos[task][0];
         if (s->output_of[entry] == MTS_NONE) {
-            status = add_port(s, s->value_of[entry], &s->output_of[entry]);
+            status = add_port(s, s->builder.value_of[entry], MTS_TYPE_FLOAT32, &s->output_of[entry]);
         }
         *port = (mts_dense_port){.port = s->output_of[entry], .first = channel * elements_of_channel(own)};
         return status;
     }
     uint32_t value = MTS_NONE;
-    mts_status status = cut_images(s, entry, task, run, &value);
-    if (status == MTS_STATUS_OK && !run) {
-        status = pick_channels(s, entry, task, &value);
-    }
-    return status == MTS_STATUS_OK ? add_port(s, value, &port->port) : status;
+    status = mts_dense_alone(&s->builder, entry, task, &value);
+    return status == MTS_STATUS_OK ? add_port(s, value, graph->outputs[output].dtype, &port->port) : status;
 }
 
 static mts_status add_ports(stitcher *s)
@@ -144,7 +103,8 @@ static mts_status add_ports(stitcher *s)
         for (uint32_t i = 0; i < graph->input_count; i++) {
             const mts_shape *shape = &graph->inputs[i].shape;
             const size_t image = mts_shape_count(shape) / (size_t)shape->dims[0];
-            s->out->inputs[t][i] = (mts_dense_port){.port = i, .first = s->image_of[t] * image};
+            s->out->inputs[t][i] =
+                (mts_dense_port){.port = i, .first = mts_dense_first_image(&s->builder, i, t) * image};
         }
         for (uint32_t o = 0; status == MTS_STATUS_OK && o < graph->output_count; o++) {
             status = add_output(s, t, o);
@@ -159,21 +119,21 @@ mts_status mts_dense_stitch(const mts_graph *const *graphs, uint32_t count, mts_
     stitcher s = {.arena = arena, .out = out, .error = error};
     *out = (mts_dense){0};
     mts_status status = mts_channel_map_create(&s.map, graphs, count, arena, error);
-    MTS_TRY(status, mts_dense_places(&s.map, arena, &s.places, error));
+    MTS_TRY(status, mts_dense_places(&s.map, arena, &s.places, &s.apart, error));
     if (status != MTS_STATUS_OK) {
         return status;
     }
-    s.value_of = mts_arena_zero(arena, s.map.entry_count, sizeof *s.value_of);
-    s.image_of = mts_arena_zero(arena, count, sizeof *s.image_of);
     s.output_of = mts_arena_zero(arena, s.map.entry_count, sizeof *s.output_of);
-    if (!s.value_of || !s.image_of || !s.output_of) {
+    if (!s.output_of) {
         return short_of_memory(error);
     }
     for (uint32_t w = 0; w < s.map.entry_count; w++) {
         s.output_of[w] = MTS_NONE;
     }
     const mts_dense_request request = {
-        .map = &s.map, .places = s.places, .first = 0, .count = count, .clean = true};
-    status = mts_dense_build(&request, arena, &out->graph, s.value_of, s.image_of, error);
+        .map = &s.map, .places = s.places, .apart = s.apart, .first = 0, .count = count, .clean = true};
+    s.builder = (mts_dense_builder){.request = &request, .arena = arena, .error = error};
+    status = mts_dense_build(&s.builder);
+    out->graph = s.builder.graph;
     return status == MTS_STATUS_OK ? add_ports(&s) : status;
 }

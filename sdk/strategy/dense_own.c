@@ -5,11 +5,6 @@
 
 #include "strategy/dense.h"
 
-static mts_status short_of_memory(const mts_graph *graph, mts_error *error)
-{
-    return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the weights of %s", graph->name);
-}
-
 static bool join_blocks(mts_value *value, mts_arena *arena)
 {
     float *data = mts_arena_zero(arena, mts_shape_count(&value->shape), sizeof *data);
@@ -41,7 +36,7 @@ mts_status mts_dense_own(const mts_graph *graph, mts_arena *arena, const mts_gra
     mts_graph *own = mts_arena_zero(arena, 1, sizeof *own);
     mts_value *values = mts_arena_zero(arena, graph->value_count, sizeof *values);
     if (!own || !values) {
-        return short_of_memory(graph, error);
+        return mts_fail_memory(error);
     }
     *own = *graph;
     memcpy(values, graph->values, graph->value_count * sizeof *values);
@@ -51,7 +46,7 @@ mts_status mts_dense_own(const mts_graph *graph, mts_arena *arena, const mts_gra
     own->input_capacity = own->output_capacity = 0; /* these arrays are the other graph's */
     for (uint32_t v = 0; v < graph->value_count; v++) {
         if (values[v].block_count > 1 && !join_blocks(&values[v], arena)) {
-            return short_of_memory(graph, error);
+            return mts_fail_memory(error);
         }
     }
     *out = own;

@@ -8,8 +8,7 @@
 
 mts_status mts_dense_short(const mts_dense_space *s)
 {
-    return mts_fail(s->error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to stitch %u tasks",
-                    s->map->task_count);
+    return mts_fail_memory(s->error);
 }
 
 mts_status mts_dense_refuse(const mts_dense_space *s, uint32_t node, const char *reason)
@@ -113,6 +112,18 @@ static mts_status set_unmerged(mts_dense_space *s, uint32_t entry, uint32_t task
     return MTS_STATUS_OK;
 }
 
+/* The input whose channels a node's are: of attention those of v. */
+static uint32_t source_of(const mts_channel_map *map, uint32_t node)
+{
+#ifdef MTS_SMALL
+    (void)map;
+    (void)node;
+    return 0;
+#else
+    return map->graphs[0]->nodes[node].op == MTS_OP_ATTENTION ? 2 : 0;
+#endif
+}
+
 /* Sets a task's channel unmerged where its place comes from: behind concatenations and
    flattenings. */
 mts_status mts_dense_separate(mts_dense_space *s, uint32_t node, uint32_t entry, uint32_t task,
@@ -129,7 +140,12 @@ mts_status mts_dense_separate(mts_dense_space *s, uint32_t node, uint32_t entry,
         if (map->traits[from].pass == MTS_CHANNELS_MIXED) {
             return set_unmerged(s, origin, task, channel);
         }
-        entry = mts_channel_map_input(map, task, from, 0);
+#ifndef MTS_SMALL
+        if (s->apart[origin]) {
+            return mts_dense_refuse(s, node, "its filters differ between tasks where channels coincide");
+        }
+#endif
+        entry = mts_channel_map_input(map, task, from, source_of(map, from));
         if (map->traits[from].pass == MTS_CHANNELS_REPEATED) {
             channel /= map->traits[from].factor;
             continue;

@@ -232,6 +232,11 @@ static mts_status place_derived(mts_dense_space *s, uint32_t node)
 static mts_status place_node(mts_dense_space *s, uint32_t node)
 {
     const mts_propagation *traits = &s->map->traits[node];
+#ifndef MTS_SMALL
+    if (mts_dense_goes_apart(s, node)) {
+        return mts_dense_place_apart(s, node);
+    }
+#endif
     switch (traits->pass) {
     case MTS_CHANNELS_MIXED:
         return place_conv(s, node, false);
@@ -243,9 +248,12 @@ static mts_status place_node(mts_dense_space *s, uint32_t node)
 #ifndef MTS_SMALL
     case MTS_CHANNELS_GROUPED:
         return mts_dense_place_grouped(s, node);
-#endif
+    default:
+        return mts_dense_place_sets(s, node);
+#else
     default:
         return mts_dense_refuse(s, node, traits->reason);
+#endif
     }
 }
 
@@ -255,6 +263,9 @@ static mts_status run_pass(mts_dense_space *s)
     mts_status status = MTS_STATUS_OK;
     s->again = false;
     s->groups = mts_arena_zero(s->pass, map->entry_count, sizeof *s->groups);
+#ifndef MTS_SMALL
+    memset(s->apart, 0, map->entry_count * sizeof *s->apart);
+#endif
     if (!s->groups) {
         return mts_dense_short(s);
     }
@@ -292,12 +303,18 @@ static mts_status keep_places(mts_dense_space *s, mts_dense_place *places)
 }
 
 mts_status mts_dense_places(const mts_channel_map *map, mts_arena *arena, mts_dense_place **places,
-                            mts_error *error)
+                            bool **apart, mts_error *error)
 {
     mts_dense_space s = {.map = map, .keep = arena, .error = error};
     *places = mts_arena_zero(arena, map->entry_count, sizeof **places);
     s.unmerged = mts_arena_zero(arena, map->entry_count, sizeof *s.unmerged);
+#ifdef MTS_SMALL
+    *apart = NULL;
     if (!*places || !s.unmerged) {
+#else
+    *apart = s.apart = mts_arena_zero(arena, map->entry_count, sizeof *s.apart);
+    if (!*places || !s.unmerged || !s.apart) {
+#endif
         return mts_dense_short(&s);
     }
     mts_status status = MTS_STATUS_OK;

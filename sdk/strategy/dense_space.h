@@ -17,11 +17,11 @@ typedef struct mts_dense_place {
 /*
  * Stitched channels of every entry, for all tasks together. Output channels of a
  * convolution coincide where their filters share a weight block and contradict each other
- * nowhere; entries that are added have one order. The result (places[entry]) lives in
- * `arena`. Errors: UNSUPPORTED, LIMIT, OUT_OF_MEMORY.
+ * nowhere; entries that are added have one order. apart[entry]: its node runs for each task alone.
+ * The results (places[entry], apart) live in `arena`. Errors: UNSUPPORTED, LIMIT, OUT_OF_MEMORY.
  */
 mts_status mts_dense_places(const mts_channel_map *map, mts_arena *arena, mts_dense_place **places,
-                            mts_error *error);
+                            bool **apart, mts_error *error);
 
 /* Output channel of a convolution's weight row. */
 uint32_t mts_dense_channel(const mts_node *node, uint32_t row);

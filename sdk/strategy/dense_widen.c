@@ -2,21 +2,19 @@
  * dense_widen.c: graphs padded with channels of zeros to the widths of the widest.
  */
 #include "strategy/dense.h"
-#include "strategy/dense_build.h"
+#include "strategy/dense_builder.h"
 
 typedef struct widener {
     mts_channel_map map;
     bool *fixed;    /* per entry, used at roots: the channels stay as they are */
     uint32_t *most; /* per entry: channels of the widest task */
-    uint32_t *value_of;
     mts_arena *arena;
     mts_error *error;
 } widener;
 
 static mts_status short_of_memory(const widener *w)
 {
-    return mts_fail(w->error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to pad %u tasks",
-                    w->map.task_count);
+    return mts_fail_memory(w->error);
 }
 
 static bool fix(widener *w, uint32_t entry)
@@ -129,15 +127,16 @@ static mts_status place_task(widener *w, uint32_t task, mts_dense_place *places,
     return status;
 }
 
-static mts_status add_outputs(widener *w, uint32_t task, mts_graph *graph)
+static mts_status add_outputs(widener *w, uint32_t task, const mts_dense_builder *builder)
 {
+    mts_graph *graph = builder->graph;
     const mts_graph *from = w->map.graphs[task];
     mts_status status = MTS_STATUS_OK;
     for (uint32_t o = 0; status == MTS_STATUS_OK && o < from->output_count; o++) {
         const mts_port *port = &from->outputs[o];
         const uint32_t entry = w->map.entry_of[task][port->value];
-        const uint32_t value =
-            entry != MTS_NONE ? w->value_of[entry] : mts_dense_reference(graph, &from->values[port->value]);
+        const uint32_t value = entry != MTS_NONE ? builder->value_of[entry]
+                                                 : mts_dense_reference(graph, &from->values[port->value]);
         status = value == MTS_NONE
                      ? short_of_memory(w)
                      : mts_graph_add_output(graph, port->name, value, port->dtype, &port->shape, w->error);
@@ -158,11 +157,10 @@ static mts_status widen_task(widener *w, uint32_t task, const mts_graph **out)
         return status;
     }
     const mts_dense_request request = {.map = &w->map, .places = places, .first = task, .count = 1};
-    mts_graph *graph = NULL;
-    uint32_t image = 0;
-    status = mts_dense_build(&request, w->arena, &graph, w->value_of, &image, w->error);
-    MTS_TRY(status, add_outputs(w, task, graph));
-    *out = graph;
+    mts_dense_builder builder = {.request = &request, .arena = w->arena, .error = w->error};
+    status = mts_dense_build(&builder);
+    MTS_TRY(status, add_outputs(w, task, &builder));
+    *out = builder.graph;
     return status;
 }
 
@@ -176,8 +174,7 @@ mts_status mts_dense_widen(const mts_graph *const *graphs, uint32_t count, mts_a
     }
     w.fixed = mts_arena_zero(arena, w.map.entry_count, sizeof *w.fixed);
     w.most = mts_arena_zero(arena, w.map.entry_count, sizeof *w.most);
-    w.value_of = mts_arena_zero(arena, w.map.entry_count, sizeof *w.value_of);
-    if (!w.fixed || !w.most || !w.value_of) {
+    if (!w.fixed || !w.most) {
         return short_of_memory(&w);
     }
     find_fixed(&w);

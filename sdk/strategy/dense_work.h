@@ -21,6 +21,7 @@ typedef struct mts_dense_space {
     mts_arena *keep;
     mts_dense_group *groups; /* per entry, used at roots */
     uint8_t ***unmerged;     /* [root entry][task][channel]; NULL: all may be merged */
+    bool *apart;             /* per entry: its node runs for each task alone */
     bool again;
     mts_error *error;
 } mts_dense_space;
@@ -58,5 +59,13 @@ uint32_t mts_dense_contradiction(const mts_dense_site *c, uint32_t t, uint32_t r
 
 /* ---- dense_grouped.c ---- */
 mts_status mts_dense_place_grouped(mts_dense_space *s, uint32_t node);
+
+/* ---- dense_sets.c ---- */
+/* Whether a node that keeps or joins channels runs for each task alone: one of its inputs does, or
+   the number of images changes. */
+bool mts_dense_goes_apart(const mts_dense_space *s, uint32_t node);
+mts_status mts_dense_place_apart(mts_dense_space *s, uint32_t node);
+/* A node that combines channels: side by side if it can be, else for each task alone. */
+mts_status mts_dense_place_sets(mts_dense_space *s, uint32_t node);
 
 #endif

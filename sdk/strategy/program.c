@@ -25,7 +25,7 @@ typedef bool (*same_fn)(const mts_graph *a, const mts_graph *b);
 
 static mts_status short_of_memory(const programmer *p)
 {
-    return mts_fail(p->error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to stitch %u tasks", p->count);
+    return mts_fail_memory(p->error);
 }
 
 static bool same_batch(const mts_graph *a, const mts_graph *b)

@@ -196,6 +196,10 @@ static void matmul_in_blocks_agrees_for_transposed_broadcast_and_constant_operan
         }
         const uint32_t first = kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_matmul_params));
         run_in_groups(pair, "matmul_block__f32_planar", first, planes);
+        if (pair->devices[1]->info.matrix_units) {
+            kernel_pair_run(pair, "matmul_block__f32_planar", "-DVEC=1 -DMATRIX=1", first,
+                            (const uint32_t[]){2 * 64, planes + 1, MEMBERS}, (const uint32_t[]){64, 1, 1});
+        }
     }
 }
 

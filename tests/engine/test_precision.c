@@ -290,14 +290,28 @@ static mts_graph *scaled(mts_arena *arena, const float *k)
     return graph;
 }
 
-static mts_status make_scaled(float k, mts_precision precision, mts_error *error)
+/* A convolution of one channel. */
+static mts_graph *filtered(mts_arena *arena, const float *filter)
 {
-    mts_arena arena;
+    mts_error error = {0};
+    mts_graph *graph = mts_graph_create(arena, "filtered");
+    assert_non_null(graph);
+    const mts_shape shape = mts_shape_make(4, (const int64_t[]){1, 1, 4, 4});
+    const mts_shape one = mts_shape_make(4, (const int64_t[]){1, 1, 1, 1});
+    const uint32_t inputs[2] = {mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape),
+                                mts_graph_add_const(graph, "w", MTS_TYPE_FLOAT32, &one, filter)};
+    const mts_attrs attrs = {.conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    uint32_t y = MTS_NONE;
+    test_must(mts_graph_add_node(graph, MTS_OP_CONV, "enlarge", inputs, 2, &attrs, &y, &error), &error,
+              "node");
+    test_must(mts_graph_add_output(graph, "y", y, MTS_TYPE_FLOAT32, &shape, &error), &error, "output");
+    return graph;
+}
+
+static mts_status make_pair(const mts_graph *const *graphs, mts_precision precision, mts_error *error)
+{
     test_net net;
-    const float two = 2.0f;
     mts_engine *engine = NULL;
-    mts_arena_init(&arena, mts_allocator_default());
-    const mts_graph *graphs[2] = {scaled(&arena, &two), scaled(&arena, &k)};
     test_must(net_make(graphs, 2, 0.0f, &net, error), error, "bundle");
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .precision = precision};
     const mts_status status =
@@ -305,6 +319,16 @@ static mts_status make_scaled(float k, mts_precision precision, mts_error *error
     assert_true((status == MTS_STATUS_OK) == (engine != NULL));
     mts_engine_destroy(&engine);
     net_release(&net);
+    return status;
+}
+
+static mts_status make_scaled(float k, mts_precision precision, mts_error *error)
+{
+    mts_arena arena;
+    const float two = 2.0f;
+    mts_arena_init(&arena, mts_allocator_default());
+    const mts_graph *graphs[2] = {scaled(&arena, &two), scaled(&arena, &k)};
+    const mts_status status = make_pair(graphs, precision, error);
     mts_arena_release(&arena);
     return status;
 }
@@ -325,6 +349,22 @@ static void a_weight_that_float16_cannot_hold_is_refused_by_name(void **state)
     assert_int_equal(make_scaled(INFINITY, MTS_PRECISION_FLOAT16_STORAGE, &error), MTS_STATUS_OK);
 }
 
+/* A number as large as masks have is one as an operand, and is none in a filter. */
+static void a_mask_becomes_the_largest_number_and_a_filter_is_refused(void **state)
+{
+    mts_error error = {0};
+    mts_arena arena;
+    (void)state;
+    assert_int_equal(make_scaled(1e30f, MTS_PRECISION_FLOAT16_STORAGE, &error), MTS_STATUS_OK);
+    mts_arena_init(&arena, mts_allocator_default());
+    const float filter[2] = {1e30f, 1.0f};
+    const mts_graph *graphs[2] = {filtered(&arena, filter), filtered(&arena, filter + 1)};
+    assert_int_equal(make_pair(graphs, MTS_PRECISION_FLOAT32, &error), MTS_STATUS_OK);
+    assert_int_equal(make_pair(graphs, MTS_PRECISION_FLOAT16_STORAGE, &error), MTS_STATUS_LIMIT);
+    assert_non_null(strstr(error.text, "layer enlarge of task t0"));
+    mts_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +378,7 @@ int main(void)
         cmocka_unit_test(traffic_counts_two_bytes_an_element),
         cmocka_unit_test(reports_name_the_precision_that_is_used),
         cmocka_unit_test(a_weight_that_float16_cannot_hold_is_refused_by_name),
+        cmocka_unit_test(a_mask_becomes_the_largest_number_and_a_filter_is_refused),
     };
     mts_error error = {0};
     if (mts_os_directory_make(WORK, &error) != MTS_STATUS_OK) {

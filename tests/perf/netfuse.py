@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import subprocess
+import time
 
 NETWORKS = {"resnet50": 64, "resnext50": 64, "bert-base": 32, "xlnet-base": 32}  # input of the small variant
 FULL = {"resnet50": 224, "resnext50": 224, "bert-base": 128, "xlnet-base": 128}
@@ -45,10 +46,11 @@ def make(options, network, batch, most):
 
 def measure(options, network, batch, tasks, bundle):
     words = ways(tasks, options.threads, options.dense)
-    done = subprocess.run([options.build / "bin/bench_processes", bundle, options.device, str(options.runs),
-                           *(f"{w}:{options.precision}" for w in words.values())], check=True, capture_output=True, text=True)
-    for name, row in zip(words, json.loads(done.stdout)["rows"]):
-        yield {"network": network, "batch": batch, "tasks": tasks, "name": name, **row}
+    for names in [[name] for name in words] if options.each else [list(words)]:
+        done = subprocess.run([options.build / "bin/bench_processes", bundle, options.device, str(options.runs),
+                               *(f"{words[n]}:{options.precision}" for n in names)], check=True, capture_output=True, text=True)
+        for name, row in zip(names, json.loads(done.stdout)["rows"]):
+            yield {"network": network, "batch": batch, "tasks": tasks, "name": name, **row}
 
 
 def table(rows, value, form="{:.1f}"):
@@ -83,6 +85,8 @@ def main():
     parser.add_argument("--tiny", action="store_true", help="a twentieth of the channels: to try the script")
     parser.add_argument("--remove", action="store_true", help="remove each bundle again: 32 full BERTs take 14 GB")
     parser.add_argument("--make", action="store_true", help="write the bundles only")
+    parser.add_argument("--each", action="store_true", help="ways one after another instead of in turns: less memory")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no row of the table after that; call again to go on")
     parser.add_argument("--table", type=pathlib.Path, help="show what a file has, and measure nothing")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="rewritten after each row; what it has is not measured again")
     options = parser.parse_args()
@@ -90,6 +94,7 @@ def main():
         show(json.loads(options.table.read_text())["rows"])
         return
     options.folder.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + options.seconds
     results = {"load": os.getloadavg()[0], "full": options.full, "device": options.device, "rows": []}
     if options.output and options.output.exists():
         results = json.loads(options.output.read_text())
@@ -97,9 +102,14 @@ def main():
     counts = [int(t) for t in options.tasks.split(",")]
     for network in options.networks.split(","):
         for batch in map(int, options.batches.split(",")):
+            wanted = [t for t in counts if (network, batch, t) not in known]
+            if not wanted:
+                continue
             bundle = make(options, network, batch, max(counts))
-            for tasks in [] if options.make else [t for t in counts if (network, batch, t) not in known]:
-                for row in measure(options, network, batch, tasks, bundle):
+            for tasks in [] if options.make else wanted:
+                if time.monotonic() > end:
+                    return
+                for row in list(measure(options, network, batch, tasks, bundle)):
                     results["rows"].append(row)
                     print(json.dumps(row), flush=True)
                 if options.output:

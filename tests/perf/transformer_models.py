@@ -182,7 +182,7 @@ def distances(rows, width):
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=-1)[:, None].astype(np.float32)
 
 
-def xlnet_attention(m, x, positions, rows, width, heads, mask):
+def xlnet_attention(m, x, positions, batch, rows, width, heads, mask):
     size = width // heads
 
     def product(value):
@@ -192,10 +192,10 @@ def xlnet_attention(m, x, positions, rows, width, heads, mask):
     q, k, v, r = product(x), product(x), product(x), product(positions)
     content = m.add("Einsum", m.add("Add", q, m.vector((heads, size))), k, equation="ibnd,jbnd->bnij")
     far = m.add("Einsum", m.add("Add", q, m.vector((heads, size))), r, equation="ibnd,jbnd->bnij")
-    far = m.add("Reshape", far, m.constant(np.array([1, heads, 2 * rows, rows], np.int64)))
+    far = m.add("Reshape", far, m.constant(np.array([batch, heads, 2 * rows, rows], np.int64)))
     far = m.add("Slice", far, m.constant(np.array([1], np.int64)), m.constant(np.array([2**31], np.int64)),
                 m.constant(np.array([2], np.int64)))
-    far = m.add("Reshape", far, m.constant(np.array([1, heads, rows, 2 * rows - 1], np.int64)))
+    far = m.add("Reshape", far, m.constant(np.array([batch, heads, rows, 2 * rows - 1], np.int64)))
     far = m.add("Gather", far, m.constant(np.arange(rows)), axis=3)
     scores = m.add("Mul", m.add("Add", m.add("Add", content, far), m.number(0.0)), m.number(1 / np.sqrt(size)))
     if mask:
@@ -205,24 +205,24 @@ def xlnet_attention(m, x, positions, rows, width, heads, mask):
     return m.add("Einsum", y, out, equation="ibnd,hnd->ibh")
 
 
-def xlnet(path, size="xlnet-base", seed=1, own_seed=None, rows=128, words=2000, classes=2, mask=True, fused=False):
+def xlnet(path, size="xlnet-base", seed=1, own_seed=None, rows=128, words=2000, classes=2, mask=True, fused=False, batch=1):
     layers, width, heads, inner = SIZES[size]
     m = Model(size, seed, own_seed, fused=fused)
-    inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, rows])]
+    inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, [batch, rows])]
     x = m.add("Gather", m.weight(words, width, deviation=1.0), m.add("Transpose", "input_ids", perm=[1, 0]))
-    positions = m.constant(distances(rows, width))
+    positions = m.constant(distances(rows, width).repeat(batch, axis=1))
     hidden = None
     if mask:
-        inputs.append(helper.make_tensor_value_info("attention_mask", TensorProto.FLOAT, [1, rows]))
+        inputs.append(helper.make_tensor_value_info("attention_mask", TensorProto.FLOAT, [batch, rows]))
         hidden = m.add("Transpose", m.add("Sub", m.number(1.0), "attention_mask"), perm=[1, 0])
         hidden = m.add("Unsqueeze", hidden, m.constant(np.array([0, 3], np.int64)))
         own = m.constant(-np.eye(rows, dtype=np.float32)[:, :, None, None])  # a token sees itself
         hidden = m.add("Cast", m.add("Greater", m.add("Add", hidden, own), m.number(0.0)), to=TensorProto.FLOAT)
     for _ in range(layers):
-        x = m.norm(m.add("Add", xlnet_attention(m, x, positions, rows, width, heads, hidden), x), width, 1e-12)
+        x = m.norm(m.add("Add", xlnet_attention(m, x, positions, batch, rows, width, heads, hidden), x), width, 1e-12)
         y = m.gelu(m.linear(x, width, inner))
         x = m.norm(m.add("Add", m.linear(y, inner, width), x), width, 1e-12)
     last = m.add("Gather", m.add("Transpose", x, perm=[1, 0, 2]), m.constant(np.array(-1, np.int64)), axis=1)
     pooled = m.add("Tanh", m.add("Gemm", last, m.weight(width, width, own=True), m.vector(width, own=True)))
     logits = m.add("Gemm", pooled, m.weight(width, classes, own=True), m.vector(classes, own=True))
-    m.finish(inputs, [helper.make_tensor_value_info(logits, TensorProto.FLOAT, [1, classes])], path)
+    m.finish(inputs, [helper.make_tensor_value_info(logits, TensorProto.FLOAT, [batch, classes])], path)

@@ -1,5 +1,7 @@
 """Sessions: runs, outputs, lifetimes, callbacks."""
 import gc
+import os
+import subprocess
 import sys
 import weakref
 
@@ -287,6 +289,10 @@ def test_a_length_for_each_submission(tmp_path, runtime):
     one = mts.compile({"bert": mts.Task(model, shapes=shapes[-1])}, tmp_path / "one.mtsb")
     all_lengths = mts.compile({f"bert{n}": mts.Task(model, shapes=s) for n, s in zip(lengths, shapes)}, tmp_path / "all.mtsb")
     assert all_lengths.weights_bytes < one.weights_bytes + 4 * 128 * (8 + 16) + 100  # and rows of the table of places
+    program = os.environ["MTS_BINARY_DIR"] + "/bin/mts"
+    subprocess.run([program, "compile", f"--task=bert={model}", "--lengths=bert=8,16,32", "--shape=bert:input_ids=1xN",
+                    "--shape=bert:attention_mask=1xN", "-o", tmp_path / "same.mtsb"], check=True, capture_output=True)
+    assert (tmp_path / "same.mtsb").read_bytes() == (tmp_path / "all.mtsb").read_bytes()
     peer = ort.InferenceSession(model, providers=["CPUExecutionProvider"])
     random = numpy.random.default_rng(3)
     with mts.Bundle(runtime, tmp_path / "all.mtsb") as bundle, mts.Session(bundle) as session:

@@ -324,25 +324,142 @@ static void convolution_groups_of_unequal_sizes_are_refused(void **state)
     assert_non_null(strstr(error.text, "differ in size"));
 }
 
-static void what_looks_across_channels_is_refused_by_name(void **state)
+/* The second task's number of channels differs; behind its convolutions both have an LRN, then another
+   convolution. */
+static mts_graph *lrn_graph(uint32_t task)
+{
+    mts_graph *graph = task_graph(task, 1, MTS_FN_RELU);
+    mts_attrs attrs;
+    memset(&attrs, 0, sizeof attrs);
+    attrs.lrn = (mts_attrs_lrn){.size = 3, .alpha = 1.0f, .beta = 0.5f, .bias = 1.0f};
+    const uint32_t x = graph->outputs[0].value;
+    const uint32_t y = add(graph, MTS_OP_LRN, &x, 1, &attrs);
+    graph->outputs[0].value = add_conv(graph, y, 3, 0, 0, 0, 7.0f, MTS_FN_NONE);
+    return graph;
+}
+
+static uint32_t count_nodes(const mts_graph *graph, mts_op op)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        count += graph->nodes[n].op == op ? 1 : 0;
+    }
+    return count;
+}
+
+static const mts_node *find_node(const mts_graph *graph, mts_op op)
+{
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (graph->nodes[n].op == op) {
+            return &graph->nodes[n];
+        }
+    }
+    fail_msg("no %s", mts_op_name(op));
+    return NULL;
+}
+
+static void what_looks_across_channels_runs_for_each_task_on_its_own(void **state)
 {
     (void)state;
-    const mts_graph *graphs[2];
-    mts_dense dense;
-    for (uint32_t t = 0; t < 2; t++) {
-        mts_graph *graph = task_graph(t, 1, MTS_FN_RELU);
-        mts_attrs attrs;
-        memset(&attrs, 0, sizeof attrs);
-        attrs.lrn = (mts_attrs_lrn){.size = 3, .alpha = 1.0f, .beta = 0.5f, .bias = 1.0f};
-        const uint32_t x = graph->outputs[0].value;
-        const uint32_t y = add(graph, MTS_OP_LRN, &x, 1, &attrs);
-        graph->outputs[0].value = y;
-        graphs[t] = graph;
-    }
+    const mts_graph *graphs[2] = {lrn_graph(0), lrn_graph(1)};
     assert_true(mts_dense_alike(graphs[0], graphs[1]));
-    assert_int_equal(mts_dense_stitch(graphs, 2, &arena, &dense, &error), MTS_STATUS_UNSUPPORTED);
-    assert_non_null(strstr(error.text, "lrn"));
-    assert_non_null(strstr(error.text, "first"));
+    const mts_graph *g = stitch(graphs, 2).graph;
+    assert_int_equal(count_nodes(g, MTS_OP_LRN), 2);
+    assert_int_equal(count_nodes(g, MTS_OP_CONV), 4); /* one for both tasks */
+    const mts_node *lrn = find_node(g, MTS_OP_LRN);
+    const mts_shape *own = &g->values[lrn->output].shape;
+    assert_int_equal(own->dims[0], 1);
+    assert_int_equal(own->dims[1], 3);
+    /* side by side again for the convolution behind it: 3 channels of each task, 2 images */
+    const mts_shape *joined = &g->values[find_node(g, MTS_OP_CONCAT)->output].shape;
+    assert_int_equal(joined->dims[0], 2);
+    assert_int_equal(joined->dims[1], 6);
+}
+
+/* A convolution to 4 channels, of which 2 are shared, normalised over channels, with a scale of `own`. */
+static mts_graph *norm_graph(uint32_t task, float epsilon)
+{
+    const float own = 100.0f * (float)(task + 1);
+    mts_graph *graph = mts_graph_create(&arena, task == 0 ? "first" : "second");
+    assert_non_null(graph);
+    uint32_t x = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &(mts_shape){4, {1, SHARED, 2, 2}});
+    x = add_conv(graph, x, 4, SHARED, SHARED, U_BLOCK, own, MTS_FN_NONE);
+    const uint32_t scale =
+        mts_graph_add_const(graph, NULL, MTS_TYPE_FLOAT32, &(mts_shape){3, {4, 1, 1}}, numbers(4, own));
+    mts_attrs attrs;
+    memset(&attrs, 0, sizeof attrs);
+    attrs.norm = (mts_attrs_norm){.axes = 2u, .groups = 1, .epsilon = epsilon};
+    const uint32_t inputs[2] = {x, scale};
+    x = add(graph, MTS_OP_NORM, inputs, 2, &attrs);
+    assert_int_equal(mts_graph_add_output(graph, "y", x, MTS_TYPE_FLOAT32, &graph->values[x].shape, &error),
+                     MTS_STATUS_OK);
+    return graph;
+}
+
+static void a_normalisation_over_channels_is_one_of_groups_side_by_side(void **state)
+{
+    (void)state;
+    const mts_graph *graphs[2] = {norm_graph(0, 1e-5f), norm_graph(1, 1e-5f)};
+    const mts_graph *g = stitch(graphs, 2).graph;
+    const mts_node *norm = find_node(g, MTS_OP_NORM);
+    assert_int_equal(g->node_count, 2);
+    assert_int_equal(norm->attrs.norm.groups, 2);
+    /* the shared filters are not merged, as the tasks' channels have to follow one another */
+    assert_int_equal(g->values[norm->output].shape.dims[1], 8);
+    const mts_value *scale = &g->values[norm->inputs[1]];
+    static const float factors[16] = {100, 101, 102, 103, 0, 0, 0, 0, 0, 0, 0, 0, 200, 201, 202, 203};
+    for (size_t i = 0; i < 16; i++) {
+        assert_near(at(scale, i), factors[i]);
+    }
+}
+
+static void a_normalisation_that_divides_zeros_by_zero_runs_for_each_task(void **state)
+{
+    (void)state;
+    const mts_graph *graphs[2] = {norm_graph(0, 0.0f), norm_graph(1, 0.0f)};
+    assert_int_equal(count_nodes(stitch(graphs, 2).graph, MTS_OP_NORM), 2);
+}
+
+/* Heads of attention over convolutions that share filters; a mask [1, rows, 1, 3] as an input, if rows > 0. */
+static mts_graph *attention_graph(uint32_t task, uint32_t rows)
+{
+    const float own = 100.0f * (float)(task + 1);
+    mts_graph *graph = mts_graph_create(&arena, task == 0 ? "first" : "second");
+    assert_non_null(graph);
+    const uint32_t x = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &(mts_shape){4, {1, 2, 1, 3}});
+    uint32_t inputs[4];
+    for (uint32_t i = 0; i < 3; i++) {
+        inputs[i] = add_conv(graph, x, 4, SHARED, SHARED, U_BLOCK + i, own, MTS_FN_NONE);
+    }
+    if (rows > 0) {
+        inputs[3] = mts_graph_add_input(graph, "mask", MTS_TYPE_FLOAT32, &(mts_shape){4, {1, rows, 1, 3}});
+    }
+    mts_attrs attrs;
+    memset(&attrs, 0, sizeof attrs);
+    attrs.attention = (mts_attrs_attention){.heads = 2, .scale = 0.5f};
+    const uint32_t y = add(graph, MTS_OP_ATTENTION, inputs, rows > 0 ? 4 : 3, &attrs);
+    assert_int_equal(mts_graph_add_output(graph, "y", y, MTS_TYPE_FLOAT32, &graph->values[y].shape, &error),
+                     MTS_STATUS_OK);
+    return graph;
+}
+
+static void heads_of_attention_stand_side_by_side(void **state)
+{
+    (void)state;
+    for (uint32_t rows = 0; rows <= 2; rows++) {
+        const mts_graph *graphs[2] = {attention_graph(0, rows), attention_graph(1, rows)};
+        const mts_graph *g = stitch(graphs, 2).graph;
+        const mts_node *attention = find_node(g, MTS_OP_ATTENTION);
+        assert_int_equal(count_nodes(g, MTS_OP_ATTENTION), 1);
+        assert_int_equal(attention->attrs.attention.heads, 4);
+        assert_int_equal(g->values[attention->output].shape.dims[0], 2);
+        assert_int_equal(g->values[attention->output].shape.dims[1], 8);
+        if (rows > 0) { /* a mask for all heads stays one row, one for each head has rows for all of them */
+            const mts_shape *mask = &g->values[attention->inputs[3]].shape;
+            assert_int_equal(mask->dims[0], 2);
+            assert_int_equal(mask->dims[1], rows == 1 ? 1 : 4);
+        }
+    }
 }
 
 static void graphs_with_other_nodes_or_images_are_not_alike(void **state)
@@ -379,8 +496,11 @@ static void widths_are_padded_to_the_widest_but_not_those_of_outputs(void **stat
 static void every_failing_allocation_is_out_of_memory(void **state)
 {
     (void)state;
-    const mts_graph *graphs[2] = {task_graph(0, 2, MTS_FN_SIGMOID), task_graph(1, 3, MTS_FN_SIGMOID)};
-    for (int what = 0; what < 2; what++) {
+    const mts_graph *pairs[3][2] = {{task_graph(0, 2, MTS_FN_SIGMOID), task_graph(1, 3, MTS_FN_SIGMOID)},
+                                    {lrn_graph(0), lrn_graph(1)},
+                                    {attention_graph(0, 2), attention_graph(1, 2)}};
+    for (int what = 0; what < 6; what++) {
+        const mts_graph *const *graphs = pairs[what / 2];
         uint32_t failed = 1;
         for (uint32_t nth = 1; failed > 0; nth++) {
             mts_wrap_allocator faulty;
@@ -389,8 +509,8 @@ static void every_failing_allocation_is_out_of_memory(void **state)
             const mts_graph *padded[2];
             mts_wrap_allocator_init(&faulty, mts_allocator_default(), nth);
             mts_arena_init(&small, &faulty.base);
-            const mts_status status = what == 0 ? mts_dense_stitch(graphs, 2, &small, &dense, &error)
-                                                : mts_dense_widen(graphs, 2, &small, padded, &error);
+            const mts_status status = what % 2 == 0 ? mts_dense_stitch(graphs, 2, &small, &dense, &error)
+                                                    : mts_dense_widen(graphs, 2, &small, padded, &error);
             failed = faulty.failed;
             assert_int_equal(status, failed > 0 ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_OK);
             mts_arena_release(&small);
@@ -445,7 +565,10 @@ int main(void)
         TEST(added_channels_have_one_order_or_are_set_apart),
         TEST(groups_of_a_convolution_coincide_as_a_whole_or_not_at_all),
         TEST(convolution_groups_of_unequal_sizes_are_refused),
-        TEST(what_looks_across_channels_is_refused_by_name),
+        TEST(what_looks_across_channels_runs_for_each_task_on_its_own),
+        TEST(a_normalisation_over_channels_is_one_of_groups_side_by_side),
+        TEST(a_normalisation_that_divides_zeros_by_zero_runs_for_each_task),
+        TEST(heads_of_attention_stand_side_by_side),
         TEST(graphs_with_other_nodes_or_images_are_not_alike),
         TEST(widths_are_padded_to_the_widest_but_not_those_of_outputs),
         TEST(every_failing_allocation_is_out_of_memory),

@@ -233,6 +233,53 @@ static void take_diagonals(const einsum *e, term *t)
     }
 }
 
+/* Whether a run-time operand has a label, with more than one element. */
+static bool is_run_time(const einsum *e, uint32_t label)
+{
+    for (uint32_t i = 0; i < e->count; i++) {
+        const term *t = &e->terms[i];
+        for (uint32_t k = 0; k < t->rank; k++) {
+            if (t->labels[k] == label && t->x->shape.dims[k] > 1 && !mts_import_is_const(t->x)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Whether a constant is the same for all elements of dimension `axis`. */
+static bool repeats(const mts_import_value *x, uint32_t axis)
+{
+    const float *data = x->data;
+    size_t inner = 1, outer = 1;
+    for (uint32_t i = 0; i < x->shape.rank; i++) {
+        inner *= i > axis ? (size_t)x->shape.dims[i] : 1;
+        outer *= i < axis ? (size_t)x->shape.dims[i] : 1;
+    }
+    const size_t run = inner * (size_t)x->shape.dims[axis];
+    bool same = true;
+    for (size_t o = 0; same && o < outer; o++) {
+        for (size_t i = inner; same && i < run; i += inner) {
+            same = memcmp(data + o * run, data + o * run + i, inner * sizeof *data) == 0;
+        }
+    }
+    return same;
+}
+
+/* A constant that was expanded along a label of a run-time operand (positions of XLNet, for each
+   image of a batch) has one element of it again. */
+static void contract(const einsum *e, term *t)
+{
+    for (uint32_t i = 0; t->x && i < t->rank; i++) {
+        if (mts_import_is_const(t->x) && t->x->dtype == MTS_TYPE_FLOAT32 && t->x->shape.dims[i] > 1 &&
+            is_run_time(e, t->labels[i]) && repeats(t->x, i)) {
+            mts_attrs_slice one = mts_import_whole(&t->x->shape);
+            one.size[i] = 1;
+            t->x = mts_import_emit_slice(e->import, t->x, &one);
+        }
+    }
+}
+
 /* Drops dimensions of 1 that are broadcast, and sums those whose labels nothing needs. */
 static void simplify(const einsum *e, term *t, const bool *needed)
 {
@@ -299,10 +346,80 @@ static value product(const einsum *e, value a, value b)
     return mts_import_emit_matmul(e->import, a, mts_import_emit_reshape(e->import, b, &right));
 }
 
+/* The term in the shape that its labels say. */
+static term reshaped(const einsum *e, term y)
+{
+    mts_shape shape = {.rank = y.rank};
+    for (uint32_t i = 0; i < y.rank; i++) {
+        shape.dims[i] = e->dims[y.labels[i]];
+    }
+    y.x = y.x ? mts_import_emit_reshape(e->import, y.x, &shape) : NULL;
+    return y;
+}
+
+/* Moves those of the labels to the front that stand before `batch` in the result: their number. */
+static uint32_t outer_rows(const einsum *e, uint32_t *labels, uint32_t count, uint32_t batch)
+{
+    uint32_t outer = 0;
+    for (uint32_t i = 0; i < e->result.rank && e->result.labels[i] != batch; i++) {
+        for (uint32_t k = outer; k < count; k++) {
+            if (labels[k] == e->result.labels[i]) {
+                const uint32_t label = labels[k];
+                memmove(labels + outer + 1, labels + outer, (k - outer) * sizeof *labels);
+                labels[outer++] = label;
+            }
+        }
+    }
+    return outer;
+}
+
+/*
+ * A run-time operand times a constant matrix for each element of a batch label: rows whose labels stand
+ * before the batch in the result are images, so that nothing has to be moved behind the product.
+ */
+static term combine_images(const einsum *e, term a, term b, const bool *needed)
+{
+    uint32_t rows[MTS_TENSOR_RANK_MAX], batch[MTS_TENSOR_RANK_MAX], sums[MTS_TENSOR_RANK_MAX];
+    uint32_t columns[MTS_TENSOR_RANK_MAX], left[4 * MTS_TENSOR_RANK_MAX], right[3 * MTS_TENSOR_RANK_MAX];
+    term y = {0};
+    const uint32_t batches = select(&a, &b, true, needed, true, batch);
+    const uint32_t row_count = select(&a, &b, false, needed, true, rows);
+    const uint32_t sum_count = select(&a, &b, true, needed, false, sums);
+    const uint32_t column_count = select(&b, &a, false, needed, true, columns);
+    if (!mts_import_is_const(b.x) || batches == 0 || sum_count == 0) {
+        return y;
+    }
+    const uint32_t outer = outer_rows(e, rows, row_count, batch[0]);
+    if (outer == 0) {
+        return y;
+    }
+    memcpy(left, rows, outer * sizeof *left);
+    memcpy(left + outer, batch, batches * sizeof *left);
+    memcpy(left + outer + batches, rows + outer, (row_count - outer) * sizeof *left);
+    memcpy(left + batches + row_count, sums, sum_count * sizeof *left);
+    memcpy(right, batch, batches * sizeof *right);
+    memcpy(right + batches, sums, sum_count * sizeof *right);
+    memcpy(right + batches + sum_count, columns, column_count * sizeof *right);
+    const int64_t n = size_of(e, batch, batches), k = size_of(e, sums, sum_count);
+    const mts_shape shape = {
+        .rank = 4, .dims = {size_of(e, rows, outer), n, size_of(e, rows + outer, row_count - outer), k}};
+    value q = arranged(e, &b, right, n, k, size_of(e, columns, column_count));
+    order_as(e, &a, left);
+    value p = a.x ? mts_import_emit_reshape(e->import, a.x, &shape) : NULL;
+    y.x = p && q ? mts_import_emit_matmul(e->import, p, q) : NULL;
+    memcpy(y.labels, left, (batches + row_count) * sizeof *left);
+    memcpy(y.labels + batches + row_count, columns, column_count * sizeof *columns);
+    y.rank = batches + row_count + column_count;
+    return y;
+}
+
 static term combine(const einsum *e, term a, term b, const bool *needed)
 {
     uint32_t left[3 * MTS_TENSOR_RANK_MAX], right[3 * MTS_TENSOR_RANK_MAX];
-    term y = {0};
+    term y = combine_images(e, a, b, needed);
+    if (y.rank > 0) {
+        return reshaped(e, y);
+    }
     const uint32_t batch = select(&a, &b, true, needed, true, left);
     const uint32_t rows = select(&a, &b, false, needed, true, left + batch);
     const uint32_t sums = select(&a, &b, true, needed, false, left + batch + rows);
@@ -319,14 +436,10 @@ static term combine(const einsum *e, term a, term b, const bool *needed)
     const int64_t c = size_of(e, right + batch + sums, columns);
     value p = arranged(e, &a, left, n, m, k), q = arranged(e, &b, right, n, k, c);
     y.x = sums > 0 ? product(e, p, q) : mts_import_emit_binary(e->import, MTS_BIN_MUL, p, q);
-    mts_shape shape = {0};
     for (uint32_t i = 0; i < batch + rows + columns; i++) {
-        const uint32_t label = i < batch + rows ? left[i] : right[sums + i - rows];
-        y.labels[y.rank++] = label;
-        shape.dims[shape.rank++] = e->dims[label];
+        y.labels[y.rank++] = i < batch + rows ? left[i] : right[sums + i - rows];
     }
-    y.x = y.x ? mts_import_emit_reshape(e->import, y.x, &shape) : NULL;
-    return y;
+    return reshaped(e, y);
 }
 
 /* Labels that the result or an operand from `first` on has. */
@@ -347,6 +460,7 @@ void mts_lower_einsum(mts_import *import)
     read_equation(&e);
     for (uint32_t i = 0; i < e.count && mts_import_ok(import); i++) {
         take_diagonals(&e, &e.terms[i]);
+        contract(&e, &e.terms[i]);
     }
     if (!mts_import_ok(import)) {
         return;

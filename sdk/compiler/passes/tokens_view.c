@@ -183,11 +183,15 @@ static bool is_heads(const view *v, const mts_shape *source, bool swapped, mts_t
         return false;
     }
     const uint32_t tokens = swapped ? rank - 1 : rank - 2, channels = swapped ? rank - 2 : rank - 1;
-    const int64_t images = rank == 4 ? v->shape.dims[0] : 1;
-    out->heads = v->shape.dims[rank - 3];
+    const bool joined = rank == 3 && m.images > 1; /* [images heads, ..]: of whole values */
+    const int64_t images = rank == 4 ? v->shape.dims[0] : joined ? m.images : 1;
+    out->heads = v->shape.dims[rank - 3] / (joined ? images : 1);
     out->depth = v->shape.dims[channels];
     out->first = v->offset / m.rows;
-    return images == m.images && (images == 1 || v->stride[0] == m.rows * m.channels) &&
+    if (joined && (v->shape.dims[0] != images * out->heads || out->heads * out->depth != m.channels)) {
+        return false;
+    }
+    return images == m.images && (images == 1 || joined || v->stride[0] == m.rows * m.channels) &&
            v->shape.dims[tokens] == m.rows && (m.rows == 1 || v->stride[tokens] == 1) &&
            (out->depth == 1 || v->stride[channels] == m.rows) &&
            (out->heads == 1 || v->stride[rank - 3] == m.rows * out->depth) && v->offset % m.rows == 0 &&

@@ -74,7 +74,15 @@ static void lack_of_memory_is_remembered_and_appending_goes_on_harmlessly(void *
     mts_text_add_json(&text, "ignored");
     assert_string_equal(mts_text_get(&text), "kept");
     mts_text_release(&text);
+    mts_wrap_allocator_init(&fault, mts_allocator_default(), 1);
+    mts_text_init(&text, &fault.base);
+    mts_text_add_json(&text, "lost");
+    assert_true(text.failed);
+    assert_string_equal(mts_text_get(&text), "");
+    mts_text_release(&text);
     assert_int_equal(fault.alive, 0);
+    mts_text nothing = {0}; /* never begun */
+    mts_text_release(&nothing);
 }
 
 static void an_error_text_is_cut_to_fit_but_not_within_a_character(void **state)

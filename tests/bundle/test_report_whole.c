@@ -226,7 +226,7 @@ static void short_memory_is_told_and_leaks_nothing(void **state)
 /* With each number of tasks, other arrays are those for which the arena needs a block more. */
 static void short_memory_of_many_tasks_is_told(void **state)
 {
-    enum { MOST = 24 };
+    enum { MOST = 24, BLOCKS = 5000 };
     mts_archive *archive = make(mts_allocator_default());
     (void)state;
     mts_task *tasks = mts_arena_zero(&archive->arena, MOST, sizeof *tasks);
@@ -235,6 +235,11 @@ static void short_memory_of_many_tasks_is_told(void **state)
         tasks[t] = archive->tasks[t < 5 ? t : t % 4];
     }
     archive->tasks = tasks;
+    mts_block *blocks = mts_arena_zero(&archive->arena, BLOCKS, sizeof *blocks);
+    assert_non_null(blocks);
+    memcpy(blocks, archive->blocks, archive->block_count * sizeof *blocks);
+    archive->blocks = blocks;
+    archive->block_count = BLOCKS; /* so many that each array of them needs a block of its own */
     for (archive->task_count = 6; archive->task_count <= MOST; archive->task_count += 3) {
         mts_fault_each(report_with, archive);
     }

@@ -10,8 +10,11 @@ if(MTS_SANITIZE)
     -fno-omit-frame-pointer)
   target_link_options(mts_options INTERFACE -fsanitize=${MTS_SANITIZE})
 endif()
+# Counters of what the tests run: in the host's code alone, which is not optimised, so that each condition keeps its
+# branches. Tests, and kernels in C (of `cpu` and `reference`), are compiled as in a release.
 if(MTS_COVERAGE)
-  target_compile_options(mts_options INTERFACE --coverage)
+  target_compile_options(mts_options INTERFACE
+    $<$<NOT:$<PATH:IS_PREFIX,${PROJECT_SOURCE_DIR}/tests,$<TARGET_PROPERTY:SOURCE_DIR>>>:-O0$<SEMICOLON>--coverage>)
   target_link_options(mts_options INTERFACE --coverage)
 endif()
 # What hardens code against its own mistakes: return addresses are guarded, calls of the C library know the sizes of
@@ -22,7 +25,7 @@ endif()
 add_library(mts_hardening INTERFACE)
 if(NOT MTS_SANITIZE AND NOT MTS_SMALL)
   target_compile_options(mts_hardening INTERFACE -fstack-protector-strong)
-  if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT CMAKE_C_COMPILER_TARGET MATCHES "android") # without optimisation there is nothing that it could check
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT MTS_COVERAGE AND NOT CMAKE_C_COMPILER_TARGET MATCHES "android") # without optimisation there is nothing that it could check
     target_compile_options(mts_hardening INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
   endif()
 endif()

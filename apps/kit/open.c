@@ -23,7 +23,7 @@ static int queue_find(const char *name)
     return mode;
 }
 
-/* Directory for kernel binaries, made if need be; false: do without. */
+/* Directory for what the library caches, made if need be, for its owner alone; false: do without. */
 static bool cache_folder(char *path, size_t size)
 {
     const char *given = getenv("MTS_CACHE_DIR");
@@ -43,14 +43,14 @@ static bool cache_folder(char *path, size_t size)
     for (char *at = path + 1; *at; at++) {
         if (*at == '/') {
             *at = '\0';
-            const bool made = mkdir(path, 0777) == 0 || errno == EEXIST;
+            const bool made = mkdir(path, S_IRWXU) == 0 || errno == EEXIST;
             *at = '/';
             if (!made) {
                 return false;
             }
         }
     }
-    return mkdir(path, 0777) == 0 || errno == EEXIST;
+    return mkdir(path, S_IRWXU) == 0 || errno == EEXIST;
 }
 
 static void log_print(void *context, mts_log_severity severity, const char *text)

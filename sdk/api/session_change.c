@@ -72,7 +72,8 @@ typedef struct change {
     const mts_engine *like;
 
     /* What it makes. */
-    mts_archive *joined; /* NULL: the archive stays */
+    mts_archive *joined;        /* NULL: what is run then is there already */
+    const mts_archive *archive; /* with what is run then: `joined`, an earlier one or the session's */
     uint32_t task_count;
     uint32_t *tasks, *priorities;
     mts_engine *engine; /* NULL though the status is OK: nothing changes */
@@ -113,33 +114,55 @@ static void put_task(change *c, uint32_t task, uint32_t priority)
     c->priorities[c->task_count++] = priority;
 }
 
-/* Equal tasks keep the graph that they had, so that their weights are found again. *same: the task
-   of the bundle and the session's are equal. */
-static bool keep_equal(change *c, uint32_t task)
+/* An archive that the session has, or had before a change: the present one first. NULL: no more. */
+static const mts_archive *known_archive(const change *c, size_t index)
 {
-    mts_archive *joined = c->joined;
-    const mts_archive *old = c->session->archive;
-    if (!joined) {
-        return true; /* the archive stays, and with it all of its tasks */
-    }
-    const bool equal = task < old->task_count && mts_task_equal(&joined->tasks[task], &old->tasks[task]);
-    if (equal) {
-        joined->tasks[task] = old->tasks[task];
-    }
-    return equal;
+    const mts_api_changes *all = c->session->changes;
+    return index == 0 ? c->session->archive : index <= all->count ? all->archives[index - 1] : NULL;
 }
 
-/* What was joined says nothing new where every task was there: the archive stays, or a session to which
-   a task comes and goes again and again would keep one for each time. */
-static void drop_equal(change *c)
+/* A task that equals a known one keeps the graph of that, so that its weights are found again. */
+static void keep_known_task(change *c, uint32_t task)
 {
-    bool equal = c->joined && c->joined->task_count == c->session->archive->task_count;
-    for (uint32_t t = 0; equal && t < c->joined->task_count; t++) {
-        equal = keep_equal(c, t);
+    mts_task *made = &c->joined->tasks[task];
+    bool found = false;
+    const mts_archive *known = known_archive(c, 0);
+    for (size_t i = 1; known && !found; known = known_archive(c, i++)) {
+        found = task < known->task_count && mts_task_equal(made, &known->tasks[task]);
+        *made = found ? known->tasks[task] : *made;
     }
-    if (equal) {
-        mts_archive_destroy(&c->joined);
+}
+
+static bool same_tasks(const mts_archive *a, const mts_archive *b)
+{
+    bool same = a->task_count == b->task_count;
+    for (uint32_t t = 0; same && t < a->task_count; t++) {
+        same = a->tasks[t].graph == b->tasks[t].graph;
     }
+    return same;
+}
+
+/* A known archive with the same tasks is taken instead of what was joined. Otherwise a session whose tasks
+   come and go, or whose weights alternate, would keep one for each change. One with fewer blocks is not
+   taken: a later change would give its new blocks numbers that weights on the device have already. */
+static void keep_known_archive(change *c)
+{
+    for (uint32_t t = 0; t < c->joined->task_count; t++) {
+        keep_known_task(c, t);
+    }
+    const mts_archive *known = known_archive(c, 0);
+    for (size_t i = 1; known && c->joined; known = known_archive(c, i++)) {
+        if (known->block_count == c->session->archive->block_count && same_tasks(known, c->joined)) {
+            c->archive = known;
+            mts_archive_destroy(&c->joined);
+        }
+    }
+}
+
+/* Whether the task of the session is what it was. */
+static bool stays(const change *c, uint32_t task)
+{
+    return c->archive->tasks[task].graph == c->session->archive->tasks[task].graph;
 }
 
 /* Tasks that stay first, in their order; what is new comes behind them, so that launches of what
@@ -147,7 +170,7 @@ static void drop_equal(change *c)
 static mts_status choose_tasks(change *c)
 {
     const mts_session *s = c->session;
-    const mts_archive *archive = c->joined ? c->joined : s->archive;
+    const mts_archive *archive = c->archive;
     const uint32_t most = s->task_count + (c->extra ? c->extra->task_count : 0);
     const mts_allocator *allocator = &s->runtime->allocator;
     c->tasks = mts_alloc_zero(allocator, most, sizeof *c->tasks);
@@ -167,7 +190,7 @@ static mts_status choose_tasks(change *c)
         if ((c->kind == REMOVE && task == c->removed)) {
             continue;
         }
-        if (!named || keep_equal(c, task)) {
+        if (!named || stays(c, task)) {
             put_task(c, task, s->priorities ? s->priorities[i] : 0);
         } else if (c->kind == UPDATE) {
             moved[moved_count++] = i;
@@ -183,7 +206,6 @@ static mts_status choose_tasks(change *c)
     }
     for (uint32_t t = 0; c->kind == ADD && t < archive->task_count; t++) {
         if (in_bundle(c, archive, t) != MTS_NONE && !runs(s, t)) {
-            (void)keep_equal(c, t);
             put_task(c, t, 0);
         }
     }
@@ -202,7 +224,7 @@ static int cancelled(void *context, float fraction, const char *what)
 static bool changes_nothing(const change *c)
 {
     const mts_session *s = c->session;
-    return c->task_count == s->task_count &&
+    return c->archive == s->archive && c->task_count == s->task_count &&
            memcmp(c->tasks, s->tasks, s->task_count * sizeof *s->tasks) == 0;
 }
 
@@ -211,10 +233,14 @@ static void work(void *context)
 {
     change *c = context;
     const mts_session *s = c->session;
+    c->archive = s->archive;
     if (c->extra) {
         c->status = mts_archive_join(s->archive, c->extra, MTS_JOIN_REPLACE, &s->runtime->allocator,
                                      &c->joined, &c->error);
-        drop_equal(c);
+    }
+    if (c->joined) {
+        c->archive = c->joined;
+        keep_known_archive(c);
     }
     MTS_TRY(c->status, choose_tasks(c));
     if (c->status == MTS_STATUS_OK && !changes_nothing(c)) {
@@ -224,8 +250,8 @@ static void work(void *context)
         options.priorities = s->priorities ? c->priorities : NULL;
         options.context = c;
         options.progress = cancelled;
-        c->status = mts_planned_engine_change(s->runtime->device, c->joined ? c->joined : s->archive,
-                                              &options, &s->report.kept, c->like, &c->engine, &c->error);
+        c->status = mts_planned_engine_change(s->runtime->device, c->archive, &options, &s->report.kept,
+                                              c->like, &c->engine, &c->error);
     }
     atomic_store(&c->ended, 1);
     mts_os_word_wake(&c->ended);
@@ -272,9 +298,9 @@ static void take_over(mts_session *session, change *c)
     const mts_allocator *allocator = &session->runtime->allocator;
     if (c->joined) {
         session->changes->archives[session->changes->count++] = c->joined;
-        session->archive = c->joined;
         c->joined = NULL;
     }
+    session->archive = c->archive;
     mts_alloc_free(allocator, session->tasks);
     session->tasks = c->tasks;
     session->task_count = c->task_count;

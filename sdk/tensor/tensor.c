@@ -108,7 +108,7 @@ const char *mts_shape_text(const mts_shape *shape, char *text, size_t size)
     for (uint32_t i = 0; i < shape->rank && i < MTS_TENSOR_RANK_MAX; i++) {
         const int length =
             snprintf(text + used, size - used, i ? "x%lld" : "%lld", (long long)shape->dims[i]);
-        if (length < 0 || (size_t)length >= size - used) {
+        if ((size_t)length >= size - used) { /* a length below 0, too */
             return text;
         }
         used += (size_t)length;

@@ -53,6 +53,34 @@ static void other_weights_take_the_place_of_those_of_a_task(void **state)
     close_stream(&s);
 }
 
+/* One frame of the tasks that the first bundle has. */
+static void run_and_check_first(mts_session *session, uint32_t picture, task_set set)
+{
+    mts_ticket ticket = 0;
+    mts_tensor tensor;
+    const mts_frame frame = api_frame(world.pixels[picture]);
+    must(mts_session_submit(session, &frame, &ticket), "submit");
+    must(mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE), "wait");
+    for (uint32_t t = 0; t < 3; t++) {
+        must(mts_session_output(session, names[t], 0, &tensor), names[t]);
+        assert_memory_equal(tensor.data, world.known[set][picture][t], CLASSES * sizeof(float));
+    }
+}
+
+/* A task that was updated is the session's last one: the next update of it changes no order. */
+static void a_task_is_updated_again_and_again(void **state)
+{
+    (void)state;
+    stream s;
+    open_stream(&s, 1);
+    for (uint32_t round = 0; round < 4; round++) {
+        must(mts_session_update(s.session, round % 2 ? world.base_bundle : world.other_bundle), "update");
+        must(mts_session_settle(s.session, MTS_TIMEOUT_INFINITE), "settle");
+        run_and_check_first(s.session, round, round % 2 ? FIRST : UPDATED);
+    }
+    close_stream(&s);
+}
+
 static void only_new_blocks_are_uploaded(void **state)
 {
     (void)state;
@@ -280,7 +308,29 @@ static void a_session_may_end_while_it_changes(void **state)
     close_stream(&s);
 }
 
-/* ---- with an allocator of the caller's, which fails ---- */
+/* ---- with an allocator of the caller's, which counts and fails ---- */
+
+static void weights_that_alternate_take_no_memory(void **state)
+{
+    (void)state;
+    api_fixture fixture;
+    stream s;
+    size_t alive[2] = {0};
+    uint64_t weights[2] = {0};
+    const own_world mine = open_own_world(api_options(&fixture, world.device));
+    open_stream(&s, 1);
+    for (uint32_t round = 0; round < 8; round++) {
+        must(mts_session_update(s.session, round % 2 ? world.base_bundle : world.other_bundle), "update");
+        run_and_check_first(s.session, round % PICTURES, round % 2 ? FIRST : UPDATED);
+        alive[round / 4] = fixture.alive;
+        weights[round / 4] = stats_of(s.session).weight_bytes;
+    }
+    assert_true(alive[1] <= alive[0]);
+    assert_int_equal(weights[1], weights[0]);
+    close_stream(&s);
+    close_own_world(&mine);
+    assert_int_equal(fixture.alive, 0);
+}
 
 static void a_failed_add_leaves_the_session_as_it_was(void **state)
 {
@@ -369,6 +419,7 @@ static int run_on(const char *device)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_are_added_and_removed_in_a_stream_and_no_frame_is_lost_or_wrong),
         cmocka_unit_test(other_weights_take_the_place_of_those_of_a_task),
+        cmocka_unit_test(a_task_is_updated_again_and_again),
         cmocka_unit_test(only_new_blocks_are_uploaded),
         cmocka_unit_test(with_room_nothing_is_stored_twice),
         cmocka_unit_test(what_was_set_goes_on),
@@ -376,6 +427,7 @@ static int run_on(const char *device)
         cmocka_unit_test(a_frame_that_waits_at_a_change_is_the_last_one),
         cmocka_unit_test(changes_that_make_no_sense_are_refused),
         cmocka_unit_test(a_session_may_end_while_it_changes),
+        cmocka_unit_test(weights_that_alternate_take_no_memory),
         cmocka_unit_test(a_failed_add_leaves_the_session_as_it_was),
         cmocka_unit_test(a_change_that_failed_late_leaves_no_weights_for_the_next_one_to_find),
     };

@@ -85,6 +85,9 @@ static void an_arena_hands_out_aligned_zeroed_disjoint_memory(void **state)
             memory[k] = 0xff; /* an overlap shows as a byte that is not zero */
         }
     }
+    for (size_t i = 0; i < 24; i++) { /* until blocks stop doubling */
+        assert_non_null(mts_arena_zero(&arena, (size_t)1 << 17, 1));
+    }
     unsigned char *large = mts_arena_zero(&arena, 3, (size_t)1 << 20);
     assert_non_null(large);
     assert_int_equal(large[((size_t)3 << 20) - 1], 0);
@@ -136,6 +139,40 @@ static void an_array_of_an_arena_grows_by_doubling(void **state)
     mts_arena_release(&arena);
 }
 
+static void sizes_that_no_memory_has_are_refused(void **state)
+{
+    (void)state;
+    mts_arena arena;
+    void *array = NULL;
+    size_t capacity = SIZE_MAX / 2 + 8;
+    mts_arena_init(&arena, mts_allocator_default());
+    assert_null(mts_arena_zero(&arena, SIZE_MAX - 31, 1)); /* its block's header is too much */
+    assert_false(mts_alloc_grow(mts_allocator_default(), &array, &capacity, capacity + 1, 1));
+    assert_false(mts_arena_grow(&arena, &array, &capacity, capacity + 1, 1));
+    assert_null(array);
+    assert_true(mts_alloc_grow(mts_allocator_default(), &array, &capacity, capacity, 1)); /* there already */
+    assert_true(mts_arena_grow(&arena, &array, &capacity, 1, 1));
+    capacity = 0;
+    array = mts_alloc_zero(mts_allocator_default(), 8, 0);
+    void *before = array;
+    assert_true(mts_alloc_grow(mts_allocator_default(), &array, &capacity, 1, 1)); /* of none to one */
+    assert_ptr_not_equal(array, before);
+    mts_alloc_free(mts_allocator_default(), array);
+    mts_arena_release(&arena);
+}
+
+static void a_string_is_copied_or_there_is_no_memory(void **state)
+{
+    (void)state;
+    mts_wrap_allocator fault;
+    mts_wrap_allocator_init(&fault, mts_allocator_default(), 2);
+    char *copy = mts_alloc_string(&fault.base, "nose");
+    assert_string_equal(copy, "nose");
+    assert_null(mts_alloc_string(&fault.base, ""));
+    mts_alloc_free(&fault.base, copy);
+    assert_int_equal(fault.alive, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +182,8 @@ int main(void)
         cmocka_unit_test(an_arena_hands_out_aligned_zeroed_disjoint_memory),
         cmocka_unit_test(an_array_of_an_arena_grows_by_doubling),
         cmocka_unit_test(an_arena_copies_strings_and_reports_lack_of_memory),
+        cmocka_unit_test(sizes_that_no_memory_has_are_refused),
+        cmocka_unit_test(a_string_is_copied_or_there_is_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,11 @@ static void the_beginning_of_a_stream_can_be_had_alone(void **state)
         assert_memory_equal(out, lines, size);
         free(out);
     }
+    unsigned char begin[8];
+    assert_true(unpack(stored, sizeof stored, begin, sizeof begin));
+    assert_memory_equal(begin, words, sizeof begin);
+    assert_true(unpack(fixed, sizeof fixed, begin, sizeof begin));
+    assert_memory_equal(begin, words, sizeof begin);
 }
 
 static void a_stream_that_ends_early_or_holds_less_is_refused(void **state)
@@ -101,6 +106,41 @@ static void a_stream_that_ends_early_or_holds_less_is_refused(void **state)
     }
     assert_false(unpack(dynamic, sizeof dynamic, out, length + 1));
     assert_false(unpack(fixed, sizeof fixed, out, sizeof words));
+}
+
+/* Bits of a stream in the order in which they are read. */
+static size_t pack(const char *bits, unsigned char *out)
+{
+    size_t count = 0;
+    for (; *bits; bits++) {
+        if (*bits == ' ') {
+            continue;
+        }
+        out[count / 8] = (unsigned char)(count % 8 ? out[count / 8] : 0);
+        out[count / 8] |= (unsigned char)((*bits == '1') << count % 8);
+        count++;
+    }
+    return (count + 7) / 8;
+}
+
+static void numbers_of_codes_beyond_the_last_are_refused(void **state)
+{
+    static const char *const streams[] = {
+        "1 10 11000110 000000 00000 00000000",         /* fixed codes: length symbol 286 */
+        "1 10 0000001 11110 00000000000000 00000000",  /* length 3, distance symbol 30 */
+        "1 01 00000 01111 0000 000000000000 00000000", /* 31 codes for distances */
+        "1 01 11110 00000 0000 000000000000 00000000"  /* 288 codes for literals */
+    };
+    unsigned char packed[16];
+    unsigned char out[8];
+    (void)state;
+    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
+        assert_false(unpack(packed, pack(streams[i], packed), out, sizeof out));
+    }
+    /* a literal before it: the stream itself is whole */
+    const size_t size = pack("1 10 10010001 0000001 00000 0000000", packed);
+    assert_true(unpack(packed, size, out, 4));
+    assert_memory_equal(out, "aaaa", 4);
 }
 
 static void codes_and_distances_that_cannot_be_are_refused(void **state)
@@ -139,6 +179,7 @@ int main(void)
         cmocka_unit_test(blocks_of_each_kind_unpack),
         cmocka_unit_test(the_beginning_of_a_stream_can_be_had_alone),
         cmocka_unit_test(a_stream_that_ends_early_or_holds_less_is_refused),
+        cmocka_unit_test(numbers_of_codes_beyond_the_last_are_refused),
         cmocka_unit_test(codes_and_distances_that_cannot_be_are_refused),
         cmocka_unit_test(damaged_streams_end),
     };

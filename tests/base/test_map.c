@@ -88,6 +88,7 @@ static void a_failed_allocation_leaves_the_map_as_it_was(void **state)
     assert_int_equal(added, 32); /* half of the first slots; the second allocation failed */
     assert_false(mts_map_reserve(&map, SIZE_MAX));
     assert_false(mts_map_reserve(&map, SIZE_MAX / 2 - 40));
+    assert_false(mts_map_reserve(&map, SIZE_MAX / 2 + 40));
     for (uint32_t i = 0; i < 64; i++) {
         assert_int_equal(mts_map_find(&map, number_hash(i), same_number, numbers, &i),
                          i < added ? i : MTS_MAP_NONE);

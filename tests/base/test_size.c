@@ -56,12 +56,32 @@ static void alignment_rounds_up_to_the_next_multiple(void **state)
     }
 }
 
+static void quotients_round_up_and_the_larger_one_wins(void **state)
+{
+    (void)state;
+    const uint32_t numbers[] = {3, 1, 4};
+    assert_int_equal(mts_u32_ceil_div(9, 4), 3);
+    assert_int_equal(mts_u32_ceil_div(8, 4), 2);
+    assert_int_equal(mts_u64_ceil_div((uint64_t)1 << 40, 3), 366503875926);
+    assert_int_equal(mts_u32_max(2, 3), 3);
+    assert_int_equal(mts_u32_max(3, 2), 3);
+    assert_true(mts_u64_max(UINT64_MAX, 2) == UINT64_MAX);
+    assert_true(mts_u64_max(2, UINT64_MAX) == UINT64_MAX);
+    assert_true(mts_u32_find(numbers, 3, 4));
+    assert_false(mts_u32_find(numbers, 2, 4));
+    assert_int_equal(MTS_COMPARE(1, 2), -1);
+    assert_int_equal(MTS_COMPARE(2, 1), 1);
+    assert_int_equal(mts_order(MTS_COMPARE(2, 2), 5), 5);
+    assert_int_equal(mts_order(-1, 5), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_and_products_up_to_the_limit_are_exact),
         cmocka_unit_test(an_overflow_is_refused_and_leaves_the_result_alone),
         cmocka_unit_test(alignment_rounds_up_to_the_next_multiple),
+        cmocka_unit_test(quotients_round_up_and_the_larger_one_wins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,6 +288,95 @@ static void only_a_crop_needs_the_second_version(void **state)
     mts_bundle_bytes_release(&bytes);
 }
 
+/* ---- bundles that were changed, with right checksums ---- */
+
+static unsigned char *row_of(unsigned char *bytes, uint32_t section)
+{
+    return bytes + MTS_FORMAT_HEADER + section * MTS_FORMAT_SECTION;
+}
+
+static unsigned char *records_of(unsigned char *bytes, uint32_t section)
+{
+    return bytes + mts_load_u64(row_of(bytes, section) + MTS_SECTION_OFFSET);
+}
+
+static void seal(unsigned char *bytes)
+{
+    for (uint32_t i = 0; i < MTS_FORMAT_SECTION_COUNT; i++) {
+        unsigned char *row = row_of(bytes, i);
+        const uint64_t size =
+            mts_load_u64(row + MTS_SECTION_RECORDS) * mts_load_u32(row + MTS_SECTION_STRIDE);
+        mts_store_u64(row + MTS_SECTION_HASH, mts_hash(records_of(bytes, i), (size_t)size, i));
+    }
+    const uint64_t hash = mts_hash(bytes, MTS_HEADER_HASH, 0);
+    mts_store_u64(
+        bytes + MTS_HEADER_HASH,
+        mts_hash(bytes + MTS_FORMAT_HEADER, (size_t)MTS_FORMAT_SECTION * MTS_FORMAT_SECTION_COUNT, hash));
+}
+
+/* One 32-bit number of a record is another one. */
+typedef struct lie {
+    uint32_t section;
+    size_t record, field;
+    uint32_t value;
+    const char *sentence;
+} lie;
+
+static void a_bundle_that_lies_is_refused_though_its_checksums_are_right(void **state)
+{
+    static const lie lies[] = {
+        {MTS_FORMAT_TASKS, 2, MTS_TASK_LABELS, 0, "5 records of section 'labels' belong to nothing"},
+        {MTS_FORMAT_TASKS, 2, MTS_TASK_CLASSES, 2, "2 records of section 'classes' belong to nothing"},
+        {MTS_FORMAT_TASKS, 2, MTS_TASK_LABELS, 6, "section 'labels' ends early: 6 records wanted, 5 left"},
+        {MTS_FORMAT_TASKS, 1, MTS_TASK_NAME, 0, "task 1: its name "},
+        {MTS_FORMAT_TASKS, 0, MTS_TASK_NAME, 0xffffff, "no string begins at 16777215"},
+        {MTS_FORMAT_TASKS, 0, MTS_TASK_RESERVED & ~3u, 0x00010000, "a reserved field is not zero"},
+        {MTS_FORMAT_TASKS, 0, MTS_TASK_RESERVED & ~3u, 0x01000000, "a reserved field is not zero"},
+        {MTS_FORMAT_VALUES, 1, MTS_VALUE_RESERVED, 1, "value 1: kind 1 or a reserved field is out of range"},
+        {MTS_FORMAT_VALUES, 1, MTS_VALUE_KIND, 3, "value 1: kind 3 or a reserved field is out of range"},
+        {MTS_FORMAT_VALUES, 1, MTS_VALUE_DTYPE, MTS_TYPE_COUNT, "element type 10 does not exist"},
+        {MTS_FORMAT_VALUES, 1, MTS_VALUE_RANK, 7, "rank 7 is above 6"},
+        {MTS_FORMAT_VALUES, 1, MTS_VALUE_RANK, 3, "an unused dimension is not zero"},
+        {MTS_FORMAT_VALUES, 0, MTS_VALUE_REFS, 1, "value 0: its shape is out of range or it is no constant"},
+        {MTS_FORMAT_REFS, 0, MTS_REF_BLOCK, 99, "value 1: no block 99"},
+        {MTS_FORMAT_REFS, 0, MTS_REF_OUT_COUNT, 3, "does not fit"},
+        {MTS_FORMAT_REFS, 0, MTS_REF_OUT_COUNT, 0xffffffff, "does not fit"},
+        {MTS_FORMAT_NODES, 0, MTS_NODE_OP, MTS_OP_COUNT, "node 0: operator "},
+        {MTS_FORMAT_NODES, 1, MTS_NODE_OUTPUT, 0xffff, "output value 65535 is out of range"},
+        {MTS_FORMAT_NODES, 0, MTS_NODE_ATTRS, 3, "node 0: 3 attribute words for operator conv"},
+        {MTS_FORMAT_NODES, 0, MTS_NODE_SCATTER, 5, "node 0: its scatter list of 5 entries does not fit"},
+        {MTS_FORMAT_NODES, 2, MTS_NODE_SCATTER, 4, "node 2: its scatter list of 4 entries does not fit"},
+        {MTS_FORMAT_BLOCKS, 0, MTS_BLOCK_RESERVED, 1, "block 0: unused bytes are not zero"},
+        {MTS_FORMAT_BLOCKS, 0, MTS_BLOCK_HASH, 1, "block 0: wrong checksum"},
+        {MTS_FORMAT_BLOCKS, 0, MTS_BLOCK_DTYPE, 77, "block 0: element type 77 does not exist"},
+        {MTS_FORMAT_BLOCKS, 0, MTS_BLOCK_SIZE, 0, "offset 0 and size 0 do not fit the weights"},
+        {MTS_FORMAT_BLOCKS, 0, MTS_BLOCK_OFFSET, 64, "block 0: offset 64 and size "}};
+    mts_archive *made = sample_discovered();
+    mts_bundle_bytes bytes;
+    (void)state;
+    encode(made, &bytes);
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        const size_t stride = mts_load_u32(row_of(bytes.data, lies[i].section) + MTS_SECTION_STRIDE);
+        unsigned char *field =
+            records_of(bytes.data, lies[i].section) + lies[i].record * stride + lies[i].field;
+        const uint32_t before = mts_load_u32(field);
+        mts_archive *archive = NULL;
+        mts_error error = {0};
+        mts_store_u32(field, lies[i].value);
+        seal(bytes.data);
+        const mts_status status =
+            mts_archive_read(bytes.data, bytes.size, "lie", NULL, mts_allocator_default(), &archive, &error);
+        if (status != MTS_STATUS_MALFORMED || !strstr(error.text, lies[i].sentence)) {
+            fail_msg("lie %zu: %s, '%s' has no '%s'", i, mts_status_text(status), error.text,
+                     lies[i].sentence);
+        }
+        mts_archive_destroy(&archive);
+        mts_store_u32(field, before);
+    }
+    mts_bundle_bytes_release(&bytes);
+    mts_archive_destroy(&made);
+}
+
 static mts_status read_with(const mts_allocator *allocator, void *data)
 {
     const mts_bundle_bytes *bytes = data;
@@ -342,6 +431,7 @@ int main(void)
         cmocka_unit_test(limits_are_refused_with_the_numbers),
         cmocka_unit_test(a_newer_version_is_unsupported_not_malformed),
         cmocka_unit_test(only_a_crop_needs_the_second_version),
+        cmocka_unit_test(a_bundle_that_lies_is_refused_though_its_checksums_are_right),
         cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),
         cmocka_unit_test(discovering_and_writing_survive_every_failing_allocation),
     };

@@ -112,6 +112,68 @@ static void the_bytes_of_a_graphs_blocks_count_each_once(void **state)
     mts_archive_destroy(&archive);
 }
 
+/* x times a constant matrix of `columns` columns, or of one for each of two images. */
+static void fill_product(mts_graph *graph, const float *numbers, bool batched)
+{
+    const mts_shape x =
+        batched ? mts_shape_make(3, (int64_t[]){2, 1, 4}) : mts_shape_make(2, (int64_t[]){1, 4});
+    const mts_shape w =
+        batched ? mts_shape_make(3, (int64_t[]){2, 4, 3}) : mts_shape_make(2, (int64_t[]){4, 3});
+    const mts_attrs attrs = {.matmul = {.alpha = 1.0f, .beta = 1.0f}};
+    uint32_t value = MTS_NONE;
+    const uint32_t inputs[2] = {mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &x),
+                                mts_graph_add_const(graph, "w", MTS_TYPE_FLOAT32, &w, numbers)};
+    assert_int_equal(mts_graph_add_node(graph, MTS_OP_MATMUL, "product", inputs, 2, &attrs, &value, NULL),
+                     MTS_STATUS_OK);
+    assert_int_equal(
+        mts_graph_add_output(graph, "y", value, MTS_TYPE_FLOAT32, &graph->values[value].shape, NULL),
+        MTS_STATUS_OK);
+}
+
+static mts_archive *products(bool batched)
+{
+    static const float numbers[2][24] = {{1, 2, 3, 4, 5, 6, 7}, {3, 1, 4, 1, 5}};
+    static const char *const names[] = {"one", "same", "other"};
+    const mts_discover_options options = {.tolerance = 0};
+    mts_discover_report found;
+    mts_archive *archive = mts_archive_create(mts_allocator_default());
+    assert_non_null(archive);
+    archive->tasks = mts_arena_zero(&archive->arena, 3, sizeof *archive->tasks);
+    archive->task_count = 3;
+    for (uint32_t t = 0; t < 3; t++) {
+        archive->tasks[t].name = names[t];
+        archive->tasks[t].graph = mts_graph_create(&archive->arena, names[t]);
+        fill_product(archive->tasks[t].graph, numbers[t / 2], batched);
+    }
+    assert_int_equal(mts_discover(archive, &options, &found, NULL), MTS_STATUS_OK);
+    return archive;
+}
+
+/* A matrix product has its output channels along the second dimension, a batch of them has no common matrix. */
+static void channels_of_products_are_columns(void **state)
+{
+    (void)state;
+    for (int batched = 0; batched < 2; batched++) {
+        const uint32_t channels = batched ? 2 : 3;
+        mts_archive *archive = products(batched != 0);
+        mts_sharing sharing;
+        uint32_t shared[3] = {0};
+        assert_int_equal(mts_sharing_find(archive, mts_allocator_default(), &sharing, NULL), MTS_STATUS_OK);
+        for (uint32_t f = 0; f < sharing.family_count; f++) {
+            const mts_sharing_row *row = &sharing.families[f].rows[0];
+            for (uint32_t p = 0; p < row->part_count; p++) {
+                shared[row->parts[p].task] = row->parts[p].shared;
+                assert_int_equal(row->parts[p].shared + row->parts[p].exclusive, channels);
+            }
+        }
+        assert_int_equal(shared[0], channels);
+        assert_int_equal(shared[1], channels);
+        assert_int_equal(shared[2], 0);
+        mts_sharing_release(&sharing);
+        mts_archive_destroy(&archive);
+    }
+}
+
 static void report(const mts_archive *archive, mts_report_kind kind, mts_text *text)
 {
     mts_text_init(text, mts_allocator_default());
@@ -210,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rows_bytes_are_those_of_its_blocks),
         cmocka_unit_test(the_bytes_of_a_graphs_blocks_count_each_once),
+        cmocka_unit_test(channels_of_products_are_columns),
         cmocka_unit_test(the_reports_tell_what_part_of_a_frame_a_task_sees),
         cmocka_unit_test(the_text_has_a_line_for_each_row_with_weights),
         cmocka_unit_test(every_class_maps_to_a_label_the_first_too),

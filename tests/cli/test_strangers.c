@@ -86,12 +86,33 @@ static void files_that_a_killed_program_left_are_removed(void **state)
     assert_int_equal(access("again.mtsb.0.tmp", F_OK), -1);
 }
 
+/* Whatever the umask is: a folder that others may write to is no cache. */
+static void the_cache_is_made_for_its_owner_alone(void **state)
+{
+    struct stat facts;
+    const mode_t mask = umask(0);
+    (void)state;
+    compile_demo();
+    write_picture("picture.ppm", 32, 32);
+    assert_int_equal(setenv("MTS_CACHE_DIR", "caches/mts", 1), 0);
+    result r = expect(0, "run small.mtsb --device reference --image picture.ppm --repeat 1");
+    assert_null(strstr(r.err, "cache"));
+    result_release(&r);
+    assert_int_equal(stat("caches/mts", &facts), 0);
+    assert_int_equal(facts.st_mode & 0777, 0700);
+    assert_int_equal(stat("caches", &facts), 0);
+    assert_int_equal(facts.st_mode & 0777, 0700);
+    assert_int_equal(unsetenv("MTS_CACHE_DIR"), 0);
+    (void)umask(mask);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(escape_codes_of_names_never_reach_the_terminal),
         IN_FOLDER(a_pipe_in_place_of_a_file_does_not_hang),
         IN_FOLDER(files_that_a_killed_program_left_are_removed),
+        IN_FOLDER(the_cache_is_made_for_its_owner_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

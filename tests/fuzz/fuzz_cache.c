@@ -1,6 +1,7 @@
 /*
  * libFuzzer target: any bytes as what a cache holds: a plan or a tuning, with header and checksum made right. Sessions are
- * on the device that computes nothing, so that planning takes no time.
+ * of a few small layers, on the device that computes nothing, and the cache lies in memory, so that an execution takes a
+ * millisecond.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +12,11 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "compiler/passes/discover.h"
 #include "platform/os/os.h"
+#include "support/net.h"
 #include "support/plan_cache_world.h"
+#include "support/sample_archive.h"
 #include "fuzz/fuzz_bytes.h"
 
 enum { HEADER = 32, KEY_SIZE_AT = 12, BODY_SIZE_AT = 16, CHECKSUM_AT = 24 };
@@ -47,8 +51,16 @@ static void use(void)
 
 static void begin(void)
 {
-    plan_cache_open(&world);
-    plan_cache_begin(&world);
+    const mts_discover_options options = {.tolerance = 0};
+    mts_discover_report report;
+    world.synth.archive = mts_sample_archive(mts_allocator_default());
+    (void)snprintf(world.folder, sizeof world.folder, "/dev/shm/mts-plans-XXXXXX");
+    if (!world.synth.archive || mts_discover(world.synth.archive, &options, &report, NULL) != MTS_STATUS_OK ||
+        net_device_open("null", NULL, &world.device, NULL) != MTS_STATUS_OK || !mkdtemp(world.folder)) {
+        abort();
+    }
+    world.cache = (mts_cache){.directory = world.folder, .allocator = mts_allocator_default()};
+    world.plans = &world.cache.counts[MTS_CACHE_PLANS];
     use();
     slurp(&plan, ".plan");
     slurp(&tuning, ".tune");

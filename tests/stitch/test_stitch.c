@@ -150,6 +150,130 @@ static void groups_follow_one_another_and_share_no_layer(void **state)
     }
 }
 
+static void a_group_without_tasks_has_no_layers(void **state)
+{
+    static const uint32_t second[TASKS] = {1, 1};
+    (void)state;
+    graphs[0] = two_convolutions(7, 8);
+    graphs[1] = two_convolutions(7, 8);
+    const mts_stitched *s = stitch(second, 3, true, true);
+    assert_int_equal(s->group_count, 3);
+    assert_int_equal(s->layer_count, 2);
+    assert_int_equal(s->layers[0].group, 1);
+}
+
+/* ---- what makes work another one ---- */
+
+/* Changes one thing of the first convolution. */
+typedef void change(mts_graph *graph);
+
+static mts_value *weight_of(mts_graph *graph)
+{
+    return &graph->values[graph->nodes[0].inputs[1]];
+}
+
+static void other_block(mts_graph *graph)
+{
+    weight_of(graph)->blocks[0].block++;
+}
+
+static void other_rows(mts_graph *graph)
+{
+    weight_of(graph)->blocks[0].out_first++;
+}
+
+static void fewer_rows(mts_graph *graph)
+{
+    weight_of(graph)->blocks[0].out_count--;
+}
+
+static void other_columns(mts_graph *graph)
+{
+    weight_of(graph)->blocks[0].in_first++;
+}
+
+static void fewer_columns(mts_graph *graph)
+{
+    weight_of(graph)->blocks[0].in_count--;
+}
+
+static void no_blocks(mts_graph *graph)
+{
+    weight_of(graph)->block_count = 0;
+}
+
+static void other_type(mts_graph *graph)
+{
+    weight_of(graph)->dtype = MTS_TYPE_FLOAT16;
+}
+
+static void other_shape(mts_graph *graph)
+{
+    weight_of(graph)->shape = mts_shape_make(4, (const int64_t[]){2, 1, 2, 1});
+}
+
+static void other_attributes(mts_graph *graph)
+{
+    graph->nodes[0].attrs.conv.act.fn = MTS_FN_RELU;
+}
+
+static void scattered(mts_graph *graph)
+{
+    static const uint32_t order[] = {1, 0};
+    graph->nodes[0].scatter = order;
+}
+
+static uint32_t members_of(change *first, change *second)
+{
+    graphs[0] = two_convolutions(7, 8);
+    graphs[1] = two_convolutions(7, 8);
+    if (first) {
+        first((mts_graph *)(uintptr_t)graphs[0]);
+    }
+    if (second) {
+        second((mts_graph *)(uintptr_t)graphs[1]);
+    }
+    return stitch(one_group, 1, true, true)->member_count;
+}
+
+static void scattered_otherwise(mts_graph *graph)
+{
+    static const uint32_t order[] = {0, 1};
+    graph->nodes[0].scatter = order;
+}
+
+static void work_is_the_same_only_where_nothing_of_it_differs(void **state)
+{
+    static change *const changes[] = {other_block, other_rows, fewer_rows,  other_columns,    fewer_columns,
+                                      no_blocks,   other_type, other_shape, other_attributes, scattered};
+    (void)state;
+    assert_int_equal(members_of(NULL, NULL), 2);
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        /* what differs goes on to differ: the second layer reads it */
+        if (members_of(NULL, changes[i]) != 4 || members_of(changes[i], NULL) != 4) {
+            fail_msg("change %zu is not noticed", i);
+        }
+    }
+    assert_int_equal(members_of(scattered, scattered), 2);
+    assert_int_equal(members_of(scattered, scattered_otherwise), 4);
+}
+
+/* ---- memory ---- */
+
+static const mts_graph *chain(uint32_t count)
+{
+    const mts_shape shape = mts_shape_make(2, (const int64_t[]){1, 4});
+    const mts_attrs attrs = {.unary = {.act = {.fn = MTS_FN_RELU}}};
+    mts_graph *graph = mts_graph_create(&arena, "chain");
+    uint32_t value = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(mts_graph_add_node(graph, MTS_OP_UNARY, NULL, &value, 1, &attrs, &value, NULL),
+                         MTS_STATUS_OK);
+    }
+    assert_int_equal(mts_graph_add_output(graph, "y", value, MTS_TYPE_FLOAT32, &shape, NULL), MTS_STATUS_OK);
+    return graph;
+}
+
 static mts_status stitch_with(const mts_allocator *allocator, void *data)
 {
     const mts_stitch_request *wanted = data;
@@ -169,6 +293,12 @@ static void each_failing_allocation_is_reported(void **state)
     const uint32_t *const slots[TASKS] = {&slot_0, &slot_0};
     mts_stitch_request wanted = request(one_group, 1, slots, true);
     mts_fault_each(stitch_with, &wanted);
+    for (uint32_t count = 20; count < 1500;
+         count = count * 2 + 7) { /* each array needs a block of the arena once */
+        graphs[0] = chain(count);
+        graphs[1] = chain(count / 2);
+        mts_fault_each(stitch_with, &wanted);
+    }
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -178,6 +308,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(work_on_a_common_input_with_common_weights_is_done_once),
         TEST(tasks_part_where_their_weights_differ),
+        TEST(work_is_the_same_only_where_nothing_of_it_differs),
+        TEST(a_group_without_tasks_has_no_layers),
         TEST(equal_weights_on_different_inputs_are_different_work),
         TEST(weights_without_an_identity_are_never_equal),
         TEST(nothing_is_merged_where_weights_stay_private),

@@ -102,6 +102,28 @@ static void texts_are_readable_and_terminated(void **state)
     assert_true(strlen(mts_shape_text(&image, little, sizeof little)) < sizeof little);
 }
 
+static void a_rank_that_no_shape_has_reads_nothing_beyond(void **state)
+{
+    (void)state;
+    char text[64] = "kept";
+    mts_shape out = scalar;
+    int64_t dims[MTS_TENSOR_RANK_MAX + 1] = {2, 2, 2, 2, 2, 2, 2};
+    mts_shape deep = mts_shape_make(MTS_TENSOR_RANK_MAX + 1, dims);
+    mts_shape same = deep;
+    uint32_t padded[MTS_TENSOR_RANK_MAX];
+    assert_string_equal(mts_shape_text(&deep, text, 0), "kept");
+    assert_string_equal(mts_shape_text(&deep, text, sizeof text), "2x2x2x2x2x2");
+    assert_true(mts_shape_equal(&deep, &same));
+    assert_false(mts_shape_broadcast(&deep, &scalar, &out));
+    assert_false(mts_shape_broadcast(&scalar, &deep, &out));
+    assert_int_equal(mts_shape_count(&deep), 0);
+    mts_shape_pad(&deep, padded);
+    assert_int_equal(padded[0], 2);
+    assert_string_equal(mts_type_name((mts_type)-1), "unknown");
+    const mts_shape long_row = SHAPE(INT64_MAX, 2);
+    assert_false(mts_shape_valid(&long_row));
+}
+
 static void padding_puts_ones_on_the_left(void **state)
 {
     (void)state;
@@ -136,6 +158,7 @@ int main(void)
         cmocka_unit_test(broadcasting_follows_the_rules_of_onnx),
         cmocka_unit_test(equality_looks_at_rank_and_every_dimension),
         cmocka_unit_test(texts_are_readable_and_terminated),
+        cmocka_unit_test(a_rank_that_no_shape_has_reads_nothing_beyond),
         cmocka_unit_test(padding_puts_ones_on_the_left),
         cmocka_unit_test(every_element_type_has_a_size_and_a_name),
     };

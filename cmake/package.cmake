@@ -18,6 +18,7 @@ if(TARGET mts_python AND TARGET mts_program AND MTS_COMPRESS)
   list(APPEND MTS_PACKAGES python3:python3-mts)
 endif()
 
+set(MTS_PACKAGE_CONTACT "MTS SDK maintainers <maintainers@localhost>" CACHE STRING "who makes these packages")
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/copyright CONTENT
 "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: MTS SDK
@@ -29,6 +30,21 @@ License: Apache-2.0
  /usr/share/common-licenses/Apache-2.0.
 " @ONLY)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/triggers CONTENT "activate-noawait ldconfig\n" @ONLY)
+# The changelog that Debian asks for; its date is that of the build, or SOURCE_DATE_EPOCH.
+string(TIMESTAMP MTS_PACKAGE_DATE "%a, %d %b %Y %H:%M:%S +0000" UTC)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/changelog CONTENT
+"mts (@PROJECT_VERSION@) unstable; urgency=medium
+
+  * What has changed is in CHANGELOG.md of the source.
+
+ -- @MTS_PACKAGE_CONTACT@  @MTS_PACKAGE_DATE@
+" @ONLY)
+find_program(MTS_GZIP gzip)
+mark_as_advanced(MTS_GZIP)
+if(MTS_GZIP)
+  execute_process(COMMAND ${MTS_GZIP} -9nc ${CMAKE_BINARY_DIR}/generated/changelog
+    OUTPUT_FILE ${CMAKE_BINARY_DIR}/generated/changelog.gz COMMAND_ERROR_IS_FATAL ANY)
+endif()
 set(CPACK_COMPONENTS_ALL "")
 foreach(entry ${MTS_PACKAGES})
   string(REPLACE ":" ";" entry ${entry})
@@ -39,12 +55,20 @@ foreach(entry ${MTS_PACKAGES})
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${package})
   install(FILES ${CMAKE_BINARY_DIR}/generated/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package}
     COMPONENT ${component})
+  if(MTS_GZIP)
+    install(FILES ${CMAKE_BINARY_DIR}/generated/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package}
+      COMPONENT ${component})
+  endif()
+  if(component MATCHES "^(runtime|compiler|compress)$") # CPack writes scripts that do what the trigger does, too
+    file(WRITE ${CMAKE_BINARY_DIR}/generated/lintian/${package} "${package}: maintscript-calls-ldconfig\n")
+    install(FILES ${CMAKE_BINARY_DIR}/generated/lintian/${package} DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
+      COMPONENT ${component})
+  endif()
 endforeach()
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME mts)
 set(CPACK_PACKAGE_VENDOR "MTS SDK")
-set(MTS_PACKAGE_CONTACT "MTS SDK maintainers <maintainers@localhost>" CACHE STRING "who makes these packages")
 set(CPACK_PACKAGE_CONTACT ${MTS_PACKAGE_CONTACT})
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Many networks on one camera frame, stitched into one")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)

@@ -72,7 +72,7 @@ static void age_missed(tracker *all, const bool *seen)
 
 void tracker_next(tracker *all, uint64_t time, const float (*boxes)[4], uint32_t count, track *out)
 {
-    uint32_t track_of[TRACKS_MOST], pair[2];
+    uint32_t track_of[TRACKS_MOST], pair[2] = {0, 0};
     bool seen[TRACKS_MOST] = {false};
     const uint32_t known = all->count;
     count = count < TRACKS_MOST ? count : TRACKS_MOST;

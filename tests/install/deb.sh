@@ -28,6 +28,7 @@ for package in $packages; do
     printf '%s (%s bytes), depends on: %s\n' "$package" "$(stat -c %s "$deb")" "$(dpkg-deb -f "$deb" Depends)"
     [ "$(dpkg-deb -f "$deb" Version)" = 0.1.0 ] || fail "$package has another version"
     [ -s "$place/$package/usr/share/doc/$package/copyright" ] || fail "$package says nothing about its licence"
+    [[ $(zcat "$place/$package/usr/share/doc/$package/changelog.gz") == "mts (0.1.0)"* ]] || fail "$package has no changelog"
 done
 
 # the run-time needs the C library and nothing else; dependencies are those of the files
@@ -76,6 +77,7 @@ print("import mts:", mts.__version__, len(mts.devices()), "devices")' "$place" |
     fi
 fi
 use "$place/root/usr" "$sources" "$place/build" "$cc" "$cxx" "" ON
-if command -v lintian >/dev/null; then # what Debian itself would refuse, but for its changelog and who made the packages
-    lintian --allow-root --fail-on error --suppress-tags no-changelog,bogus-mail-host "$place"/debs/*.deb
+if command -v lintian >/dev/null; then # what Debian itself would refuse, but for who made the packages
+    lintian --allow-root --fail-on error,warning --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog \
+        "$place"/debs/*.deb
 fi

@@ -150,6 +150,26 @@ def test_folders_of_pictures_and_frames_calibrate(tmp_path, bundle_path, images)
     assert outs[0] == outs[1] == outs[2]
 
 
+def test_photos_of_a_camera_that_was_held_otherwise_are_upright(tmp_path):
+    from mts._native import ffi
+    from mts.compress import _Images
+    image = pytest.importorskip("PIL.Image")
+    pixels = numpy.zeros((6, 10, 3), numpy.uint8)
+    pixels[:, 5:] = 200
+    for name in ("a.png", "b.webp", "c.jpg"):
+        exif = image.Exif()
+        exif[0x0112] = 6  # to be turned to the right
+        image.fromarray(pixels).save(tmp_path / name, exif=exif, **({"lossless": True} if "webp" in name else {}))
+    images = _Images(tmp_path)
+    assert len(images.data) == 3
+    for index in range(3):
+        frame = ffi.new("mts_frame *")
+        images.frame(index, frame)
+        assert (frame.height, frame.width) == (10, 6), images.data[index]
+        rows = numpy.frombuffer(ffi.buffer(frame.data, 10 * 6 * 3), numpy.uint8).reshape(10, 18)
+        assert rows[1].max() < 60 and rows[8].min() > 140
+
+
 @pytest.mark.parametrize("data", [[numpy.zeros((2, 2), numpy.float32)] * 12, [None] * 12, 7, iter([]), "/nonexistent", [],
                                   [{"object": numpy.zeros(3)}] * 12])
 def test_data_that_does_not_fit_is_refused(tmp_path, bundle_path, data):

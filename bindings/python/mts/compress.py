@@ -152,9 +152,9 @@ class _Images:
         """Describes a picture; its pixels live until the next call."""
         item = self.data[index]
         if isinstance(item, (str, os.PathLike)):
-            from PIL import Image
-            with Image.open(item) as picture:
-                item = picture.convert("RGB")
+            from PIL import Image, ImageOps
+            with Image.open(item) as picture:  # upright, as the program mts reads it
+                item = ImageOps.exif_transpose(picture).convert("RGB")
         if isinstance(item, frames.Frame):
             frame[0] = item._frame[0]
             self.kept = item

@@ -340,17 +340,6 @@ mts_status mts_partition_groups(const mts_units *units, const uint32_t *device_o
     return split(&s, count, devices, error);
 }
 
-bool mts_part_reads(const mts_part *part, uint32_t link)
-{
-    bool reads = false;
-    for (uint32_t k = 0; link != MTS_NONE && k < part->archive->task_count; k++) {
-        for (uint32_t i = 0; i < part->archive->tasks[k].graph->input_count; i++) {
-            reads = reads || part->inputs[k][i].link == link;
-        }
-    }
-    return reads;
-}
-
 void mts_partition_release(mts_partition *partition)
 {
     for (uint32_t i = 0; i < MTS_PARTITION_DEVICES; i++) {

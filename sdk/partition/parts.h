@@ -61,8 +61,6 @@ mts_status mts_partition_chain(const mts_units *units, const mts_chain *chain, c
 /* part_of[task]: whole tasks; devices without a task get no part. */
 mts_status mts_partition_groups(const mts_units *units, const uint32_t *device_of, uint32_t device_count,
                                 const mts_allocator *allocator, mts_partition *out, mts_error *error);
-/* Whether a part has an input that takes the link; MTS_NONE: it has not. */
-bool mts_part_reads(const mts_part *part, uint32_t link);
 /* Zeros are a valid partition. */
 void mts_partition_release(mts_partition *partition);
 

@@ -8,6 +8,9 @@
 
 #include "pipeline/state.h"
 
+/* What a processor copies; a launch takes mts_device_info.launch_ns. */
+#define COPIED_BYTES_A_NS 8u
+
 /* ---- what runs need of a partition ---- */
 
 static mts_status place_early(mts_pipeline *p, mts_error *error)
@@ -101,22 +104,18 @@ static mts_status make_links(mts_pipeline *p, mts_error *error)
 
 /* ---- memory that devices share ---- */
 
-/* Whether all parts that read a part's links do so in place. */
-static bool is_read_in_place(const mts_pipeline *p, uint32_t part)
+/* Whether a part reads its links where they lie, rather than copying them from there: each takes a
+   launch more, in which so many bytes could be copied. */
+static bool reads_in_place(const mts_pipeline *p, uint32_t part)
 {
-    const mts_partition *parts = &p->now->plan.partition;
-    const mts_part *from = &parts->parts[part];
-    bool in_place = parts->chain && part + 1 < parts->part_count;
-    for (uint32_t r = part + 1; in_place && r < parts->part_count; r++) {
-        bool reads = false;
-        for (uint32_t k = 0; k < from->archive->task_count; k++) {
-            for (uint32_t o = 0; !reads && o < from->archive->tasks[k].graph->output_count; o++) {
-                reads = mts_part_reads(&parts->parts[r], from->outputs[k][o].link);
-            }
-        }
-        in_place = !reads || mts_placement_reads(&p->options, parts->parts[r].device);
+    const mts_placed *now = p->now;
+    const uint32_t device = now->plan.partition.parts[part].device;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < now->feed_counts[part]; i++) {
+        bytes += now->plan.partition.link_elements[now->feeds[part][i].link] * sizeof(float);
     }
-    return in_place;
+    return mts_placement_reads(&p->options, device) &&
+           bytes >= (uint64_t)now->feed_counts[part] * p->devices[device]->info.launch_ns * COPIED_BYTES_A_NS;
 }
 
 /* ---- engines ---- */
@@ -135,10 +134,10 @@ static mts_engine_options part_options(const mts_pipeline *p, uint32_t part, boo
     options.tasks = NULL;
     options.task_count = 0;
     options.separate_inputs = root && options.separate_inputs;
-    options.zero_copy_inputs =
-        root ? options.zero_copy_inputs : links && mts_placement_reads(&p->options, what->device);
+    options.zero_copy_inputs = root ? options.zero_copy_inputs : links && reads_in_place(p, part);
     /* The caller's memory is bound to the engine, not to its slots. */
-    options.links_out = links && !(root && options.zero_copy_inputs) && is_read_in_place(p, part);
+    options.links_out = links && !last && !(root && options.zero_copy_inputs) && !options.persistent &&
+                        options.precision == MTS_PRECISION_FLOAT32;
     options.link_slots = options.links_out || (!root && options.zero_copy_inputs) ? p->slots + p->spare : 0;
     options.drop_oldest = false;
     const uint32_t own = p->part_slots < p->slots ? p->part_slots : p->slots;

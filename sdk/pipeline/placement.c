@@ -105,21 +105,20 @@ bool mts_placement_reads(const mts_pipeline_options *options, uint32_t device)
            (options->devices[device]->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0;
 }
 
-/* What is read where it lies costs nothing: what a device reads of the process' memory, and what it
-   gives where all others read it so. */
+/* What is read where it lies costs nothing: what a device reads of the process' memory, and what lies
+   there because the device computes in it. */
 static void price_borders(placing *p)
 {
     const mts_pipeline_options *o = p->options;
-    bool all_read = o->engine.precision == MTS_PRECISION_FLOAT32;
-    for (uint32_t d = 0; d < o->device_count; d++) {
-        all_read = all_read && (o->devices[d]->lost || mts_placement_reads(o, d));
-    }
+    const bool float32 = o->engine.precision == MTS_PRECISION_FLOAT32 && !o->engine.persistent;
     for (uint32_t d = 0; d < o->device_count; d++) {
         mts_device_costs *costs = &p->plan->costs[d];
         if (!o->devices[d]->lost && mts_placement_reads(o, d)) {
             costs->to = (mts_copy_cost){0};
             costs->reads_in_place = true;
-            costs->from = all_read && lends(o->devices[d]) ? (mts_copy_cost){0} : costs->from;
+        }
+        if (!o->devices[d]->lost && float32 && lends(o->devices[d])) {
+            costs->from = (mts_copy_cost){0};
         }
     }
 }

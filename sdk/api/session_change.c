@@ -489,22 +489,25 @@ static mts_status begin(mts_session *session, change_kind kind, const mts_archiv
     return MTS_STATUS_OK;
 }
 
-mts_status mts_session_add(mts_session *session, mts_bundle *bundle)
+/* ADD or UPDATE. */
+static mts_status change_by(mts_session *session, const mts_bundle *bundle, change_kind kind,
+                            const char *call)
 {
     mts_error error = {0};
-    mts_status status = check_bundle(session, bundle, "mts_session_add", &error);
-    MTS_TRY(status, check_add(session, bundle->archive, &error));
-    MTS_TRY(status, begin(session, ADD, bundle->archive, 0, &error));
+    mts_status status = check_bundle(session, bundle, call, &error);
+    MTS_TRY(status, (kind == ADD ? check_add : check_update)(session, bundle->archive, &error));
+    MTS_TRY(status, begin(session, kind, bundle->archive, 0, &error));
     return mts_api_session_report(session, status, &error);
+}
+
+mts_status mts_session_add(mts_session *session, mts_bundle *bundle)
+{
+    return change_by(session, bundle, ADD, "mts_session_add");
 }
 
 mts_status mts_session_update(mts_session *session, mts_bundle *bundle)
 {
-    mts_error error = {0};
-    mts_status status = check_bundle(session, bundle, "mts_session_update", &error);
-    MTS_TRY(status, check_update(session, bundle->archive, &error));
-    MTS_TRY(status, begin(session, UPDATE, bundle->archive, 0, &error));
-    return mts_api_session_report(session, status, &error);
+    return change_by(session, bundle, UPDATE, "mts_session_update");
 }
 
 mts_status mts_session_remove(mts_session *session, const char *task)

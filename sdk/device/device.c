@@ -117,7 +117,7 @@ void mts_device_destroy(mts_device **device)
     if (device && *device) {
         mts_device *gone = *device;
         *device = NULL;
-        mts_front_see_loss(gone);
+        (void)mts_front_see_loss(gone);
         const mts_allocator *allocator = gone->allocator;
         mts_host_head *parked = gone->parked;
         gone->ops->destroy(gone);

@@ -285,6 +285,10 @@ typedef struct mts_host_head mts_host_head; /* of memory.c */
 
 /* First member of every backend's device struct. */
 struct mts_device {
+    /* Set by a backend, and by the front where two waits in a row fail (mts_device_lose). Threads that take turns on the
+       device ask between their turns (guard.h). First, as 64-bit ARM reads an
+       atomic byte at an offset by two instructions. */
+    _Atomic(bool) lost;
     const mts_device_ops *ops;
     const mts_allocator *allocator;
     const mts_log *log;
@@ -292,9 +296,6 @@ struct mts_device {
     /* Number among the devices that the backend finds. The context of the caller may have
        decided it. */
     uint32_t index;
-    /* Set by a backend, and by the front where two waits in a row fail (mts_device_lose). Threads that take turns on the
-       device ask between their turns (guard.h). */
-    _Atomic(bool) lost;
     /* Set by the front: the device is lost, and was drained as far as it lets itself be. */
     _Atomic(bool) drained;
     /* Host memory that was destroyed after the loss. It lives as long as the device, whose

@@ -10,12 +10,14 @@ void mts_device_drain(mts_device *device)
     }
 }
 
-void mts_front_see_loss(mts_device *device)
+bool mts_front_see_loss(mts_device *device)
 {
-    if (mts_device_is_lost(device) && !atomic_load_explicit(&device->drained, memory_order_relaxed)) {
+    const bool lost = mts_device_is_lost(device);
+    if (lost && !atomic_load_explicit(&device->drained, memory_order_relaxed)) {
         atomic_store_explicit(&device->drained, true, memory_order_relaxed);
         mts_device_drain(device);
     }
+    return lost;
 }
 
 mts_status mts_front_check(mts_device *device, mts_error *error)
@@ -28,8 +30,7 @@ mts_status mts_front_check(mts_device *device, mts_error *error)
                         "device '%s' has interface version %u, and this library needs %u", device->info.name,
                         device->ops->abi, MTS_DEVICE_ABI);
     }
-    mts_front_see_loss(device);
-    if (mts_device_is_lost(device)) {
+    if (mts_front_see_loss(device)) {
         return mts_fail(error, MTS_STATUS_DEVICE_LOST, "device '%s' was lost; destroy it and open it again",
                         device->info.name);
     }
@@ -38,8 +39,8 @@ mts_status mts_front_check(mts_device *device, mts_error *error)
 
 mts_status mts_front_after(mts_device *device, mts_status status, mts_error *error)
 {
-    mts_front_see_loss(device);
-    if (status != MTS_STATUS_OK && mts_device_is_lost(device) && status != MTS_STATUS_DEVICE_LOST) {
+    const bool lost = mts_front_see_loss(device);
+    if (status != MTS_STATUS_OK && lost && status != MTS_STATUS_DEVICE_LOST) {
         status = MTS_STATUS_DEVICE_LOST;
         if (error) {
             error->code = status;

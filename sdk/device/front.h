@@ -8,8 +8,8 @@
 #include "device/device.h"
 
 /* Drains a lost device before a caller learns of the loss and frees memory that the queue
-   still uses. */
-void mts_front_see_loss(mts_device *device);
+   still uses. Returns whether it is lost. */
+bool mts_front_see_loss(mts_device *device);
 mts_status mts_front_check(mts_device *device, mts_error *error);
 /* A backend that notices the loss within a call may return any code. */
 mts_status mts_front_after(mts_device *device, mts_status status, mts_error *error);
@@ -30,7 +30,7 @@ void mts_front_free_parked(const mts_allocator *allocator, mts_host_head *parked
             mts_device *device = (*(handle))->device;                                                        \
             device->ops->entry(device, *(handle));                                                           \
             *(handle) = NULL;                                                                                \
-            mts_front_see_loss(device);                                                                      \
+            (void)mts_front_see_loss(device);                                                                \
         }                                                                                                    \
     } while (0)
 

@@ -214,13 +214,13 @@ void mts_host_destroy(mts_device *device, void **memory)
     }
     char *gone = *memory;
     *memory = NULL;
-    mts_front_see_loss(device);
+    const bool lost = mts_front_see_loss(device);
     if (device->ops->host_create) {
         device->ops->host_destroy(device, gone);
         return;
     }
     mts_host_head *head = (mts_host_head *)(void *)gone - 1;
-    if (mts_device_is_lost(device)) { /* its queue may still write there */
+    if (lost) { /* its queue may still write there */
         head->next = device->parked;
         device->parked = head;
     } else {

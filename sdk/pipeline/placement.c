@@ -60,10 +60,10 @@ static mts_status measure_device(placing *p, uint32_t d)
         return mts_fail_memory(p->error);
     }
     costs->unit_ms = ms;
-    for (uint32_t i = 0; mts_device_is_lost(o->devices[d]) && i < plan->units.count; i++) {
-        ms[i] = INFINITY;
-    }
     if (mts_device_is_lost(o->devices[d])) {
+        for (uint32_t i = 0; i < plan->units.count; i++) {
+            ms[i] = INFINITY;
+        }
         return MTS_STATUS_OK;
     }
     p->alive++;

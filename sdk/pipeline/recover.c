@@ -171,8 +171,10 @@ void mts_pipeline_recover(mts_pipeline *p)
         mts_device *lost = NULL;
         const char *id = "";
         for (uint32_t d = 0; d < p->device_count; d++) {
-            lost = mts_device_is_lost(p->devices[d]) ? p->devices[d] : lost;
-            id = mts_device_is_lost(p->devices[d]) ? p->ids[d] : id;
+            if (mts_device_is_lost(p->devices[d])) {
+                lost = p->devices[d];
+                id = p->ids[d];
+            }
         }
         mts_log_write(lost->log, MTS_LOG_WARNING,
                       "device '%s' was lost; the session is placed on the others, and %u runs begin again",

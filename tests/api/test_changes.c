@@ -2,7 +2,8 @@
  * Sessions that change while they run: tasks are added, removed and given other weights, and every frame's
  * outputs are, bit for bit on each device, those of a session that was created with the tasks of that frame.
  *
- * MTS_TEST_DEVICE=cuda runs the tests on the first CUDA device, the emulated one in ctest.
+ * MTS_TEST_DEVICE=cuda runs the tests on the first CUDA device, the emulated one in ctest. MTS_TEST_FILTER names some of
+ * them.
  */
 #include "changes_fixture.h"
 #include "support/synth.h" /* by name, so that builds without the compiler leave this test out */
@@ -450,11 +451,15 @@ static bool is_there(const char *id)
 int main(void)
 {
     const char *wanted = getenv("MTS_TEST_DEVICE");
+    const char *some = getenv("MTS_TEST_FILTER"); /* for a device that is emulated, and slow */
     const bool cuda = wanted && strcmp(wanted, "cuda") == 0;
     static const char *const devices[] = {"cpu", "opencl:0"};
     int failed = 0;
     if (cuda && !is_there("cuda:0")) {
         return 77;
+    }
+    if (some) {
+        cmocka_set_test_filter(some);
     }
     write_bundles();
     for (size_t i = 0; !cuda && i < sizeof devices / sizeof devices[0]; i++) {

@@ -102,7 +102,7 @@ if(NOT MTS_SANITIZE)
     conformance_kernels_bytes conformance_kernels_packed conformance_kernels_frame conformance_kernels_fused conformance_kernels_mixed conformance_kernels_move
     conformance_kernels_reduce conformance_kernels_resize conformance_kernels_norm conformance_kernels_attention conformance_kernels_window
     engine_strategies engine_fused engine_packed engine_random_nets engine_precision engine_precision_border
-    engine_bytes engine_bytes_frames engine_edges engine_persistent engine_planted engine_sharing golden_vectors api_cache device_wrap
+    engine_bytes engine_bytes_frames engine_edges engine_persistent engine_planted engine_sharing golden_vectors api_cache api_changes device_wrap
     device_async device_async_random)
   foreach(name ${cuda_emulated})
     add_test(NAME cuda/${name} COMMAND ${name})
@@ -122,4 +122,5 @@ if(NOT MTS_SANITIZE)
   endforeach()
   set_tests_properties(golden/vectors cuda/golden_vectors PROPERTIES RESOURCE_LOCK golden_vectors)
   set_property(TEST cuda/golden_vectors APPEND PROPERTY ENVIRONMENT "MTS_TEST_FILTER=*_match_when_stitched")
+  set_property(TEST cuda/api_changes APPEND PROPERTY ENVIRONMENT "MTS_TEST_FILTER=other_weights_*") # all: 16 seconds
 endif()

@@ -61,7 +61,9 @@ def measure(arguments, folder):
     text, wall, processor = run(words)
     said = json.loads(text)
     size = said.get("weights_bytes", os.path.getsize(zipped))
-    return dict(command=" ".join(map(str, words)), images=arguments.images, seconds=round(wall, 1), processor_seconds=round(processor, 1),
+    said_words = ["mts" if w == mts else pathlib.Path(str(w)).name if str(w).startswith((str(folder), str(arguments.data))) else str(w)
+                  for w in words]
+    return dict(command=" ".join(said_words), images=arguments.images, seconds=round(wall, 1), processor_seconds=round(processor, 1),
                 peak_bytes=1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, bytes_before=said.get("weights_bytes_unshared"),
                 bytes_after=size, layers=said["zipped"], shared_weights=said["shared_weights"], change=said.get("change"),
                 load=os.getloadavg()[1])

@@ -51,4 +51,4 @@ jni=$(dirname "$(dirname "$(readlink -f "$(command -v javac)")")")/include
 if [ -e "$jni/jni.h" ]; then # Java's own, in the place of the stub
     compile -I"$jni" -I"$jni/linux" "$app/cpp/jni.c"
 fi
-echo "MainActivity.java compiles, and jni.c has its native methods"
+echo "the activities compile, and jni.c has its native methods"

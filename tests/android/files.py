@@ -107,6 +107,9 @@ def package(manifest):
                                "--min-sdk-version", "26", "--target-sdk-version", "29"], capture_output=True, text=True)
         expect(made.returncode == 0, f"aapt: {made.stderr}")
         says = subprocess.run([tool, "dump", "badging", place / "app.apk"], capture_output=True, text=True).stdout
+        tree = subprocess.run([tool, "dump", "xmltree", place / "app.apk", "AndroidManifest.xml"], capture_output=True,
+                              text=True).stdout
+        expect("org.mts.camera.FiguresActivity" in tree, "aapt: no activity of figures")
         expect("launchable-activity: name='org.mts.camera.MainActivity'" in says, f"aapt: no activity to start: {says}")
         expect("uses-feature: name='android.hardware.camera'" not in says, "devices with a front camera only are left out")
 

@@ -39,6 +39,9 @@ if(NOT CMAKE_CROSSCOMPILING)
       COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/files.py ${CMAKE_SOURCE_DIR} ${CMAKE_COMMAND}
               $<TARGET_FILE:mts> ${PROJECT_VERSION})
     set_tests_properties(android/files_are_as_documented PROPERTIES TIMEOUT 120)
+    add_test(NAME android/figures_activity
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/figures.py ${CMAKE_SOURCE_DIR})
+    set_tests_properties(android/figures_activity PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
     # The figures of a phone (toolchains/phone) on what poses as adb.
     if(TARGET sample_phone AND TARGET mts_program)
       add_test(NAME android/phone_figures

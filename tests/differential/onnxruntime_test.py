@@ -18,6 +18,8 @@ import os
 import subprocess
 import sys
 
+import layout
+
 SKIPPED = 77
 TOLERANCE = 1e-4
 TOLERANCE_HALF = 1e-2
@@ -124,7 +126,8 @@ def ways(arguments, on_second):
 def run_bundle(arguments, models, bundle, strategy, device):
     folder = os.path.join(arguments.work, "out")
     os.makedirs(folder, exist_ok=True)
-    command = [arguments.program, "run", bundle, "--strategy", strategy, "--device", device, "--save", folder]
+    command = [arguments.program, "run", bundle, "--strategy", strategy, "--device", device, "--save", folder, "--precision",
+               "float32", *layout.words()]
     for model in models:
         raw = os.path.join(arguments.work, f"{model.name}.npy")
         numpy.save(raw, model.input)

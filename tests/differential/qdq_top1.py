@@ -11,6 +11,8 @@ import pathlib
 import subprocess
 import sys
 
+import layout
+
 SKIPPED = 77
 PICTURES = 400
 RECORD = 3073
@@ -65,7 +67,8 @@ def run_mts(arguments, path, pictures):
     bundle, raw = arguments.work / "net.mtsb", arguments.work / "pictures.npy"
     numpy.save(raw, pictures)
     for words in (["compile", "--task", f"net={path}", "-o", bundle],
-                  ["run", bundle, "--device", arguments.device, "--raw", f"net:image={raw}", "--save", arguments.work]):
+                  ["run", bundle, "--device", arguments.device, "--raw", f"net:image={raw}", "--save", arguments.work,
+                   *layout.words()]):
         done = subprocess.run([arguments.program, *map(str, words)], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"mts {words[0]}: {done.stderr.strip()}")

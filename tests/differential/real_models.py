@@ -30,6 +30,8 @@ import textwrap
 import zipfile
 import zlib
 
+import layout
+
 SKIPPED = 77
 TOLERANCE = 1e-3
 STRATEGIES = ["compact", "sequential", "netfuse", "dense"]
@@ -341,7 +343,8 @@ def difference(got, wanted, entry):
 
 def run_bundle(arguments, work, bundle, strategy, tasks):
     """Runs a bundle; tasks has (task, entry, numbers, outputs of the peer). The worst difference is returned."""
-    words = ["run", bundle, "--strategy", strategy, "--save", work, "--device", arguments.device, "--repeat", "1"]
+    words = ["run", bundle, "--strategy", strategy, "--save", work, "--device", arguments.device, "--repeat", "1",
+             "--precision", "float32", *layout.words()]
     for task, entry, numbers, _ in tasks:
         for index, (name, values) in enumerate(numbers.items()):
             if name not in entry.options["value"]:

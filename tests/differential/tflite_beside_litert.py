@@ -18,6 +18,8 @@ import struct
 import subprocess
 import sys
 
+import layout
+
 SKIPPED = 77
 TOLERANCE = 1e-3
 REFUSED = {"face_landmark_with_attention": "Landmarks2TransformMatrix"}
@@ -208,7 +210,8 @@ def compile_command(arguments, models, bundle):
 
 def compare_run(arguments, models, bundle, strategy, device):
     """Runs a bundle on the models' inputs. Inputs of one shape hold equal numbers, so that stitched tasks agree."""
-    run = [arguments.program, "run", bundle, "--strategy", strategy, "--device", device, "--save", arguments.work]
+    run = [arguments.program, "run", bundle, "--strategy", strategy, "--device", device, "--save", arguments.work,
+           "--precision", "float32", *layout.words()]
     for model in models:
         for index, (name, numbers) in enumerate(model.inputs.items()):
             raw = os.path.join(arguments.work, f"{model.name}.input.{index}.npy")

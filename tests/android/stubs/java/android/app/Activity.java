@@ -2,8 +2,10 @@
 package android.app;
 
 import android.content.Context;
+import android.content.Intent;
 import android.os.Bundle;
 import android.view.View;
+import android.view.Window;
 import android.view.WindowManager;
 
 public class Activity extends Context {
@@ -30,5 +32,16 @@ public class Activity extends Context {
 
     public WindowManager getWindowManager() {
         return null;
+    }
+
+    public Window getWindow() {
+        return null;
+    }
+
+    public Intent getIntent() {
+        return null;
+    }
+
+    public final void runOnUiThread(Runnable action) {
     }
 }

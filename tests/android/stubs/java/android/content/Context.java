@@ -1,6 +1,7 @@
 /* Stub of android.content.Context: what apps/android uses of it. */
 package android.content;
 
+import android.content.pm.ApplicationInfo;
 import android.content.res.AssetManager;
 import android.content.res.Resources;
 import java.io.File;
@@ -11,6 +12,14 @@ public class Context {
     }
 
     public File getCacheDir() {
+        return null;
+    }
+
+    public File getExternalFilesDir(String type) {
+        return null;
+    }
+
+    public ApplicationInfo getApplicationInfo() {
         return null;
     }
 

@@ -1,0 +1,6 @@
+/* Stub of android.content.pm.ApplicationInfo: what apps/android uses of it. */
+package android.content.pm;
+
+public class ApplicationInfo {
+    public String nativeLibraryDir;
+}

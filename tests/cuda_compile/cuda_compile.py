@@ -36,6 +36,7 @@ LOCAL_MOST = 48 << 10
 # Compilers of old architectures: those of the JetPacks are nearer to the oldest at hand, else the newest.
 OLD_COMPILER = {50, 52, 53, 62, 72, 87}
 PRODUCTS_SINCE = 53  # compute capability that multiplies in float16
+MATRICES_SINCE = 70  # and that has matrix units
 
 
 class Row:
@@ -58,6 +59,7 @@ TABLE = {
     "conv_packed__f32_lanes": Row(options=("", " -DDEPTHWISE=1")),
     "softmax_packed__f32_lanes": Row(),
     "fc_block__f32_planar": Row(spill=128),
+    "matmul_block__f32_planar": Row(options=("", " -DMATRIX=1")),
     "mixed_any__f32_planar": Row(options=(" -DMIXED=16383",), most=1, once=True),  # all but depthwise_rows (sdk/lower/mix.c)
     "fused_rows__f32_planar": Row(once=True),
     # with blocks of convolutions and fc_lanes (kernels/abi/persist.h)
@@ -129,7 +131,8 @@ def list_jobs(folder, compiler, known):
                 options += [CLANG_VECTORS + HALVES[turn] + row.options[0]]
             options += session_options(found, kernel, arch, row.most, turn)
             for one in options:
-                if half_of(one) < 2 or (arch >= PRODUCTS_SINCE and products_half(text)):
+                matrices = "MATRIX=1" not in one or arch >= MATRICES_SINCE
+                if matrices and (half_of(one) < 2 or (arch >= PRODUCTS_SINCE and products_half(text))):
                     jobs[Job(kernel, arch, one.strip(), str(file))] = True
     missing = set(TABLE) - {job.kernel for job in jobs}
 

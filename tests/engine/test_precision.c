@@ -365,6 +365,61 @@ static void a_mask_becomes_the_largest_number_and_a_filter_is_refused(void **sta
     mts_arena_release(&arena);
 }
 
+/* y = a b, of tiles that are cut */
+static mts_graph *multiplied(mts_arena *arena)
+{
+    mts_error error = {0};
+    mts_graph *graph = mts_graph_create(arena, "multiplied");
+    assert_non_null(graph);
+    const mts_shape left = mts_shape_make(3, (const int64_t[]){2, 40, 24});
+    const mts_shape right = mts_shape_make(3, (const int64_t[]){2, 24, 48});
+    const uint32_t inputs[2] = {mts_graph_add_input(graph, "a", MTS_TYPE_FLOAT32, &left),
+                                mts_graph_add_input(graph, "b", MTS_TYPE_FLOAT32, &right)};
+    const mts_attrs attrs = {.matmul = {.alpha = 1.0f}};
+    uint32_t y = MTS_NONE;
+    test_must(mts_graph_add_node(graph, MTS_OP_MATMUL, "product", inputs, 2, &attrs, &y, &error), &error,
+              "node");
+    test_must(mts_graph_add_output(graph, "y", y, MTS_TYPE_FLOAT32, &graph->values[y].shape, &error), &error,
+              "output");
+    return graph;
+}
+
+static void products_of_two_values_use_matrix_units_for_float16_products(void **state)
+{
+    static const mts_precision precisions[] = {MTS_PRECISION_FLOAT32, MTS_PRECISION_FLOAT16_STORAGE,
+                                               MTS_PRECISION_FLOAT16};
+    mts_device *device = devices[1] ? devices[1] : devices[0];
+    const mts_device_info *info = &device->info;
+    mts_error error = {0};
+    mts_arena arena;
+    test_net net;
+    (void)state;
+    mts_arena_init(&arena, mts_allocator_default());
+    const mts_graph *graph = multiplied(&arena);
+    test_must(net_make(&graph, 1, 0.0f, &net, &error), &error, "bundle");
+    for (int p = 0; p < 3; p++) {
+        const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .precision = precisions[p]};
+        mts_engine *engine = NULL;
+        uint32_t products = 0;
+        test_must(mts_planned_engine_create(device, net.archive, &options, NULL, &engine, NULL, &error),
+                  &error, "engine");
+        for (uint32_t i = 0; i < engine->launches.count; i++) {
+            const mts_encoded_launch *launch = &engine->launches.encoded[i];
+            if (strncmp(launch->kernel, "matmul_", strlen("matmul_")) == 0) {
+                const bool shared = strcmp(launch->kernel, "matmul_block__f32_planar") == 0;
+                const bool units = strstr(launch->defines, "-DMATRIX=1") != NULL;
+                assert_true(shared || !info->is_gpu);
+                assert_int_equal(units, shared && info->matrix_units && p == 2);
+                products++;
+            }
+        }
+        assert_int_equal(products, 1);
+        mts_engine_destroy(&engine);
+    }
+    net_release(&net);
+    mts_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +434,7 @@ int main(void)
         cmocka_unit_test(reports_name_the_precision_that_is_used),
         cmocka_unit_test(a_weight_that_float16_cannot_hold_is_refused_by_name),
         cmocka_unit_test(a_mask_becomes_the_largest_number_and_a_filter_is_refused),
+        cmocka_unit_test(products_of_two_values_use_matrix_units_for_float16_products),
     };
     mts_error error = {0};
     if (mts_os_directory_make(WORK, &error) != MTS_STATUS_OK) {

@@ -182,6 +182,18 @@ static void words_that_are_not_known_are_question_marks(void **state)
     }
 }
 
+static void nothing_is_told_of_nothing(void **state)
+{
+    mts_archive *empty = mts_archive_create(mts_allocator_default());
+    (void)state;
+    assert_non_null(empty);
+    report(empty, (mts_report_kind)7, "");
+    report(empty, MTS_REPORT_KIND_DOT,
+           "digraph bundle {\n  rankdir=TB;\n  node [shape=box, style=filled, fontname=\"sans-serif\", "
+           "fontsize=10];\n}\n");
+    mts_archive_destroy(&empty);
+}
+
 static void rows_of_no_task_are_left_out(void **state)
 {
     mts_archive *archive = make(mts_allocator_default());
@@ -275,6 +287,7 @@ int main(void)
         cmocka_unit_test(sizes_change_their_unit_at_ten_thousand_and_ten_million),
         cmocka_unit_test(channels_that_differ_are_told_as_a_range),
         cmocka_unit_test(words_that_are_not_known_are_question_marks),
+        cmocka_unit_test(nothing_is_told_of_nothing),
         cmocka_unit_test(rows_of_no_task_are_left_out),
         cmocka_unit_test(a_row_is_called_as_its_first_task_calls_it),
         cmocka_unit_test(short_memory_is_told_and_leaks_nothing),

@@ -212,6 +212,27 @@ static void products_that_leave_their_buffers_are_refused(void **state)
     assert_int_equal(mts_gemm_check(&beside, 100, 0, "fc", &error), MTS_STATUS_OK);
 }
 
+static void calls_without_a_device_a_label_or_an_error_are_refused(void **state)
+{
+    const mts_launch nothing = {.gemm = {.m = 0}};
+    const mts_kernel_desc desc = {.name = "conv"};
+    mts_command_list *list = NULL;
+    mts_buffer *buffer = NULL;
+    mts_device closed = {.ops = NULL};
+    (void)state;
+    assert_int_equal(mts_command_list_create(&device, &nothing, 1, &list, &error),
+                     MTS_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "launch 'unnamed'"));
+    assert_int_equal(mts_kernel_create(&device, &desc, NULL, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_create(&closed, 8, &buffer, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "device is NULL");
+    device.lost = true;
+    assert_int_equal(mts_buffer_create(&device, 8, &buffer, NULL), MTS_STATUS_DEVICE_LOST);
+    assert_int_equal(mts_buffer_import(&device, &(mts_memory){.host = memory, .size = 8}, &buffer, NULL),
+                     MTS_STATUS_UNSUPPORTED);
+    assert_null(buffer);
+}
+
 static void a_guard_of_a_bare_device_lacks_what_that_lacks(void **state)
 {
     mts_guard *first = NULL;
@@ -242,6 +263,7 @@ int main(void)
         cmocka_unit_test_setup(success_without_an_object_is_an_error_of_the_backend, set_up),
         cmocka_unit_test_setup(a_buffer_is_mapped_once_and_unmapped_with_its_end, set_up),
         cmocka_unit_test_setup(products_that_leave_their_buffers_are_refused, set_up),
+        cmocka_unit_test_setup(calls_without_a_device_a_label_or_an_error_are_refused, set_up),
         cmocka_unit_test_setup(a_guard_of_a_bare_device_lacks_what_that_lacks, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

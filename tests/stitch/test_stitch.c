@@ -223,6 +223,33 @@ static void scattered(mts_graph *graph)
     graph->nodes[0].scatter = order;
 }
 
+/* The first convolution has a scale and a bias, or their places. */
+static void give_inputs(mts_graph *graph, uint32_t count, uint32_t bias)
+{
+    mts_node *node = &graph->nodes[0];
+    uint32_t *inputs = mts_arena_zero(&arena, 4, sizeof *inputs);
+    memcpy(inputs, node->inputs, 2 * sizeof *inputs);
+    inputs[2] = MTS_NONE;
+    inputs[3] = bias;
+    node->inputs = inputs;
+    node->input_count = count;
+}
+
+static void a_place_for_a_scale(mts_graph *graph)
+{
+    give_inputs(graph, 3, MTS_NONE);
+}
+
+static void a_place_for_a_bias(mts_graph *graph)
+{
+    give_inputs(graph, 4, MTS_NONE);
+}
+
+static void a_bias(mts_graph *graph)
+{
+    give_inputs(graph, 4, graph->nodes[0].inputs[1]);
+}
+
 static uint32_t members_of(change *first, change *second)
 {
     graphs[0] = two_convolutions(7, 8);
@@ -254,6 +281,10 @@ static void work_is_the_same_only_where_nothing_of_it_differs(void **state)
             fail_msg("change %zu is not noticed", i);
         }
     }
+    assert_int_equal(members_of(NULL, a_place_for_a_scale), 4);
+    assert_int_equal(members_of(a_bias, a_place_for_a_bias), 4);
+    assert_int_equal(members_of(a_place_for_a_bias, a_bias), 4);
+    assert_int_equal(members_of(a_bias, a_bias), 2);
     assert_int_equal(members_of(scattered, scattered), 2);
     assert_int_equal(members_of(scattered, scattered_otherwise), 4);
 }

@@ -228,6 +228,15 @@ static void limits_are_refused_with_the_numbers(void **state)
         assert_null(after);
         assert_non_null(strstr(error.text, "sample: "));
     }
+    const mts_archive_limits enough = {.file_bytes = bytes.size,
+                                       .tasks = 3,
+                                       .nodes_per_task = before->tasks[0].graph->node_count,
+                                       .values_per_task = before->tasks[0].graph->value_count,
+                                       .blocks = before->block_count};
+    assert_int_equal(
+        mts_archive_read(bytes.data, bytes.size, "sample", &enough, mts_allocator_default(), &after, &error),
+        MTS_STATUS_OK);
+    mts_archive_destroy(&after);
     mts_archive_destroy(&before);
     mts_bundle_bytes_release(&bytes);
 }

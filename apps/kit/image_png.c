@@ -1,6 +1,6 @@
 /*
- * image_png.c: PNG files by libpng. What is inflated is bounded by the declared rows, and
- * chunks that do not hold pixels have limits of their own.
+ * image_png.c: PNG files by libpng. What is inflated is bounded by the declared rows, what may
+ * lie behind them by its packed size, and chunks that do not hold pixels have limits of their own.
  */
 #include <png.h>
 #include <setjmp.h>
@@ -12,6 +12,9 @@
 
 #define CHUNK_MOST ((png_alloc_size_t)4 << 20)
 #define CHUNKS_MOST 64u
+#define CHUNK_FRAME 12u         /* bytes of a chunk beside its data */
+#define BYTES_PER_PIXEL_MOST 8u /* four channels of 16 bits */
+#define PACKED_LEAST 4096u      /* what a small picture may have in any case */
 
 typedef struct source {
     const unsigned char *at;
@@ -80,6 +83,34 @@ static void read_picture(png_structp png, png_infop info, cli_image *image, char
     }
 }
 
+static uint32_t number_at(const unsigned char *n)
+{
+    return (uint32_t)n[0] << 24 | (uint32_t)n[1] << 16 | (uint32_t)n[2] << 8 | n[3];
+}
+
+/* Rows that do not deflate at all take little more than themselves. libpng inflates a stream that goes
+   on behind the last row to its end, so a file with far more is refused. */
+static bool packed_rows_fit(const unsigned char *file, size_t size, uint32_t width, uint32_t height,
+                            char *reason)
+{
+    uint64_t packed = 0;
+    const uint64_t most = 2 * (uint64_t)height * (BYTES_PER_PIXEL_MOST * (uint64_t)width + 8) + PACKED_LEAST;
+    for (size_t at = 8; size - at >= CHUNK_FRAME;) {
+        const uint32_t length = number_at(file + at);
+        packed += memcmp(file + at + 4, "IDAT", 4) == 0 ? length : 0;
+        if (length > size - at - CHUNK_FRAME) {
+            break; /* libpng says where it is cut off */
+        }
+        at += length + CHUNK_FRAME;
+    }
+    if (packed > most) {
+        (void)snprintf(reason, CLI_REASON,
+                       "is a damaged picture: it has %llu bytes for %ux%u pixels, which take at most %llu",
+                       (unsigned long long)packed, width, height, (unsigned long long)most);
+    }
+    return packed <= most;
+}
+
 /* libpng refuses sides that are too large itself, but not with a sentence that says so. */
 static bool declared_size_fits(const unsigned char *file, size_t size, char *reason)
 {
@@ -87,10 +118,9 @@ static bool declared_size_fits(const unsigned char *file, size_t size, char *rea
         (void)snprintf(reason, CLI_REASON, "is a damaged picture: it has no header");
         return false;
     }
-    const unsigned char *n = file + 16;
-    return cli_image_size_check((uint32_t)n[0] << 24 | (uint32_t)n[1] << 16 | (uint32_t)n[2] << 8 | n[3],
-                                (uint32_t)n[4] << 24 | (uint32_t)n[5] << 16 | (uint32_t)n[6] << 8 | n[7],
-                                reason);
+    const uint32_t width = number_at(file + 16);
+    const uint32_t height = number_at(file + 20);
+    return cli_image_size_check(width, height, reason) && packed_rows_fit(file, size, width, height, reason);
 }
 
 bool cli_png_decode(const unsigned char *file, size_t size, cli_image *image, char *reason)

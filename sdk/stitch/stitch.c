@@ -63,7 +63,8 @@ static bool same_work(const stitcher *s, const mts_member *member, uint32_t g, u
     const mts_graph *b = s->request->graphs[g];
     const mts_node *x = &a->nodes[member->node];
     const mts_node *y = &b->nodes[index];
-    if (x->op != y->op || x->input_count != y->input_count ||
+    /* nodes of a row are alike: their operator is the same */
+    if (x->input_count != y->input_count ||
         !mts_shape_equal(&a->values[x->output].shape, &b->values[y->output].shape) ||
         memcmp(&x->attrs, &y->attrs, sizeof x->attrs) != 0) {
         return false;
@@ -150,7 +151,7 @@ static mts_status add_group(stitcher *s, uint32_t group)
                 status = add_node(s, layer, members[i], index);
             }
         }
-        s->out->layer_count += layer->count > 0 ? 1 : 0;
+        s->out->layer_count++; /* a row has a node, and the first of them is a member */
     }
     return status;
 }

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "bundle/attrs.h"
 #include "bundle/format.h"
+#include "bundle/sections.h"
 #include "compiler/models/bundle.h"
 #include "compiler/passes/discover.h"
 #include "support/fault_each.h"
@@ -227,6 +228,15 @@ static void limits_are_refused_with_the_numbers(void **state)
         assert_null(after);
         assert_non_null(strstr(error.text, "sample: "));
     }
+    const mts_archive_limits enough = {.file_bytes = bytes.size,
+                                       .tasks = 3,
+                                       .nodes_per_task = before->tasks[0].graph->node_count,
+                                       .values_per_task = before->tasks[0].graph->value_count,
+                                       .blocks = before->block_count};
+    assert_int_equal(
+        mts_archive_read(bytes.data, bytes.size, "sample", &enough, mts_allocator_default(), &after, &error),
+        MTS_STATUS_OK);
+    mts_archive_destroy(&after);
     mts_archive_destroy(&before);
     mts_bundle_bytes_release(&bytes);
 }
@@ -377,6 +387,42 @@ static void a_bundle_that_lies_is_refused_though_its_checksums_are_right(void **
     mts_archive_destroy(&made);
 }
 
+static void expect_malformed(mts_bundle_bytes *bytes, const char *sentence)
+{
+    mts_archive *archive = NULL;
+    mts_error error = {0};
+    seal(bytes->data);
+    assert_int_equal(mts_archive_read(bytes->data, bytes->size, "weights", NULL, mts_allocator_default(),
+                                      &archive, &error),
+                     MTS_STATUS_MALFORMED);
+    if (!strstr(error.text, sentence)) {
+        fail_msg("'%s' has no '%s'", error.text, sentence);
+    }
+}
+
+static void weights_have_no_bytes_that_no_block_names(void **state)
+{
+    mts_archive *made = sample_discovered();
+    mts_bundle_bytes bytes;
+    (void)state;
+    encode(made, &bytes);
+    unsigned char *blocks = records_of(bytes.data, MTS_FORMAT_BLOCKS);
+    unsigned char *weights = records_of(bytes.data, MTS_FORMAT_WEIGHTS);
+    const uint64_t first = mts_load_u64(blocks + MTS_BLOCK_SIZE);
+    assert_true(first % MTS_FORMAT_ALIGN != 0);
+    weights[first] = 1;
+    expect_malformed(&bytes, "block 1: unused bytes are not zero");
+    weights[first] = 0;
+    unsigned char *last = blocks + (made->block_count - 1) * mts_section_stride(MTS_FORMAT_BLOCKS);
+    const uint64_t size = mts_load_u64(last + MTS_BLOCK_SIZE) - 4;
+    mts_store_u64(last + MTS_BLOCK_SIZE, size);
+    mts_store_u64(last + MTS_BLOCK_HASH, mts_hash(weights + mts_load_u64(last + MTS_BLOCK_OFFSET),
+                                                  (size_t)size, mts_load_u32(last + MTS_BLOCK_DTYPE)));
+    expect_malformed(&bytes, "bytes follow the last block");
+    mts_bundle_bytes_release(&bytes);
+    mts_archive_destroy(&made);
+}
+
 static mts_status read_with(const mts_allocator *allocator, void *data)
 {
     const mts_bundle_bytes *bytes = data;
@@ -432,6 +478,7 @@ int main(void)
         cmocka_unit_test(a_newer_version_is_unsupported_not_malformed),
         cmocka_unit_test(only_a_crop_needs_the_second_version),
         cmocka_unit_test(a_bundle_that_lies_is_refused_though_its_checksums_are_right),
+        cmocka_unit_test(weights_have_no_bytes_that_no_block_names),
         cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),
         cmocka_unit_test(discovering_and_writing_survive_every_failing_allocation),
     };

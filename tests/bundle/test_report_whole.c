@@ -182,6 +182,18 @@ static void words_that_are_not_known_are_question_marks(void **state)
     }
 }
 
+static void nothing_is_told_of_nothing(void **state)
+{
+    mts_archive *empty = mts_archive_create(mts_allocator_default());
+    (void)state;
+    assert_non_null(empty);
+    report(empty, (mts_report_kind)7, "");
+    report(empty, MTS_REPORT_KIND_DOT,
+           "digraph bundle {\n  rankdir=TB;\n  node [shape=box, style=filled, fontname=\"sans-serif\", "
+           "fontsize=10];\n}\n");
+    mts_archive_destroy(&empty);
+}
+
 static void rows_of_no_task_are_left_out(void **state)
 {
     mts_archive *archive = make(mts_allocator_default());
@@ -196,6 +208,28 @@ static void rows_of_no_task_are_left_out(void **state)
     assert_int_equal(mts_report_dot(&sharing, &text, NULL), MTS_STATUS_OK);
     assert_null(strstr(mts_text_get(&text), "name_of_exactly_forty"));
     assert_null(strstr(mts_text_get(&text), "f0r0 [label"));
+    mts_text_release(&text);
+    mts_sharing_release(&sharing);
+    mts_archive_destroy(&archive);
+}
+
+/* Nodes of one row may have other numbers in other tasks. */
+static void a_row_is_called_as_its_first_task_calls_it(void **state)
+{
+    mts_archive *archive = make(mts_allocator_default());
+    mts_sharing sharing;
+    mts_text text;
+    (void)state;
+    assert_int_equal(mts_sharing_find(archive, mts_allocator_default(), &sharing, NULL), MTS_STATUS_OK);
+    sharing.families[0].rows[0].parts[1].node = sharing.families[0].rows[0].parts[2].node = 5;
+    expect_cell(&sharing, "\nname_of_exactly_forty_characters_0123456 conv          3 ");
+    mts_text_init(&text, mts_allocator_default());
+    assert_int_equal(mts_report_dot(&sharing, &text, NULL), MTS_STATUS_OK);
+    mts_report_json(&sharing, &text);
+    assert_non_null(
+        strstr(mts_text_get(&text), "f0r0 [label=\"name_of_exactly_forty_characters_0123456\\nconv, 3 of"));
+    assert_non_null(strstr(mts_text_get(&text),
+                           "\"layer\": \"name_of_exactly_forty_characters_0123456\", \"op\": \"conv\""));
     mts_text_release(&text);
     mts_sharing_release(&sharing);
     mts_archive_destroy(&archive);
@@ -253,7 +287,9 @@ int main(void)
         cmocka_unit_test(sizes_change_their_unit_at_ten_thousand_and_ten_million),
         cmocka_unit_test(channels_that_differ_are_told_as_a_range),
         cmocka_unit_test(words_that_are_not_known_are_question_marks),
+        cmocka_unit_test(nothing_is_told_of_nothing),
         cmocka_unit_test(rows_of_no_task_are_left_out),
+        cmocka_unit_test(a_row_is_called_as_its_first_task_calls_it),
         cmocka_unit_test(short_memory_is_told_and_leaks_nothing),
         cmocka_unit_test(short_memory_of_many_tasks_is_told),
     };

@@ -4,12 +4,12 @@
 
 Run it in the root of the source. It prints a table in Markdown. UNCOVERED_TXT gets a line for each source line with
 branches that no test takes: `file:line: not taken of all: reason: source text`. Reasons come from a list of rows
-`pattern<TAB>reason`: the first pattern (a regular expression) that is found in `file: source text` gives it; lines that
-none fits have the reason `?`.
+`pattern<TAB>reason`: the first pattern (a regular expression) that is found in `file: source text` gives it; lines
+that none fits have the reason `?`.
 
 A branch is one of gcc's: each condition of `&&` and `||`, each case of a switch, each loop. MTS_CHECK is none in this
-build (base/check.h), MTS_TRY (base/status.h) is two wherever it stands: a step after a failed one is skipped. Counters of
-functions in headers are those of all files that include them.
+build (base/check.h), MTS_TRY (base/status.h) is two wherever it stands: a step after a failed one is skipped.
+Counters of functions in headers are those of all files that include them.
 """
 import argparse
 import collections
@@ -21,8 +21,8 @@ import subprocess
 
 # What the project asks of itself: at least so many per cent of the branches of these.
 LEAST = 95.0
-MODULES = ('base', 'tensor', 'graph', 'bundle', 'device', 'stitch', 'plan', 'strategy', 'lower', 'engine', 'frame', 'api',
-           'compiler/import')
+MODULES = ('base', 'tensor', 'graph', 'bundle', 'device', 'stitch', 'plan', 'strategy', 'lower', 'engine', 'frame',
+           'api', 'compiler/import')
 
 
 def module_of(name):

@@ -1,7 +1,7 @@
 /*
- * libFuzzer target: any bytes as what a cache holds: a plan or a tuning, with header and checksum made right. Sessions are
- * of a few small layers, on the device that computes nothing, and the cache lies in memory, so that an execution takes a
- * millisecond.
+ * libFuzzer target: any bytes as what a cache holds: a plan or a tuning, with header and checksum made right. Sessions
+ * are of a few small layers, on the device that computes nothing, and the cache lies in memory, so that an execution
+ * takes a few milliseconds.
  */
 #include <setjmp.h>
 #include <stdarg.h>

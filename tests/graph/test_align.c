@@ -181,6 +181,58 @@ static mts_status align_with(const mts_allocator *allocator, void *data)
     return status;
 }
 
+/* A chain of element functions, one for each letter; "long" graphs are matched greedily. */
+static mts_graph *functions(world *w, uint32_t count, uint32_t (*fn_at)(uint32_t index))
+{
+    const mts_shape shape = mts_shape_make(2, (const int64_t[]){1, 4});
+    mts_graph *graph = mts_graph_create(&w->arena, "long");
+    uint32_t value = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape);
+    for (uint32_t i = 0; i < count; i++) {
+        const mts_attrs attrs = {.unary = {.act = {.fn = fn_at(i)}}};
+        assert_int_equal(mts_graph_add_node(graph, MTS_OP_UNARY, NULL, &value, 1, &attrs, &value, NULL),
+                         MTS_STATUS_OK);
+    }
+    return w->graphs[w->count++] = graph;
+}
+
+/* Three functions in turn. */
+static uint32_t plain_at(uint32_t index)
+{
+    static const uint32_t fns[] = {MTS_FN_RELU, MTS_FN_SIGMOID, MTS_FN_TANH};
+    return fns[index % 3];
+}
+
+/* The same, with a function of its own now and then. */
+static uint32_t mixed_at(uint32_t index)
+{
+    return index % 500 == 499 ? MTS_FN_ABS : plain_at(index - index / 500);
+}
+
+static uint32_t other_at(uint32_t index)
+{
+    (void)index;
+    return MTS_FN_ABS;
+}
+
+static void graphs_too_long_for_a_table_are_matched_in_linear_time(void **state)
+{
+    enum { LONG = 4200 }; /* its square is above 2^24 */
+    world w;
+    (void)state;
+    begin(&w);
+    functions(&w, LONG, plain_at);
+    functions(&w, LONG, mixed_at);
+    mts_alignment rows = align(&w);
+    check_rows(&w, &rows);
+    assert_int_equal(rows.row_count, LONG + LONG / 500);
+    w.graphs[1] = functions(&w, LONG, other_at);
+    w.count = 2;
+    rows = align(&w);
+    check_rows(&w, &rows);
+    assert_int_equal(rows.row_count, 2 * LONG); /* nothing is alike */
+    mts_arena_release(&w.arena);
+}
+
 static void failing_allocations_are_reported_and_leak_nothing(void **state)
 {
     (void)state;
@@ -200,6 +252,7 @@ int main(void)
         cmocka_unit_test(extra_nodes_get_rows_of_their_own_in_between),
         cmocka_unit_test(of_equally_long_alignments_the_one_with_equal_shapes_wins),
         cmocka_unit_test(graphs_of_other_kinds_are_other_families),
+        cmocka_unit_test(graphs_too_long_for_a_table_are_matched_in_linear_time),
         cmocka_unit_test(failing_allocations_are_reported_and_leak_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -312,6 +312,103 @@ static void a_scatter_must_be_a_permutation(void **state)
     assert_int_equal(mts_graph_verify(g, &error), MTS_STATUS_MALFORMED);
 }
 
+static void ports_and_counts_beyond_their_limits_are_found(void **state)
+{
+    static const int32_t whole[256];
+    const mts_shape shape = {4, {1, 2, 8, 8}};
+    (void)state;
+    DAMAGE(g->value_count = UINT32_MAX);
+    DAMAGE(g->input_count = UINT32_MAX);
+    DAMAGE(g->output_count = UINT32_MAX);
+    DAMAGE(g->name = NULL);
+    assert_string_equal(error.text, "a graph has no name");
+    DAMAGE(g->output_count = 0);
+    assert_string_equal(error.text, "a graph has no output");
+    DAMAGE(g->nodes[1].inputs = NULL);
+    DAMAGE(g->values[1].blocks = NULL);
+    DAMAGE(g->outputs[0].value = mts_graph_add_const(g, "whole", MTS_TYPE_INT32, &shape, whole));
+    assert_string_equal(error.text, "output 'y' does not fit its value");
+    DAMAGE(g->outputs[0].shape.dims[0] = 0);
+    mts_graph *g = sample();
+    assert_int_equal(mts_graph_add_output(g, "z", 0, MTS_TYPE_FLOAT32, &g->values[0].shape, &error),
+                     MTS_STATUS_OK);
+    g->outputs[1].name = g->outputs[0].name;
+    assert_int_equal(mts_graph_verify(g, &error), MTS_STATUS_MALFORMED);
+    assert_string_equal(error.text, "output 'y' occurs twice");
+    assert_int_equal(mts_graph_add_output(g, "y", 0, MTS_TYPE_FLOAT32, &g->values[0].shape, &error),
+                     MTS_STATUS_MALFORMED);
+    assert_int_equal(mts_graph_add_output(g, "no", 99, MTS_TYPE_FLOAT32, &shape, &error),
+                     MTS_STATUS_MALFORMED);
+    assert_int_equal(mts_graph_add_output(g, "no", 0, MTS_TYPE_FLOAT32, &shape, &error),
+                     MTS_STATUS_MALFORMED);
+    assert_string_equal(error.text, "output 'no' has another element count than its value");
+    assert_true(mts_graph_name_value(g, 0, ""));
+    assert_string_equal(mts_op_name(MTS_OP_COUNT), "unknown");
+    g->nodes[0].name = "";
+    assert_string_equal(mts_node_title(g, &g->nodes[0]), g->values[g->nodes[0].output].name);
+    g->nodes[0].name = NULL;
+    g->values[g->nodes[0].output].name = NULL;
+    assert_string_equal(mts_node_title(g, &g->nodes[0]), "");
+}
+
+/* A transposed convolution that only moves elements, and each change of it that does more. */
+static void only_windows_of_ones_that_meet_are_shuffles(void **state)
+{
+    static const float ones[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+    float numbers[16];
+    mts_block_ref block = {.out_count = 4, .in_count = 1, .data = numbers};
+    const mts_value good = {
+        .kind = MTS_VALUE_CONST, .shape = {4, {4, 1, 2, 2}}, .block_count = 1, .blocks = &block};
+    const mts_node node = {
+        .op = MTS_OP_DECONV,
+        .input_count = 2,
+        .attrs = {.conv = {.kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}, .group = 1}}};
+    (void)state;
+#define NO_SHUFFLE(change)                                                                                   \
+    do {                                                                                                     \
+        mts_node n = node;                                                                                   \
+        mts_value w = good;                                                                                  \
+        memcpy(numbers, ones, sizeof numbers);                                                               \
+        assert_true(mts_deconv_is_shuffle(&n, &w));                                                          \
+        change;                                                                                              \
+        assert_false(mts_deconv_is_shuffle(&n, &w));                                                         \
+    } while (0)
+    NO_SHUFFLE(n.op = MTS_OP_CONV);
+    NO_SHUFFLE(n.input_count = 3);
+    NO_SHUFFLE(n.attrs.conv.act.fn = MTS_FN_RELU);
+    NO_SHUFFLE(w.dtype = MTS_TYPE_FLOAT16);
+    NO_SHUFFLE(w.kind = MTS_VALUE_NODE);
+    NO_SHUFFLE(w.block_count = 2);
+    NO_SHUFFLE(w.shape.dims[1] = 2);
+    NO_SHUFFLE(w.shape.dims[0] = 8);
+    NO_SHUFFLE(n.attrs.conv.stride[0] = 1);
+    NO_SHUFFLE(n.attrs.conv.dilation[1] = 2);
+    NO_SHUFFLE(n.attrs.conv.pad[0] = 1);
+    NO_SHUFFLE(n.attrs.conv.pad[3] = 1);
+    NO_SHUFFLE(n.attrs.conv.output_pad[1] = 1);
+    NO_SHUFFLE(numbers[0] = 0.5f);
+    NO_SHUFFLE(numbers[15] = 2.0f);
+    NO_SHUFFLE(numbers[1] = 1.0f);
+#undef NO_SHUFFLE
+}
+
+static void whole_numbers_are_read_as_they_are(void **state)
+{
+    static const int32_t numbers[4] = {0, -3, 70000, 5};
+    mts_block_ref block = {.out_count = 4, .in_count = 1, .data = numbers};
+    const mts_value value = {.kind = MTS_VALUE_CONST,
+                             .dtype = MTS_TYPE_INT32,
+                             .shape = {1, {4}},
+                             .block_count = 1,
+                             .blocks = &block};
+    float out[4];
+    (void)state;
+    mts_value_read_f32(&value, out);
+    for (int i = 0; i < 4; i++) {
+        assert_true(out[i] == (float)numbers[i]);
+    }
+}
+
 static void building_without_memory_fails_cleanly(void **state)
 {
     (void)state;
@@ -355,6 +452,9 @@ int main(void)
         TEST(gather_indices_outside_the_dimension_are_found),
         TEST(blocks_must_cover_the_matrix_exactly_once),
         TEST(a_scatter_must_be_a_permutation),
+        TEST(ports_and_counts_beyond_their_limits_are_found),
+        TEST(only_windows_of_ones_that_meet_are_shuffles),
+        TEST(whole_numbers_are_read_as_they_are),
         TEST(building_without_memory_fails_cleanly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -223,6 +223,33 @@ static void scattered(mts_graph *graph)
     graph->nodes[0].scatter = order;
 }
 
+/* The first convolution has a scale and a bias, or their places. */
+static void give_inputs(mts_graph *graph, uint32_t count, uint32_t bias)
+{
+    mts_node *node = &graph->nodes[0];
+    uint32_t *inputs = mts_arena_zero(&arena, 4, sizeof *inputs);
+    memcpy(inputs, node->inputs, 2 * sizeof *inputs);
+    inputs[2] = MTS_NONE;
+    inputs[3] = bias;
+    node->inputs = inputs;
+    node->input_count = count;
+}
+
+static void a_place_for_a_scale(mts_graph *graph)
+{
+    give_inputs(graph, 3, MTS_NONE);
+}
+
+static void a_place_for_a_bias(mts_graph *graph)
+{
+    give_inputs(graph, 4, MTS_NONE);
+}
+
+static void a_bias(mts_graph *graph)
+{
+    give_inputs(graph, 4, graph->nodes[0].inputs[1]);
+}
+
 static uint32_t members_of(change *first, change *second)
 {
     graphs[0] = two_convolutions(7, 8);
@@ -254,8 +281,52 @@ static void work_is_the_same_only_where_nothing_of_it_differs(void **state)
             fail_msg("change %zu is not noticed", i);
         }
     }
+    assert_int_equal(members_of(NULL, a_place_for_a_scale), 4);
+    assert_int_equal(members_of(a_bias, a_place_for_a_bias), 4);
+    assert_int_equal(members_of(a_place_for_a_bias, a_bias), 4);
+    assert_int_equal(members_of(a_bias, a_bias), 2);
     assert_int_equal(members_of(scattered, scattered), 2);
     assert_int_equal(members_of(scattered, scattered_otherwise), 4);
+}
+
+/* x -> two of its four columns -> y */
+static const mts_graph *columns(int64_t first)
+{
+    const mts_shape shape = mts_shape_make(2, (const int64_t[]){1, 4});
+    const mts_attrs attrs = {.slice = {.start = {0, first}, .step = {1, 1}, .size = {1, 2}}};
+    mts_graph *graph = mts_graph_create(&arena, "columns");
+    uint32_t value = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape);
+    assert_int_equal(mts_graph_add_node(graph, MTS_OP_SLICE, "s", &value, 1, &attrs, &value, NULL),
+                     MTS_STATUS_OK);
+    assert_int_equal(
+        mts_graph_add_output(graph, "y", value, MTS_TYPE_FLOAT32, &graph->values[value].shape, NULL),
+        MTS_STATUS_OK);
+    return graph;
+}
+
+static void slices_of_other_columns_are_other_work_in_one_layer(void **state)
+{
+    (void)state;
+    graphs[0] = columns(0);
+    graphs[1] = columns(0);
+    assert_int_equal(stitch(one_group, 1, true, true)->member_count, 1);
+    graphs[1] = columns(1);
+    const mts_stitched *s = stitch(one_group, 1, true, true);
+    assert_int_equal(s->layer_count, 1);
+    assert_int_equal(s->member_count, 2);
+}
+
+static void an_operand_is_a_value_or_there_is_none(void **state)
+{
+    (void)state;
+    graphs[0] = two_convolutions(7, 8);
+    graphs[1] = two_convolutions(7, 8);
+    a_place_for_a_bias((mts_graph *)(uintptr_t)graphs[0]);
+    const mts_stitched *s = stitch(one_group, 1, true, true);
+    const mts_member *member = &s->members[0];
+    assert_ptr_equal(mts_member_operand(s, member, 1), &graphs[0]->values[graphs[0]->nodes[0].inputs[1]]);
+    assert_null(mts_member_operand(s, member, 3));
+    assert_null(mts_member_operand(s, member, 4));
 }
 
 /* ---- memory ---- */
@@ -310,6 +381,8 @@ int main(void)
         TEST(tasks_part_where_their_weights_differ),
         TEST(work_is_the_same_only_where_nothing_of_it_differs),
         TEST(a_group_without_tasks_has_no_layers),
+        TEST(slices_of_other_columns_are_other_work_in_one_layer),
+        TEST(an_operand_is_a_value_or_there_is_none),
         TEST(equal_weights_on_different_inputs_are_different_work),
         TEST(weights_without_an_identity_are_never_equal),
         TEST(nothing_is_merged_where_weights_stay_private),

@@ -118,6 +118,41 @@ static void nothing_happens_without_products_or_without_a_batch(void **state)
     assert_ptr_equal(same, after);
 }
 
+/* A layer of torch's encoders: the batch is behind the tokens in attention alone. */
+static void what_stands_behind_the_end_has_the_batch_in_front_already(void **state)
+{
+    (void)state;
+    swap("x", "t");
+    onnx_model_node(&model, "MatMul", "t,w", "p");
+    swap("p", "e");
+    onnx_model_node(&model, "MatMul", "e,u", "f");
+    onnx_model_node(&model, "Relu", "f", "r");
+    onnx_model_node(&model, "MatMul", "r,w", "y");
+    onnx_model_output(&model, "y");
+    turn();
+    assert_int_equal(count_of(MTS_OP_CONV), 3);
+    assert_int_equal(count_of(MTS_OP_TRANSPOSE), 2); /* of images at both ends */
+    assert_equal_results();
+}
+
+/* Not a row for each token but an element for each: the indices keep their order. */
+static void elements_that_are_looked_up_keep_their_order(void **state)
+{
+    (void)state;
+    onnx_model_input(&model, "i", ONNX_INT64, INTS(IMAGES, TOKENS, WIDTH));
+    onnx_model_floats(&model, "table", INTS(TOKENS * IMAGES, WIDTH), noise + 400);
+    onnx_model_ints(&model, "flat", INTS(TOKENS * IMAGES, WIDTH));
+    swap("x", "t");
+    onnx_model_node(&model, "MatMul", "t,w", "p");
+    swap("i", "j");
+    onnx_model_node(&model, "Reshape", "j,flat", "k");
+    onnx_model_node(&model, "GatherElements", "table,k", "g");
+    onnx_model_output(&model, "p");
+    onnx_model_output(&model, "g");
+    turn();
+    assert_int_equal(count_of(MTS_OP_TAKE), 1);
+}
+
 static void einsum(const char *inputs, const char *equation, const char *output)
 {
     onnx_model_node(&model, "Einsum", inputs, output);
@@ -207,6 +242,8 @@ int main(void)
         TEST(products_and_what_stands_between_them_keep_the_batch_in_front),
         TEST(normalisation_of_tokens_needs_no_moves),
         TEST(what_has_no_rule_keeps_its_order),
+        TEST(what_stands_behind_the_end_has_the_batch_in_front_already),
+        TEST(elements_that_are_looked_up_keep_their_order),
         TEST(nothing_happens_without_products_or_without_a_batch),
         TEST(attention_of_xlnet_over_a_batch_is_one_operator),
         TEST(a_lack_of_memory_is_reported),

@@ -80,12 +80,20 @@ static bool is_common(const mts_shape *constant, uint32_t rank, lead l)
 
 /* ---- which nodes compute with the batch first ---- */
 
-/* A TRANSPOSE that puts the batch behind the tokens. */
-static bool begins(const mts_graph *graph, const mts_node *node)
+/* A TRANSPOSE that orders the dimensions of a moved value [M, N, ..]. */
+static bool is_turned_back(const mover *m, const mts_node *node)
 {
-    const mts_shape *shape = &graph->values[node->output].shape;
+    const form *in = node->op == MTS_OP_TRANSPOSE ? &m->forms[node->inputs[0]] : NULL;
+    return in && in->tokens > 0 &&
+           lead_of(&m->from->values[node->inputs[0]].shape, in->tokens, in->batch) == LEAD_BOTH;
+}
+
+/* A TRANSPOSE that puts the batch behind the tokens; what moves it to the front again is none. */
+static bool begins(const mover *m, const mts_node *node)
+{
+    const mts_shape *shape = &m->from->values[node->output].shape;
     return node->op == MTS_OP_TRANSPOSE && shape->rank >= 2 && node->attrs.transpose.perm[1] == 0 &&
-           shape->dims[0] > 1 && shape->dims[1] > 1;
+           shape->dims[0] > 1 && shape->dims[1] > 1 && !is_turned_back(m, node);
 }
 
 static bool suits_operands(const mover *m, const mts_node *node, lead l)
@@ -121,7 +129,8 @@ static bool suits_product(const mover *m, const mts_node *node, lead l)
 /* The lookup of a row for each token: [1, words, width] by [1, M N, 1]. */
 static bool suits_lookup(const mover *m, const mts_node *node, lead l)
 {
-    return l == LEAD_ROWS && is_constant(m->from, node->inputs[0]) && is_moved(m, node->inputs[1]);
+    return l == LEAD_ROWS && is_constant(m->from, node->inputs[0]) && is_moved(m, node->inputs[1]) &&
+           m->from->values[node->inputs[1]].shape.dims[2] == 1;
 }
 
 static bool suits_norm(const mover *m, const mts_node *node, lead l)
@@ -157,7 +166,7 @@ static void find_moved(mover *m, bool *any)
         const mts_node *node = &m->from->nodes[n];
         const mts_shape *out = &m->from->values[node->output].shape;
         form *made = &m->forms[node->output];
-        if (begins(m->from, node)) {
+        if (begins(m, node)) {
             made->tokens = out->dims[0];
             made->batch = out->dims[1];
             continue;
@@ -234,7 +243,7 @@ static mts_status read_plain(mover *m, uint32_t value, uint32_t *out)
         }
         m->to->values[f->plain].blocks = v->blocks;
         m->to->values[f->plain].block_count = v->block_count;
-    } else if (f->plain == MTS_NONE && begins(m->from, &m->from->nodes[v->producer])) {
+    } else if (f->plain == MTS_NONE && begins(m, &m->from->nodes[v->producer])) {
         const mts_node *node = &m->from->nodes[v->producer];
         status =
             transpose(m, node->name, node->attrs.transpose.perm, m->forms[node->inputs[0]].plain, &f->plain);
@@ -345,13 +354,10 @@ static mts_status emit_plain(mover *m, const mts_node *node, form *made)
 static mts_status emit(mover *m, const mts_node *node)
 {
     form *made = &m->forms[node->output];
-    const form *in = node->op == MTS_OP_TRANSPOSE ? &m->forms[node->inputs[0]] : NULL;
-    const bool ends = in && in->tokens > 0 &&
-                      lead_of(&m->from->values[node->inputs[0]].shape, in->tokens, in->batch) == LEAD_BOTH;
-    const mts_status status = made->tokens == 0 && ends ? emit_end(m, node, made)
-                              : made->tokens == 0       ? emit_plain(m, node, made)
-                              : begins(m->from, node)   ? emit_beginning(m, node, made)
-                                                        : emit_moved(m, node, made);
+    const mts_status status = is_turned_back(m, node) ? emit_end(m, node, made)
+                              : made->tokens == 0     ? emit_plain(m, node, made)
+                              : begins(m, node)       ? emit_beginning(m, node, made)
+                                                      : emit_moved(m, node, made);
     if (status != MTS_STATUS_OK) {
         return mts_fail_prefix(m->error, status, "node '%s'", mts_node_title(m->from, node));
     }

@@ -287,7 +287,8 @@ static void add_device(const mts_planning *p, mts_text *key)
         key, "arch %u half products %d byte products %d row lanes %d matrix units %d overlaps %d launch %u\n",
         info->arch, info->half_products, info->byte_products, info->row_lanes, info->matrix_units,
         info->overlaps, info->launch_ns);
-    mts_text_add(key, "image texels %llu\n", (unsigned long long)info->image_texels);
+    mts_text_add(key, "image texels %llu multiple %u\n", (unsigned long long)info->image_texels,
+                 info->group_multiple);
     mts_text_add(key, "precision %s\n", mts_precision_name(p->options.precision));
     mts_text_add(key, "opened %s\n", cache ? cache->setting : "");
 }

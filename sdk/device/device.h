@@ -87,6 +87,8 @@ typedef struct mts_device_info {
     uint32_t vector_floats;
     /* Most work-items of a work-group. */
     uint32_t work_group_size;
+    /* Work-items of a work-group come in multiples of this, which run together; 0: not known. */
+    uint32_t group_multiple;
     /* Most work-groups of a launch in each dimension after the first; 0: no limit. */
     uint32_t groups_most;
     /* Global memory. */
@@ -285,9 +287,9 @@ typedef struct mts_host_head mts_host_head; /* of memory.c */
 
 /* First member of every backend's device struct. */
 struct mts_device {
-    /* Set by a backend, and by the front where two waits in a row fail (mts_device_lose). Threads that take turns on the
-       device ask between their turns (guard.h). First, as 64-bit ARM reads an
-       atomic byte at an offset by two instructions. */
+    /* Set by a backend, and by the front where two waits in a row fail (mts_device_lose).
+       Threads that take turns on the device ask between their turns (guard.h). It stands
+       first, as 64-bit ARM reads an atomic byte at an offset by two instructions. */
     _Atomic(bool) lost;
     const mts_device_ops *ops;
     const mts_allocator *allocator;

@@ -89,7 +89,8 @@ static const char *name_keep(task_input *input, const char *name)
     return copy;
 }
 
-/* The shape with the task's length for each N; false: it has an N, and the task no length. */
+/* The shape with the task's length for each N, "" where it is too long to be one; false: it has an N,
+   and the task no length. */
 static bool shape_fill(const task_input *input, const char *text, char out[SHAPE_MOST])
 {
     size_t used = 0;
@@ -100,7 +101,7 @@ static bool shape_fill(const task_input *input, const char *text, char out[SHAPE
         used += (size_t)(*text == 'N' ? snprintf(out + used, 16, "%u", input->length)
                                       : snprintf(out + used, 2, "%c", *text));
     }
-    out[used] = '\0';
+    out[*text ? 0 : used] = '\0';
     return true;
 }
 
@@ -279,6 +280,19 @@ static int length_add(mtsc_compiler *compiler, const arguments *args, const char
     return status;
 }
 
+/* Whether a shape of the task has an N: else its lengths would make equal tasks. */
+static bool has_open_shape(const arguments *args, const char *name)
+{
+    bool open = false;
+    for (size_t i = 0; i < args->shapes.count; i++) {
+        char key[NAME_MOST];
+        const char *input = NULL;
+        const char *value = value_for(args->shapes.items[i], name, key, &input);
+        open = open || (value && strchr(value, 'N'));
+    }
+    return open;
+}
+
 /* The task's lengths; *count 0: none are given. */
 static int lengths_read(const arguments *args, const char *name, double lengths[LENGTHS_MOST], size_t *count)
 {
@@ -299,6 +313,10 @@ static int lengths_read(const arguments *args, const char *name, double lengths[
             return cli_usage_error("compile",
                                    "--lengths takes NAME=32,64,128, whole numbers from 1, not '%s'",
                                    args->lengths.items[i]);
+        }
+        if (!has_open_shape(args, name)) {
+            return cli_usage_error("compile", "--lengths %s: no --shape of %s has an N, as in --shape %s=1xN",
+                                   args->lengths.items[i], name, name);
         }
     }
     return -1;

@@ -16,8 +16,8 @@
 #define FOUND_MOST 32 /* platforms, and devices in all; more are not looked at */
 #define DRIVER_MOST (3 * 256 + 16)
 #define IDENTITY_MOST (4 * 256 + 16)
-/* mts_device_info.launch_ns: usual times, which differ by a few times between drivers. */
 #define GROUP_MULTIPLE_MOST 1024 /* larger ones are a driver's mistake */
+/* mts_device_info.launch_ns: usual times, which differ by a few times between drivers. */
 #define GPU_LAUNCH_NS 8000
 #define CPU_LAUNCH_NS 8000
 /* MTS_QUEUE_SMOOTH: Adreno's number (quirks.c). */

@@ -159,7 +159,8 @@ static void einsum(const char *inputs, const char *equation, const char *output)
     onnx_model_attr_text(&model, "equation", equation);
 }
 
-/* Relative attention as XLNet is exported (tests/differential compares its numbers), with positions that were expanded over the batch. */
+/* Relative attention as XLNet is exported (tests/differential compares its numbers), with positions that were
+   expanded over the batch. */
 static void relative_attention(void)
 {
     static float expanded[2 * TOKENS * IMAGES * WIDTH];

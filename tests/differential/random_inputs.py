@@ -5,8 +5,8 @@ import numpy
 def answers(session, task, folder, seed, mask, tokens):
     """ONNX Runtime's outputs, and the arguments that give mts the same inputs, which go to `folder`.
 
-    mask: the input that hides the last third of each row, and one token more of each further row. tokens: the least number of other integer inputs, and the one
-    behind the largest.
+    mask: the input that hides the last third of each row, and one token more of each further row. tokens: the least number
+    of other integer inputs, and the one behind the largest.
     """
     random, inputs, arguments = numpy.random.default_rng(seed), {}, []
     for port in session.get_inputs():

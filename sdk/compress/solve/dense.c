@@ -199,6 +199,20 @@ static bool factor_rows(double *a, size_t n, size_t first, size_t end)
     return true;
 }
 
+/* What rows[depth][n] of U explain of A[count][count] on its diagonal, from column `first` on: the upper triangle only, so
+   by way of a block of its own. */
+static void reduce_diagonal(double *a, size_t n, const double *rows, size_t depth, size_t first, size_t count)
+{
+    double block[STEP * STEP] = {0.0};
+    const mts_dense left = {rows + first, 1, n}, right = {rows + first, n, 1};
+    mts_dense_add(count, count, depth, -1.0, left, right, block, count);
+    for (size_t r = 0; r < count; r++) {
+        for (size_t c = r; c < count; c++) {
+            a[(first + r) * n + first + c] += block[r * count + c];
+        }
+    }
+}
+
 bool mts_dense_factor(double *a, size_t n)
 {
     for (size_t first = 0; first < n; first += STEP) {
@@ -208,8 +222,10 @@ bool mts_dense_factor(double *a, size_t n)
         }
         const double *rows = a + first * n;
         for (size_t i = end; i < n; i += STEP) { /* what these rows explain of the rest's upper triangle */
-            const mts_dense left = {rows + i, 1, n}, right = {rows + i, n, 1};
-            mts_dense_add(least(STEP, n - i), n - i, end - first, -1.0, left, right, a + i * n + i, n);
+            const size_t count = least(STEP, n - i), next = i + count;
+            const mts_dense left = {rows + i, 1, n}, right = {rows + next, n, 1};
+            reduce_diagonal(a, n, rows, end - first, i, count);
+            mts_dense_add(count, n - next, end - first, -1.0, left, right, a + i * n + next, n);
         }
     }
     return true;

@@ -81,7 +81,8 @@ endforeach()
 find_program(MTS_MAN_PYTHON python3)
 if(TARGET mts_program AND MTS_MAN_PYTHON AND NOT CMAKE_CROSSCOMPILING AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
   add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/man/mts.1.gz
-    COMMAND ${MTS_MAN_PYTHON} ${CMAKE_SOURCE_DIR}/packaging/man.py $<TARGET_FILE:mts_program> ${CMAKE_BINARY_DIR}/man/mts.1.gz
+    COMMAND ${MTS_MAN_PYTHON} ${CMAKE_SOURCE_DIR}/packaging/man.py $<TARGET_FILE:mts_program>
+            ${CMAKE_BINARY_DIR}/man/mts.1.gz
     DEPENDS ${CMAKE_SOURCE_DIR}/packaging/man.py mts_program
     VERBATIM)
   add_custom_target(mts_man ALL DEPENDS ${CMAKE_BINARY_DIR}/man/mts.1.gz)

@@ -9,8 +9,8 @@ import re
 import subprocess
 import sys
 
-ENVIRONMENT = (("MTS_CACHE_DIR", "The folder of plans and compiled kernels that are kept from run to run; by default it is "
-                "mts in $XDG_CACHE_HOME, else in ~/.cache."),)
+ENVIRONMENT = (("MTS_CACHE_DIR", "The folder of plans and compiled kernels that are kept from run to run; by default it "
+                "is mts in $XDG_CACHE_HOME, else in ~/.cache."),)
 
 
 def printed(program, *arguments):
@@ -79,8 +79,9 @@ def main():
         sys.exit(__doc__)
     program, out = sys.argv[1:]
     os.makedirs(os.path.dirname(os.path.abspath(out)), exist_ok=True)
-    with open(out, "wb") as file, gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=file, mtime=0) as packed:
-        packed.write(page_of(program).encode())
+    with open(out, "wb") as file:
+        with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=file, mtime=0) as packed:
+            packed.write(page_of(program).encode())
 
 
 if __name__ == "__main__":

@@ -398,7 +398,7 @@ static void properties_install(GObjectClass *class)
     text_install(class, PROPERTY_DEVICE, "device", "Device",
                  "Id or number of a device, as 'mts devices' lists them (default: auto)", ready);
     text_install(class, PROPERTY_PRECISION, "precision", "Precision",
-                 "float32 (default), float16-storage or float16", ready);
+                 "auto (default), float32, float16-storage or float16", ready);
     text_install(class, PROPERTY_DETECTOR, "detector", "Detector", "Bundle that finds faces; with faces",
                  ready);
     text_install(class, PROPERTY_FACES, "faces", "Faces", "Bundle of tasks for each face; with detector",

@@ -146,6 +146,14 @@ static int devices_resolve(const char *name, const char *given, device_names *na
     return -1;
 }
 
+/* False if `name` is no precision. NULL: the session's default. */
+static bool find_precision(const char *name, mts_precision *out)
+{
+    const bool automatic = !name || strcmp(name, "auto") == 0;
+    *out = MTS_PRECISION_AUTO;
+    return automatic || cli_precision_find(name, out);
+}
+
 int cli_open_check(const char *name, const cli_open_options *options, mts_strategy *strategy)
 {
     char list[128];
@@ -164,9 +172,9 @@ int cli_open_check(const char *name, const cli_open_options *options, mts_strate
     if ((options->packed_channels && options->planes) || (options->images && options->no_images)) {
         return cli_usage_error(name, "give --packed-channels or --planes, and --images or --no-images");
     }
-    return cli_precision_find(options->precision, &precision)
+    return find_precision(options->precision, &precision)
                ? -1
-               : cli_usage_error(name, "no precision '%s'; there are: %s", options->precision,
+               : cli_usage_error(name, "no precision '%s'; there are: auto, %s", options->precision,
                                  cli_precision_list());
 }
 
@@ -176,7 +184,7 @@ int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *op
     mts_device_desc device = {.size = sizeof device};
     mts_runtime_options runtime;
     mts_runtime_options_default(&runtime);
-    (void)cli_precision_find(options->precision, &app->precision);
+    (void)find_precision(options->precision, &app->precision);
     /* PoCL's workers often wake up on one core, which doubles times at random; pinned
        ones stay apart */
     if (!options->log) {

@@ -82,45 +82,6 @@ typedef struct mts_epilogue_params {
 } mts_epilogue_params;
 
 /*
- * conv_packed: a job has one image, rows_b 0, no mask and no plane; its `tap` is the word
- * index of this. Input, outputs and residuals lie in planes of any row length, or (blocks:
- * MTS_BLOCKS_..) in packs of 4 channels: channel c of pixel p is
- *
- *     act[base + (c / 4 * 4) * pitch + p * 4 + c % 4]
- *
- * and lanes beyond the last channel are 0: the epilogue's `last` is that channel, gap and
- * tail are 0. Of the input, row y and column x are y * in_row + x * in_step in place of
- * p * 4, or of p in planes: channels may also come last. Tap k of output pixel (y, x) is
- * pixel (y * stride_y + k / kernel_w * dilation_y - top, x * stride_x + k % kernel_w * dilation_x - left) of the input, or 0
- * where that has no such pixel. Pixel p of the job is row y = p / row, column x = p % row;
- * what lies beyond w columns is set to 0. It is pixel y * out_row + x * out_step of the
- * output, from `out` of its epilogue on: out_row is row and out_step 1, but in a transposed
- * convolution, which has a job for every phase of its strides (plan/phases.h).
- * Segments count channels from the image's first.
- * Weights lie packed
- *
- *     [taps][(channel % 4 + count + 3) / 4][4 channels][rows_a, rounded up to 4]
- *
- * with zeros in the lanes of channels and rows that are not the segment's. A depthwise job
- * (MTS_BLOCKS_DEPTHWISE) has at most 4 rows and one segment, row r reads its channel
- * channel + r, and weights lie packed [taps][4].
- */
-#define MTS_CHANNEL_PACK 4u
-#define MTS_PACKED_ROWS 8u /* rows of a job at most */
-typedef struct mts_packed_params {
-    mts_u32 blocks;
-    mts_u32 in_row, in_step; /* floats from a row of the input to the next, from a column */
-    mts_u32 in_h, in_w;
-    mts_u32 zeros; /* at act[zeros] lies a pack of zeros */
-    mts_u32 kernel_w, stride_y, stride_x, dilation_y, dilation_x;
-    mts_i32 top, left;
-    mts_u32 h, w, row; /* of the job's pixels */
-    mts_u32 out_row, out_step;
-    mts_u32 plane; /* pixels of a plane of the output, around which the job writes zeros; or 0 */
-    mts_u32 res_row;
-} mts_packed_params;
-
-/*
  * conv_block: what one work-group computes: the same rows of up to `parts` stretches of
  * pixels side by side. Part i covers `tile` pixels of a job from `pixel` on, both named
  * by a mts_tile_params. Jobs of a block agree in rows, taps, in_pitch, tile and in the
@@ -298,5 +259,7 @@ typedef struct mts_fc_params {
     mts_u32 epilogues, epilogue;
     mts_u32 sharing;
 } mts_fc_params;
+
+#include "kernels/abi/packed.h"
 
 #endif

@@ -169,20 +169,6 @@ typedef struct mts_softmax_params {
     mts_u32 axis, length, log;
 } mts_softmax_params;
 
-/*
- * Softmax along channels that lie in packs of 4 (kernels/abi/conv.h): channel c of pixel p of
- * image i is act[in + i * in_image + c / 4 * 4 * in_pitch + p * 4 + c % 4]. The result lies so
- * too where `packs` is not 0, with lanes beyond the last channel 0; else channel c of pixel p
- * is act[out + i * out_image + c * out_pitch + p]. Member m, image get_global_id(1); a
- * work-group takes `wide` pixels at once, a power of two.
- */
-typedef struct mts_softmax_packed_params {
-    mts_u32 images, pixels, channels, wide;
-    mts_u32 in, in_image, in_pitch;
-    mts_u32 out, out_image, out_pitch, packs;
-    mts_u32 log;
-} mts_softmax_packed_params;
-
 /* y = x / (bias + alpha / size * sum of squares over `size` neighbouring
    channels)^beta. */
 typedef struct mts_lrn_params {

@@ -77,6 +77,7 @@ typedef struct cl_dot_products {
 
 /* of OpenCL 3.0 */
 #define CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES 0x1063u
+#define CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE 0x1067u
 #define CL_DEVICE_ATOMIC_ORDER_ACQ_REL ((cl_bitfield)1 << 1)
 #define CL_DEVICE_ATOMIC_SCOPE_DEVICE ((cl_bitfield)1 << 5)
 

@@ -17,6 +17,7 @@
 #define DRIVER_MOST (3 * 256 + 16)
 #define IDENTITY_MOST (4 * 256 + 16)
 /* mts_device_info.launch_ns: usual times, which differ by a few times between drivers. */
+#define GROUP_MULTIPLE_MOST 1024 /* larger ones are a driver's mistake */
 #define GPU_LAUNCH_NS 8000
 #define CPU_LAUNCH_NS 8000
 /* MTS_QUEUE_SMOOTH: Adreno's number (quirks.c). */
@@ -232,6 +233,19 @@ static uint64_t find_image_texels(const mts_cl_library *cl, cl_device_id id)
 #endif
 }
 
+/* Work-items that run together, which OpenCL 3.0 tells of a device; 0: it does not. */
+static uint32_t find_group_multiple(const mts_cl_library *cl, cl_device_id id)
+{
+#ifdef MTS_SMALL
+    (void)cl;
+    (void)id;
+    return 0; /* the smallest library has one shape of tiles */
+#else
+    const uint64_t multiple = get_number(cl, id, CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, sizeof(size_t));
+    return multiple > GROUP_MULTIPLE_MOST ? 0 : (uint32_t)multiple;
+#endif
+}
+
 static void describe_found(const mts_cl_library *cl, const found_device *found, mts_device_info *info)
 {
     const cl_device_id id = found->id;
@@ -256,6 +270,7 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     info->builds_aside = true;
     const uint64_t group = get_number(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
     info->work_group_size = group > UINT32_MAX ? UINT32_MAX : (uint32_t)group;
+    info->group_multiple = find_group_multiple(cl, id);
     info->local_bytes = get_number(cl, id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(cl_ulong));
     info->half_products = /* a width of 0: there is no cl_khr_fp16 */
         info->is_gpu && get_number(cl, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF, sizeof(cl_uint)) > 0;

@@ -95,7 +95,7 @@ static mts_status options_check(const mts_session_options *options, mts_error *e
 {
     mts_status status = mts_check_kind(where, "strategy", (int)options->strategy, MTS_STRATEGY_DENSE, error);
     MTS_TRY(status,
-            mts_check_kind(where, "precision", (int)options->precision, MTS_PRECISION_FLOAT16, error));
+            mts_check_kind(where, "precision", (int)options->precision, MTS_PRECISION_AUTO, error));
     if (status == MTS_STATUS_OK && (options->tasks != NULL) != (options->task_count != 0)) {
         status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s: tasks is %s, but task_count is %" PRIu32,
                           where, options->tasks ? "given" : "NULL", options->task_count);
@@ -182,11 +182,25 @@ static mts_status pipeline_create(mts_session *session, const mts_session_option
 
 #endif
 
-static mts_status engine_build(mts_session *session, const mts_session_options *options, mts_error *error)
+/* In which precision a session computes that leaves it to the device. Parts on several devices
+   hand numbers of one kind to each other. */
+static mts_precision precision_of(const mts_runtime *runtime)
+{
+#ifndef MTS_SMALL /* which knows one device, and no GPU by name */
+    if (runtime->more_count == 0) {
+        return mts_precision_preferred(&runtime->device->info);
+    }
+#endif
+    (void)runtime;
+    return MTS_PRECISION_FLOAT32;
+}
+
+static mts_status engine_build_in(mts_session *session, const mts_session_options *options,
+                                  mts_precision precision, mts_error *error)
 {
     const mts_engine_options engine = {
         .strategy = options->strategy,
-        .precision = options->precision,
+        .precision = precision,
         .tasks = session->tasks,
         .task_count = session->task_count,
         .separate_inputs = options->separate_inputs != 0,
@@ -218,6 +232,22 @@ static mts_status engine_build(mts_session *session, const mts_session_options *
     session->done = options->done;
     session->context = options->context;
     return pipeline_create(session, options, &engine, &how, error);
+}
+
+static mts_status engine_build(mts_session *session, const mts_session_options *options, mts_error *error)
+{
+    const bool chosen = options->precision == MTS_PRECISION_AUTO;
+    const mts_precision precision = chosen ? precision_of(session->runtime) : options->precision;
+    mts_status status = engine_build_in(session, options, precision, error);
+#ifndef MTS_SMALL
+    /* what float16 does not hold: weights, positions */
+    if (chosen && precision != MTS_PRECISION_FLOAT32 &&
+        (status == MTS_STATUS_LIMIT || status == MTS_STATUS_UNSUPPORTED)) {
+        mts_log_write(&session->runtime->log, MTS_LOG_INFO, "the session computes in float32: %s", error->text);
+        status = engine_build_in(session, options, MTS_PRECISION_FLOAT32, error);
+    }
+#endif
+    return status;
 }
 
 /*
@@ -307,7 +337,10 @@ static mts_status session_build(mts_session *session, const mts_session_options 
 void mts_session_options_default_sized(mts_session_options *options, size_t size)
 {
     const mts_session_options defaults = {
-        .size = sizeof(mts_session_options), .strategy = MTS_STRATEGY_COMPACT, .frames_in_flight = 1};
+        .size = sizeof(mts_session_options),
+        .strategy = MTS_STRATEGY_COMPACT,
+        .precision = MTS_PRECISION_AUTO,
+        .frames_in_flight = 1};
     mts_sized_default(options, size, &defaults);
 }
 

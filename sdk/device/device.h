@@ -87,6 +87,8 @@ typedef struct mts_device_info {
     uint32_t vector_floats;
     /* Most work-items of a work-group. */
     uint32_t work_group_size;
+    /* Work-items of a work-group come in multiples of this, which run together; 0: not known. */
+    uint32_t group_multiple;
     /* Most work-groups of a launch in each dimension after the first; 0: no limit. */
     uint32_t groups_most;
     /* Global memory. */

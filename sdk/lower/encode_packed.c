@@ -19,6 +19,8 @@
 #include "plan/transposes.h"
 #include "stitch/tiles.h"
 
+#if MTS_HAS_PACKED
+
 /* A shape that was written, and its word index. */
 typedef struct packed_shape {
     mts_packed_params params;
@@ -471,3 +473,5 @@ mts_status mts_encode_packed(mts_encoding *encoding, const mts_layer *layer, con
     MTS_TRY(status, encode_members(encoding, layer, true));
     return status;
 }
+
+#endif

@@ -28,6 +28,7 @@ bool mts_packed_joins(const mts_device_info *device, mts_precision precision)
 
 typedef struct tile_choice {
     const mts_device_defaults *row;
+    uint64_t wave;
     uint64_t units;
     uint32_t largest; /* of tiles[] that the registers hold */
     const mts_packed_work *works;
@@ -42,7 +43,7 @@ static uint32_t packs_of(const mts_packed_tile *tile, const mts_packed_work *wor
 
 static uint32_t tile_alone(const tile_choice *c, const mts_packed_work *work)
 {
-    const uint64_t wanted = c->row->wave * c->row->waves * c->units;
+    const uint64_t wanted = c->wave * c->row->waves * c->units;
     uint32_t i = work->depthwise && c->largest == 0 ? 1 : c->largest;
     while (i + 1 < TILES && work->outputs / packs_of(&tiles[i], work) < wanted) {
         i++;
@@ -72,7 +73,7 @@ static uint64_t launch_time(const tile_choice *c, uint32_t i)
         sum += item * mts_u64_ceil_div(work->outputs, packs_of(&tiles[i], work));
         longest = item > longest ? item : longest;
     }
-    const uint64_t alone = longest * c->row->wave * c->row->waves;
+    const uint64_t alone = longest * c->wave * c->row->waves;
     return sum / c->units > alone ? sum / c->units : alone;
 }
 
@@ -91,10 +92,20 @@ static uint32_t tile_together(const tile_choice *c)
     return differ ? best : own;
 }
 
+/* Work-items of a group: those of the row, in whole waves, as far as the device has them. */
+static uint32_t choose_local(const mts_device_info *device, uint32_t usual, uint32_t wave)
+{
+    const uint32_t most = device->work_group_size;
+    const uint32_t whole = wave > 0 ? mts_u32_ceil_div(usual, wave) * wave : usual;
+    const uint32_t local = whole <= most ? whole : usual < most ? usual : most;
+    return local > 0 && device->is_gpu ? local : 1;
+}
+
 mts_packed_tile mts_packed_tile_choose(const mts_device_info *device, mts_precision precision,
                                        const mts_packed_work *works, uint32_t count)
 {
     tile_choice c = {.row = mts_device_defaults_find(device),
+                     .wave = mts_device_wave(device),
                      .units = device->compute_units > 0 ? device->compute_units : 1,
                      .works = works,
                      .count = count};
@@ -103,8 +114,7 @@ mts_packed_tile mts_packed_tile_choose(const mts_device_info *device, mts_precis
         c.largest++;
     }
     mts_packed_tile tile = tiles[tile_together(&c)];
-    tile.local = c.row->tile.local < device->work_group_size ? c.row->tile.local : device->work_group_size;
-    tile.local = tile.local > 0 && device->is_gpu ? tile.local : 1;
+    tile.local = choose_local(device, c.row->tile.local, (uint32_t)c.wave);
     tile.exact = device->is_gpu && c.row->exact_groups;
     return tile;
 }

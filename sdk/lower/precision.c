@@ -3,6 +3,14 @@
  */
 #include "lower/precision.h"
 
+#include "plan/device_defaults.h"
+
+mts_precision mts_precision_preferred(const mts_device_info *device)
+{
+    return device->half_products && mts_device_defaults_find(device)->half ? MTS_PRECISION_FLOAT16
+                                                                           : MTS_PRECISION_FLOAT32;
+}
+
 mts_precision mts_precision_used(const mts_device_info *device, mts_precision wanted)
 {
     return wanted == MTS_PRECISION_FLOAT16 && !device->half_products ? MTS_PRECISION_FLOAT16_STORAGE : wanted;

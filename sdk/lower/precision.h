@@ -13,6 +13,8 @@
 /* The values of mts_precision are those of -DHALF: see kernels/prelude.h. */
 #define MTS_PRECISION_COUNT 3
 
+/* What a session takes that leaves the precision to the device. */
+mts_precision mts_precision_preferred(const mts_device_info *device);
 /* What a device makes of a wish: without half_products FLOAT16 is FLOAT16_STORAGE. */
 mts_precision mts_precision_used(const mts_device_info *device, mts_precision wanted);
 /* Bytes of an element in the arena and in the pool. */

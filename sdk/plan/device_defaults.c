@@ -15,6 +15,9 @@
 #define PROCESSOR_TILE(r) .tile = {.rows = r, .vectors = 48, .local = 1}, .tiles_per_unit = 16
 #define GPU_TILE .is_gpu = true, .tile = {.rows = 8, .vectors = 4, .local = 64}, .tiles_per_unit = 16
 
+/* What all public runtimes do on GPUs of phones: four channels side by side, float16. */
+#define PHONE .packed = true, .half = true
+#define ADRENO_UNIT .wave = 64, .waves = 3
 /* 64 registers; more go to main memory. */
 #define MALI_UNIT .wave = 16, .waves = 16, .registers = 64, .exact_groups = true
 #define NVIDIA_UNIT .wave = 32, .waves = 8, .registers = 255, .exact_groups = true
@@ -27,56 +30,53 @@ static const mts_device_defaults table[] = {
     /* Packs: every public runtime's layout on these. Images: the texture units have a first
        level cache of their own, which buffers do not go through. Not exact_groups: with
        reqd_work_group_size Adreno's programs are slower (CLBlast leaves it out there). */
-    {.title = "adreno", .names = "adreno", GPU_TILE, .packed = true, .images = true, .wave = 64, .waves = 3},
+    {.title = "adreno", .names = "adreno", GPU_TILE, PHONE, .images = true, ADRENO_UNIT},
     {.title = "adreno 6xx",
      .names = "adreno(tm) 6##",
      GPU_TILE,
-     .packed = true,
+     PHONE,
      .images = true,
-     .wave = 64,
-     .waves = 3},
+     ADRENO_UNIT},
     {.title = "adreno 7xx",
      .names = "adreno(tm) 7##",
      GPU_TILE,
-     .packed = true,
+     PHONE,
      .images = true,
-     .wave = 64,
-     .waves = 3},
+     ADRENO_UNIT},
     {.title = "adreno 8xx",
      .names = "adreno(tm) 8##",
      GPU_TILE,
-     .packed = true,
+     PHONE,
      .images = true,
-     .wave = 64,
-     .waves = 3},
+     ADRENO_UNIT},
     /* Buffers and images share the caches. */
-    {.title = "mali", .names = "mali|immortalis", GPU_TILE, .packed = true, MALI_UNIT},
+    {.title = "mali", .names = "mali|immortalis", GPU_TILE, PHONE, MALI_UNIT},
     {.title = "mali bifrost",
      .names = "mali-g31|mali-g51|mali-g52|mali-g71|mali-g72|mali-g76",
      GPU_TILE,
-     .packed = true,
+     PHONE,
      MALI_UNIT},
     {.title = "mali valhall",
      .names = "mali-g57|mali-g68|mali-g77|mali-g78|mali-g#10|mali-g#15",
      GPU_TILE,
-     .packed = true,
+     PHONE,
      MALI_UNIT},
     {.title = "mali 5th generation",
      .names = "mali-g1|mali-g#20|mali-g#25",
      GPU_TILE,
-     .packed = true,
+     PHONE,
      MALI_UNIT},
     {.title = "powervr",
      .names = "powervr",
      GPU_TILE,
-     .packed = true,
+     PHONE,
      .wave = 32,
      .waves = 8,
      .exact_groups = true},
     {.title = "xclipse",
      .names = "xclipse",
      GPU_TILE,
-     .packed = true,
+     PHONE,
      .wave = 64,
      .waves = 4,
      .registers = 256,
@@ -159,4 +159,10 @@ const mts_device_defaults *mts_device_defaults_find(const mts_device_info *devic
         }
     }
     return found;
+}
+
+uint32_t mts_device_wave(const mts_device_info *device)
+{
+    const uint32_t multiple = device->is_gpu ? device->group_multiple : 0;
+    return multiple > 0 ? multiple : mts_device_defaults_find(device)->wave;
 }

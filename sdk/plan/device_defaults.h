@@ -26,6 +26,8 @@ typedef struct mts_device_defaults {
     uint32_t tiles_per_unit;
     /* Convolutions take packs of channels; their weights are read through images. */
     bool packed, images;
+    /* Sessions that leave the precision to the device multiply in float16, where it is fast at it. */
+    bool half;
     /* Work-items that run as one, waves of them that each compute unit should get at least to
        hide what memory takes, and registers of 32 bits that a work-item can have; 0: not
        known. */
@@ -34,6 +36,9 @@ typedef struct mts_device_defaults {
     bool exact_groups;
 } mts_device_defaults;
 
+/* Work-items of a device that run as one: the multiple that its driver prefers for work-groups,
+   else its row's; 0: not known. */
+uint32_t mts_device_wave(const mts_device_info *device);
 /* The last row of the table that fits; never NULL. */
 const mts_device_defaults *mts_device_defaults_find(const mts_device_info *device);
 

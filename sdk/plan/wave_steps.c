@@ -5,7 +5,9 @@
 
 #include <string.h>
 
+#include "device/kernel.h"
 #include "plan/budget.h"
+#include "plan/device_defaults.h"
 
 /* Waves that save less than one part in so many of a frame are not worth another
    order. */
@@ -65,11 +67,21 @@ uint64_t mts_wave_rate(const mts_device_info *device)
     return device->is_gpu ? GPU_MUL_ADDS : (uint64_t)device->vector_floats * CLOCK;
 }
 
-/* Only the order of magnitude matters. A GPU's tiles are cut as fine as its units need
-   (lower/encode_tile.c): this is the least. */
+/*
+ * Only the order of magnitude matters. A GPU's tiles are cut as fine as its units need
+ * (lower/encode_tile.c): this is the least. Where it is known how many waves a unit needs to
+ * hide what memory takes, it is what these compute of packs, a pack each: less takes a unit as
+ * long.
+ */
 uint32_t mts_wave_tile(const mts_device_info *device)
 {
-    return device->is_gpu ? 128 : 2048;
+    enum { GPU_TILE = 128, PROCESSOR_TILE = 2048 };
+    uint32_t unit = 0;
+#if MTS_HAS_PACKED
+    const mts_device_defaults *row = mts_device_defaults_find(device);
+    unit = row->packed ? mts_device_wave(device) * row->waves * MTS_CHANNEL_PACK : 0;
+#endif
+    return !device->is_gpu ? PROCESSOR_TILE : unit > GPU_TILE ? unit : GPU_TILE;
 }
 
 uint64_t mts_wave_tiles(const mts_plan *plan, const mts_step *step, uint32_t tile)

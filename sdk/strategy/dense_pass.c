@@ -146,6 +146,11 @@ mts_status mts_dense_separate(mts_dense_space *s, uint32_t node, uint32_t entry,
         }
 #endif
         entry = mts_channel_map_input(map, task, from, source_of(map, from));
+        if (mts_propagation_grouped(&map->traits[from])) { /* a channel that its convolution group reads */
+            const uint64_t read = mts_channel_map_channels(map, task, entry);
+            channel = (uint32_t)(channel * read / mts_channel_map_channels(map, task, origin));
+            continue;
+        }
         if (map->traits[from].pass == MTS_CHANNELS_REPEATED) {
             channel /= map->traits[from].factor;
             continue;

@@ -285,7 +285,8 @@ void mts_plan_cache_device_key(const mts_device_info *info, mts_precision precis
         key, "arch %u half products %d byte products %d row lanes %d matrix units %d overlaps %d launch %u\n",
         info->arch, info->half_products, info->byte_products, info->row_lanes, info->matrix_units,
         info->overlaps, info->launch_ns);
-    mts_text_add(key, "image texels %llu\n", (unsigned long long)info->image_texels);
+    mts_text_add(key, "image texels %llu multiple %u\n", (unsigned long long)info->image_texels,
+                 info->group_multiple);
     mts_text_add(key, "precision %s\n", mts_precision_name(precision));
     mts_text_add(key, "opened %s\n", cache ? cache->setting : "");
 }

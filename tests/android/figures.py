@@ -37,8 +37,8 @@ class Figures(unittest.TestCase):
             (self.folder / name).touch()
 
     def measure(self, minutes):
-        subprocess.run(["java", "-cp", self.folder / "classes", "org.mts.camera.MeasureFigures", self.program, self.folder,
-                        str(minutes)], check=True)
+        subprocess.run(["java", "-cp", self.folder / "classes", "org.mts.camera.MeasureFigures", self.program,
+                        self.folder, str(minutes)], check=True)
         return json.loads((self.folder / "figures.json").read_text())
 
     def test_a_crash_costs_one_measurement(self):

@@ -46,7 +46,7 @@ class OnAFakePhone(unittest.TestCase):
         self.assertEqual(got["bundles"], {"small": self.bundle.stat().st_size})
         settings = [result["setting"] for result in got["results"]]
         self.assertEqual(settings[0], "base")
-        self.assertEqual(set(settings), {"base", "float16-storage", "float16", "planes", "packed", "packed-images",
+        self.assertEqual(set(settings), {"base", "float32", "float16-storage", "float16", "planes", "packed", "packed-images",
                                          "packed-float16", "replay", "no-replay", "smooth", "fast"})
         for result in got["results"]:
             self.assertNotIn("error", result)

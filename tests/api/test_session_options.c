@@ -6,10 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "api/api.h"
 #include "support/api_fixture.h"
 
 static int cancel(void *context, float fraction, const char *what)
@@ -65,7 +67,7 @@ static void session_options_that_make_no_sense_are_refused(void **state)
     options.strategy = (mts_strategy)17;
     assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, &options, &session),
                      MTS_STATUS_INVALID_ARGUMENT);
-    for (int wrong = -1; wrong <= 3; wrong += 4) {
+    for (int wrong = -1; wrong <= 4; wrong += 5) {
         options = api_two_tasks();
         options.precision = (mts_precision)wrong;
         assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, &options, &session),
@@ -105,6 +107,36 @@ static void statistics_tell_the_precision_that_is_used_and_its_bytes(void **stat
     assert_int_equal(half.precision, MTS_PRECISION_FLOAT16);
     assert_int_equal(2 * storage.weight_bytes, full.weight_bytes);
     assert_int_equal(half.peak_bytes, storage.peak_bytes);
+}
+
+/* Plain C stands in for the GPU of a phone, or for a fast one that nothing is known of. */
+static mts_session_stats stats_on(const char *name, bool half, mts_precision precision)
+{
+    api_world w;
+    mts_session_stats stats = {.size = sizeof stats};
+    mts_session_options options = api_two_tasks();
+    assert_int_equal(options.precision, MTS_PRECISION_AUTO);
+    options.precision = precision;
+    api_world_open(&w, "reference", NULL);
+    mts_session_destroy(&w.session);
+    mts_device_info *info = &w.fixture.runtime->device->info;
+    info->is_gpu = true;
+    info->half_products = half;
+    (void)snprintf(info->name, sizeof info->name, "%s", name);
+    assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, &options, &w.session), MTS_STATUS_OK);
+    assert_int_equal(mts_session_stats_get(w.session, &stats), MTS_STATUS_OK);
+    api_world_close(&w);
+    return stats;
+}
+
+static void sessions_multiply_in_float16_where_a_phones_gpu_is_fast_at_it(void **state)
+{
+    (void)state;
+    assert_int_equal(stats_in(MTS_PRECISION_AUTO).precision, MTS_PRECISION_FLOAT32);
+    assert_int_equal(stats_on("Mali-G78", true, MTS_PRECISION_AUTO).precision, MTS_PRECISION_FLOAT16);
+    assert_int_equal(stats_on("Mali-G78", false, MTS_PRECISION_AUTO).precision, MTS_PRECISION_FLOAT32);
+    assert_int_equal(stats_on("Mali-G78", true, MTS_PRECISION_FLOAT32).precision, MTS_PRECISION_FLOAT32);
+    assert_int_equal(stats_on("Somebody's GPU", true, MTS_PRECISION_AUTO).precision, MTS_PRECISION_FLOAT32);
 }
 
 static void statistics_and_explanation_tell_how_the_session_runs(void **state)
@@ -171,6 +203,7 @@ int main(void)
         cmocka_unit_test(progress_can_cancel_the_making_of_a_session),
         cmocka_unit_test(session_options_that_make_no_sense_are_refused),
         cmocka_unit_test(statistics_tell_the_precision_that_is_used_and_its_bytes),
+        cmocka_unit_test(sessions_multiply_in_float16_where_a_phones_gpu_is_fast_at_it),
         cmocka_unit_test(statistics_and_explanation_tell_how_the_session_runs),
         cmocka_unit_test(failing_allocations_fail_the_session_cleanly),
     };

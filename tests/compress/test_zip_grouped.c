@@ -22,8 +22,8 @@ static void fill(float *to, size_t count, double phase, double size)
     }
 }
 
-/* A network whose depthwise filters are `scale` times, and whose following ones 1 / scale times, those at 1: it computes
-   the same. `noise`: of a task's own, in both. */
+/* A network whose depthwise filters are `scale` times, and whose following ones 1 / scale
+   times, those at 1: it computes the same. `noise`: of a task's own, in both. */
 static void add_grouped(mtsc_compiler *compiler, const char *name, float scale, float noise)
 {
     float first[CHANNELS * 27], depthwise[CHANNELS * 9], grouped[CHANNELS * CHANNELS / 2 * 9],
@@ -103,7 +103,8 @@ static double difference(const char *task)
     return most / largest;
 }
 
-/* Scales are the tasks' own, so filters that are the same but for a factor become one, and nothing changes. */
+/* Scales are the tasks' own, so filters that are the same but for a factor become one,
+   and nothing changes. */
 static void filters_that_differ_by_a_factor_become_one(void **state)
 {
     (void)state;
@@ -114,7 +115,8 @@ static void filters_that_differ_by_a_factor_become_one(void **state)
     assert_int_equal(told, 3);
     assert_int_equal(whole, 3);
     assert_true(difference("one") < 0.01 && difference("two") < 0.01);
-    /* Weights, 4 bytes each: three layers once, the heads and a scale and a bias of each channel twice. */
+    /* Weights, 4 bytes each: three layers once, the heads and a scale and a bias of each
+       channel twice. */
     const size_t once = CHANNELS * 27 + CHANNELS * 9 + CHANNELS * CHANNELS / 2 * 9;
     const size_t twice = 4 * CHANNELS + 2 * 3 * CHANNELS + 8;
     assert_true(report.summary.weights_bytes <= (once + 2 * twice) * sizeof(float));

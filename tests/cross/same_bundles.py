@@ -3,10 +3,10 @@
 
 usage: same_bundles.py --program MTS --work FOLDER [--config FILE]... [--models PATH...] [--jobs N] -- OTHER...
 
-OTHER is the command that stands for the program of the other processor: the emulator, its options, and the program.
-Each case is one call of both with the same arguments, in folders of their own. Cases compile a task list, single models
-(each file below the PATHs) and random networks, and make descriptions, ONNX files and one bundle of two of the results.
-Exit status, messages and every byte that was written have to be the same, where a model is refused too.
+OTHER is the command that stands for the program of the other processor: the emulator, its options, and the program. Each
+case is one call of both with the same arguments, in folders of their own: a task list, a model (each file below the
+PATHs alone), random networks, and what is made of these bundles: descriptions, ONNX files, two in one. Exit status,
+messages and every byte that was written have to be the same, where a model is refused too.
 """
 import argparse
 import concurrent.futures
@@ -51,8 +51,8 @@ def rounds_of(args):
     first = [Case(f"synth {' '.join(options)}", ["synth", *options, "-o", OUT]) for options in SYNTHESES]
     for config in args.config:
         first.append(Case(f"compile {config}", ["compile", "--config", os.path.abspath(config), "-o", OUT]))
-    for path in models_below(args.models):
-        first.append(Case(f"compile {path}", ["compile", "--task", f"t={path}", "-o", OUT]))
+    first += [Case(f"compile {path}", ["compile", "--task", f"t={path}", "-o", OUT])
+              for path in models_below(args.models)]
     described = [Case(f"inspect after '{case.name}'", ["inspect", OUT, "--json"], case) for case in first]
     exported = [Case(f"export after '{case.name}'", ["export", OUT, "--stitched", "out.onnx"], case) for case in first]
     other = os.path.join("..", os.path.basename(folder_of("", "", first[1])), OUT)
@@ -69,8 +69,7 @@ def call(command, case, work, side):
     folder = folder_of(work, side, case.before or case)
     os.makedirs(folder, exist_ok=True)
     try:
-        done = subprocess.run([*command, *case.arguments], cwd=folder, capture_output=True, timeout=SECONDS,
-                              check=False)
+        done = subprocess.run([*command, *case.arguments], cwd=folder, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return None, b"", f"longer than {SECONDS} s".encode()
     return done.returncode, done.stdout, done.stderr

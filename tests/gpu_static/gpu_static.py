@@ -105,7 +105,7 @@ def head_files():
     build = (ROOT / "cmake/embed_kernels.cmake").read_text()
     listed = re.search(r"read_text\(head ([^)]*)\)", build).group(1)
     listed = listed.replace("${own_head}", "kernels/member_persist.h")
-    listed = listed.replace("${fc_bytes}", "kernels/abi/fc_bytes.h")
+    listed = listed.replace("${large}", "kernels/abi/fc_bytes.h kernels/abi/packed.h")
     listed = listed.replace("${cuda}", "kernels/prelude_cuda.h").replace("${codes}", "kernels/abi/bytes.h kernels/codes.h")
     return listed.split()
 

@@ -28,7 +28,8 @@ for package in $packages; do
     printf '%s (%s bytes), depends on: %s\n' "$package" "$(stat -c %s "$deb")" "$(dpkg-deb -f "$deb" Depends)"
     [ "$(dpkg-deb -f "$deb" Version)" = 0.1.0 ] || fail "$package has another version"
     [ -s "$place/$package/usr/share/doc/$package/copyright" ] || fail "$package says nothing about its licence"
-    [[ $(zcat "$place/$package/usr/share/doc/$package/changelog.gz") == "mts (0.1.0)"* ]] || fail "$package has no changelog"
+    [[ $(zcat "$place/$package/usr/share/doc/$package/changelog.gz") == "mts (0.1.0)"* ]] ||
+        fail "$package has no changelog"
 done
 
 # the run-time needs the C library and nothing else; dependencies are those of the files

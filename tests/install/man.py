@@ -1,5 +1,5 @@
-"""The manual page says what the program says: every command, every option, every word of their texts; roff has nothing to
-complain of where groff is installed; and it is made of the same bytes again.
+"""The manual page says what the program says: every command, every option, every word of their texts; roff has nothing
+to complain of where groff is installed; and it is made of the same bytes again.
 
 usage: man.py SOURCE PROGRAM WORK
 """
@@ -47,7 +47,8 @@ def main():
         check(f"\n.SS mts {command}:" in page, f"no section of '{command}'")
         for line in printed(program, command, "--help").split("\n"):
             for piece in re.split(r"  +", line.replace("usage: ", "").strip()):
-                check(" ".join(piece.split()) in words or piece == "options:", f"'{command}': '{piece}' is not in the page")
+                known = " ".join(piece.split()) in words or piece == "options:"
+                check(known, f"'{command}': '{piece}' is not in the page")
     if shutil.which("groff"):
         done = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8"], input=page, capture_output=True, text=True)
         check(done.returncode == 0 and not done.stderr, f"groff: {done.stderr}")

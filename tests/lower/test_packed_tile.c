@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "device/kernel.h"
 #include "lower/packed_tile.h"
+#include "plan/wave_steps.h"
 
 #define LARGE 1000000u
 
@@ -83,6 +85,25 @@ static void groups_of_one_size_are_built_where_that_is_no_loss(void **state)
     assert_int_equal(tile.rows, 4);
 }
 
+/* A driver that prefers groups of a multiple of 128: 3 waves of that a unit, groups of 128. */
+static void the_multiple_that_a_driver_prefers_stands_for_the_wave_of_its_row(void **state)
+{
+    mts_device_info info = gpu("QUALCOMM Adreno(TM)");
+    const mts_packed_work work = {false, 8 * 768, 576};
+    (void)state;
+    assert_int_equal(mts_device_wave(&info), 64);
+    assert_int_equal(mts_wave_tile(&info), 64 * 3 * MTS_CHANNEL_PACK);
+    assert_int_equal(mts_packed_tile_choose(&info, MTS_PRECISION_FLOAT32, &work, 1).local, 64);
+    info.group_multiple = 128;
+    const mts_packed_tile tile = mts_packed_tile_choose(&info, MTS_PRECISION_FLOAT32, &work, 1);
+    assert_int_equal(mts_device_wave(&info), 128);
+    assert_int_equal(mts_wave_tile(&info), 128 * 3 * MTS_CHANNEL_PACK);
+    assert_int_equal(tile.local, 128);
+    assert_int_equal(tile.rows, 4); /* 768 work-items of 8 rows are half of the waves that are wanted */
+    info.work_group_size = 96;
+    assert_int_equal(mts_packed_tile_choose(&info, MTS_PRECISION_FLOAT32, &work, 1).local, 64);
+}
+
 /* Of two steps, in either order; both get the same. */
 static mts_packed_tile choose_both(mts_packed_work a, mts_packed_work b)
 {
@@ -116,6 +137,7 @@ int main(void)
         cmocka_unit_test(large_launches_take_the_largest_tile_that_the_registers_hold),
         cmocka_unit_test(small_launches_take_smaller_tiles_so_that_units_have_waves_enough),
         cmocka_unit_test(steps_of_a_wave_take_one_tile),
+        cmocka_unit_test(the_multiple_that_a_driver_prefers_stands_for_the_wave_of_its_row),
         cmocka_unit_test(depthwise_convolutions_join_others_where_registers_allow),
         cmocka_unit_test(groups_of_one_size_are_built_where_that_is_no_loss),
     };

@@ -52,6 +52,7 @@ static void phones_gpus_have_rows_by_generation(void **state)
         assert_string_equal(row->title, devices[i].title);
         assert_int_equal(row->packed, strcmp(row->title, "unknown") != 0);
         assert_int_equal(row->images, strstr(row->title, "adreno") != NULL);
+        assert_int_equal(row->half, row->packed);
     }
 }
 
@@ -71,6 +72,7 @@ static void nvidias_have_rows_by_compute_capability_and_keep_planes(void **state
         assert_string_equal(row->title, devices[i].title);
         assert_false(row->packed);
         assert_false(row->images);
+        assert_false(row->half);
     }
 }
 

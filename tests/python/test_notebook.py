@@ -1,4 +1,4 @@
-"""docs/TUTORIAL_PYTHON.ipynb fits the format's schema, and its cells, run in order, print what is stored below them."""
+"""docs/TUTORIAL_PYTHON.ipynb: a notebook of the format's schema; its cells run in order and print what is stored."""
 import ast
 import contextlib
 import importlib.util

@@ -11,17 +11,18 @@
 #define RUNS_LEAST 5u
 
 const phone_setting phone_settings[] = {
-    {.name = "base"},
+    {.name = "base", .precision = MTS_PRECISION_AUTO},
+    {.name = "float32"},
     {.name = "float16-storage", .precision = MTS_PRECISION_FLOAT16_STORAGE},
     {.name = "float16", .precision = MTS_PRECISION_FLOAT16},
-    {.name = "planes", .packed_channels = MTS_USE_OFF},
+    {.name = "planes", .precision = MTS_PRECISION_AUTO, .packed_channels = MTS_USE_OFF},
     {.name = "packed", .packed_channels = MTS_USE_ON, .weight_images = MTS_USE_OFF},
     {.name = "packed-images", .packed_channels = MTS_USE_ON, .weight_images = MTS_USE_ON},
     {.name = "packed-float16", .precision = MTS_PRECISION_FLOAT16, .packed_channels = MTS_USE_ON},
-    {.name = "replay", .replay = MTS_USE_ON},
-    {.name = "no-replay", .replay = MTS_USE_OFF},
-    {.name = "smooth", .queue = MTS_QUEUE_SMOOTH},
-    {.name = "fast", .queue = MTS_QUEUE_FAST},
+    {.name = "replay", .precision = MTS_PRECISION_AUTO, .replay = MTS_USE_ON},
+    {.name = "no-replay", .precision = MTS_PRECISION_AUTO, .replay = MTS_USE_OFF},
+    {.name = "smooth", .precision = MTS_PRECISION_AUTO, .queue = MTS_QUEUE_SMOOTH},
+    {.name = "fast", .precision = MTS_PRECISION_AUTO, .queue = MTS_QUEUE_FAST},
 };
 const size_t phone_setting_count = sizeof phone_settings / sizeof phone_settings[0];
 

@@ -130,7 +130,7 @@ class Session(Owner):
 
     def __init__(self, bundle: Bundle, *,
                  strategy: Literal["sequential", "compact", "netfuse", "dense"] = "compact",
-                 precision: Literal["float32", "float16_storage", "float16"] = "float32",
+                 precision: Literal["auto", "float32", "float16_storage", "float16"] = "auto",
                  tasks: Optional[Sequence[str]] = None, separate_inputs: bool = False,
                  zero_copy_inputs: bool = False, zero_copy_frames: bool = False,
                  grouping: Literal["family", "measured"] = "family", memory_budget: int = 0,

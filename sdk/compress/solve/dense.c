@@ -1,9 +1,9 @@
 /*
  * dense.c: see dense.h.
  *
- * A product is cut into blocks that are packed, so that a tile of 8 x 16 results reads both operands in order, and stays
- * in registers for a whole block of k. Factor and solution work on blocks of 64 rows, and leave all but these blocks to
- * the product.
+ * A product is cut into blocks that are packed, so that a tile of 8 x 16 results reads
+ * both operands in order, and stays in registers for a whole block of k. Factor and
+ * solution work on blocks of 64 rows, and leave all but these blocks to the product.
  */
 #include "compress/solve/dense.h"
 
@@ -106,8 +106,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Panels of `tile` lines, [panel][depth][tile], from line `first` on; lines that are not there are 0. A line is a row of
-   a, or a column of b. */
+/* Panels of `tile` lines, [panel][depth][tile], from line `first` on; lines that are not
+   there are 0. A line is a row of a, or a column of b. */
 static void pack(const double *from, size_t line, size_t along, size_t lines, size_t depth, size_t tile,
                  double *to)
 {

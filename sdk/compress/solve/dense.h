@@ -1,8 +1,10 @@
 /*
- * dense.h: products and Cholesky factors of row-major float64 matrices, at the processor's speed on any thread.
+ * dense.h: products and Cholesky factors of row-major float64 matrices, at the
+ * processor's speed on any thread.
  *
- * Our own, because the serial build of OpenBLAS may be entered by one thread only (blas.h), and takes a processor that is
- * newer than itself for one of 2004: the layers of large networks then wait for it longer than for everything else.
+ * Our own, because the serial build of OpenBLAS may be entered by one thread only
+ * (blas.h), and takes a processor that is newer than itself for one of 2004: the layers
+ * of large networks then wait for it longer than for everything else.
  *
  * Thread-safety: any number of threads, each with matrices of its own.
  */
@@ -22,8 +24,9 @@ typedef struct mts_dense {
 void mts_dense_add(size_t m, size_t n, size_t k, double factor, mts_dense a, mts_dense b, double *out,
                    size_t stride);
 /*
- * Factors a symmetric A = U' U. a[n][n] row-major: the upper triangle becomes U, the lower one is neither read nor
- * written. False: A is not positive definite, or holds a number that is not finite.
+ * Factors a symmetric A = U' U. a[n][n] row-major: the upper triangle becomes U, the
+ * lower one is neither read nor written. False: A is not positive definite, or holds a
+ * number that is not finite.
  */
 bool mts_dense_factor(double *a, size_t n);
 /* Solves U' U x = b for each row of b[count][n], which becomes x. */

@@ -21,8 +21,9 @@ typedef struct mts_columns {
     size_t columns, stride;
 } mts_columns;
 /*
- * out[a.columns][b.columns], rows of it `stride` apart, = (add: +=) a^T b, over `rows` rows of both. oneDNN asks the
- * processor what it can do, where OpenBLAS asks for its name and is several times slower on one that is newer than itself.
+ * out[a.columns][b.columns], rows of it `stride` apart, = (add: +=) a^T b, over `rows`
+ * rows of both. oneDNN asks the processor what it can do, where OpenBLAS asks for its
+ * name and is several times slower on one that is newer than itself.
  */
 void mts_cross_product(mts_columns a, mts_columns b, size_t rows, bool add, float *out, size_t stride);
 

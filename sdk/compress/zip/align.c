@@ -189,8 +189,9 @@ static bool add_costs(matching *m, const moments *sums)
     return true;
 }
 
-/* Whether no assignment can gain enough: of each channel's best match. A large layer whose channels are in order already
-   is then not assigned, which would take the cube of its channels. */
+/* Whether no assignment can gain enough: of each channel's best match. A large layer
+   whose channels are in order already is then not assigned, which would take the cube of
+   its channels. */
 static bool in_order(const double *cost, uint32_t n)
 {
     double now = 0.0, most = 0.0;

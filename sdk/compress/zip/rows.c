@@ -101,8 +101,8 @@ static bool can_fit(const mts_zip *zip, const mts_alignment *rows, uint32_t row)
     return true;
 }
 
-/* Weights are stored in float16 where they were (net/store.c), all others in float32. A filter is common to
-   tasks only if all of them store it alike. */
+/* Weights are stored in float16 where they were (net/store.c), all others in float32. A
+   filter is common to tasks only if all of them store it alike. */
 static uint32_t weight_bytes(const mts_zip *zip, const mts_alignment *rows, uint32_t row)
 {
     bool halves = true;

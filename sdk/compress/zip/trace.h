@@ -25,8 +25,9 @@ typedef struct mts_zip_trace {
 
 /* Bytes of an image's values that nodes from `node` on read of those before it. */
 size_t mts_zip_trace_bytes(const mts_graph *graph, uint32_t node);
-/* Room for the state before `node`, of undefined content; the room of an earlier state is used again, for new memory has
-   to be cleared page by page. A trace begins as all zeros. False if memory is short; release in any case. */
+/* Room for the state before `node`, of undefined content; the room of an earlier state is
+   used again, for new memory has to be cleared page by page. A trace begins as all zeros.
+   False if memory is short; release in any case. */
 bool mts_zip_trace_init(mts_zip_trace *trace, const mts_graph *graph, uint32_t node, uint32_t images,
                         const mts_allocator *allocator);
 /* Forgets the state and keeps the room. */

@@ -248,8 +248,8 @@ static mts_status zip_rows(call *c)
 
 /* ---- the whole ---- */
 
-/* Images whose answers are told after each row, where nothing hangs on them: large networks would spend most of their
-   time on it. */
+/* Images whose answers are told after each row, where nothing hangs on them: large
+   networks would spend most of their time on it. */
 static uint32_t told_images(const mts_zip *zip)
 {
     double work = 1.0;

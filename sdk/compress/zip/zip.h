@@ -82,7 +82,8 @@ typedef struct mts_zip {
     uint64_t started_ns, cost_done, cost_all;
     uint32_t zipped, rolled_back;
 
-    /* Bytes of the weights of a bundle of all tasks, as `found` and `nets` are; of `stored_context`. */
+    /* Bytes of the weights of a bundle of all tasks, as `found` and `nets` are; of
+       `stored_context`. */
     mts_status (*stored)(void *context, const struct mts_zip_found *found, double *bytes);
     void *stored_context;
 } mts_zip;
@@ -142,8 +143,8 @@ mts_status mts_zip_stats_gather(mts_zip *zip, const mts_zip_row *row, mts_zip_st
 void mts_zip_stats_release(mts_zip *zip, mts_zip_stats *stats);
 /* Forgets what the walk over the rows has computed: the next one begins in front. */
 void mts_zip_traces_drop(mts_zip *zip);
-/* Whether traces in front of a row fit into the memory set aside: of all tasks that are zipped, so many
-   `networks` of each. */
+/* Whether traces in front of a row fit into the memory set aside: of all tasks that are
+   zipped, so many `networks` of each. */
 bool mts_zip_traces_fit(const mts_zip *zip, const mts_zip_row *row, uint32_t networks, uint32_t images);
 /* Images that traces hold. */
 uint32_t mts_zip_trace_images(const mts_zip *zip);

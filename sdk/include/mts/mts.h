@@ -368,8 +368,8 @@ typedef struct mts_session_options {
     size_t size;
     /* How groups of tasks are executed. Default: COMPACT. */
     mts_strategy strategy;
-    /* How the device stores and multiplies numbers. Default: FLOAT32. Creating the session fails with LIMIT if a
-       weight is too large for float16. */
+    /* How the device stores and multiplies numbers. Default: AUTO. With FLOAT16 or FLOAT16_STORAGE, creating the
+       session fails with LIMIT if a weight is too large for float16. */
     mts_precision precision;
     /* Names of the tasks that run; NULL (default): all tasks of the bundle. */
     const char *const *tasks;

@@ -206,8 +206,9 @@ typedef struct mtsz_zip_options {
        share is not used, form has to be FILTERS, low_rank and retrain_seconds 0, max_change 100.
        Default: 0. */
     double max_loss;
-    /* Above 0: the same, with a limit of bytes: the weights of all tasks may take this part of what
-       they take without sharing anything, 1 at most. Not together with max_loss. Default: 0. */
+    /* Above 0: the same, with a limit of bytes: in the bundle that is written the weights of all tasks
+       take this part, 1 at most, of what they take without sharing anything. Not together with
+       max_loss. Default: 0. */
     double bytes;
     /* Called for each plan of the search, with `context`; NULL (default): not called. */
     void (*trial)(void *context, const mtsz_zip_trial *trial);

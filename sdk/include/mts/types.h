@@ -344,14 +344,20 @@ typedef enum mts_grouping {
  * halves the bytes of weights and activations and has 11 significant bits: docs/PRECISION.md.
  */
 typedef enum mts_precision {
-    /* Everything is float32 (default). */
+    /* Everything is float32. */
     MTS_PRECISION_FLOAT32 = 0,
     /* Weights and activations are float16, arithmetic is float32. */
     MTS_PRECISION_FLOAT16_STORAGE = 1,
     /* As FLOAT16_STORAGE, and convolutions multiply in float16. They sum at most 8 products in
        float16 before they go on in float32. All other arithmetic is float32. A device without fast
        float16 uses FLOAT16_STORAGE instead. */
-    MTS_PRECISION_FLOAT16 = 2
+    MTS_PRECISION_FLOAT16 = 2,
+    /* FLOAT16 on a phone's GPU that says it is fast at it, FLOAT32 elsewhere (default of a session).
+       A network that float16 cannot hold (a weight above 65504, positions above 2048) runs in
+       FLOAT32, and so does a session on several devices. Numbers that become too large during a run
+       are infinite, as with FLOAT16: mts_session_find_overflow. The statistics of the session say
+       which of both it is. */
+    MTS_PRECISION_AUTO = 3
 } mts_precision;
 
 /* How often the files of one kind in the cache directory were used. */
@@ -551,7 +557,7 @@ typedef struct mts_session_stats {
     uint32_t groups;
     /* Distinct kernels. */
     uint32_t kernels;
-    /* The precision that is in use. */
+    /* The precision that is in use, never AUTO. */
     mts_precision precision;
     /* Time that mts_session_create took to decide, by measuring or by reading a cache. */
     double planning_ms;

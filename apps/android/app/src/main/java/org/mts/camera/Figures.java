@@ -87,14 +87,16 @@ final class Figures {
         for (File bundle : bundles) {
             String name = bundle.getName().substring(0, bundle.getName().length() - ".mtsb".length());
             String begin = String.format(Locale.ROOT, "{\"bundle\": %s, ", quoted(name));
-            String which = String.format(Locale.ROOT, "\"device_id\": %s, \"setting\": %s, ", quoted(device), quoted(setting));
+            String which = String.format(Locale.ROOT, "\"device_id\": %s, \"setting\": %s, ", quoted(device),
+                    quoted(setting));
             if (System.nanoTime() > end) {
                 results.add(begin + which + "\"skipped\": \"the time is over\"}");
                 continue;
             }
             String said = run(Arrays.asList(bundle.getPath(), "--device", device, "--setting", setting, "--cache",
                     new File(folder, "cache").getPath()));
-            results.add(said.startsWith("{") ? begin + said.substring(1) : begin + which + "\"error\": " + quoted(said) + "}");
+            results.add(begin + (said.startsWith("{") ? said.substring(1)
+                    : which + "\"error\": " + quoted(said) + "}"));
             write();
         }
     }

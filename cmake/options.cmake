@@ -25,7 +25,8 @@ endif()
 add_library(mts_hardening INTERFACE)
 if(NOT MTS_SANITIZE AND NOT MTS_SMALL)
   target_compile_options(mts_hardening INTERFACE -fstack-protector-strong)
-  if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT MTS_COVERAGE AND NOT CMAKE_C_COMPILER_TARGET MATCHES "android") # without optimisation there is nothing that it could check
+  # Without optimisation there is nothing that it could check.
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT MTS_COVERAGE AND NOT CMAKE_C_COMPILER_TARGET MATCHES "android")
     target_compile_options(mts_hardening INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
   endif()
 endif()

@@ -95,6 +95,8 @@ static GstStructure *face_structure(const cli_face_mark *mark, const track *mine
     return out;
 }
 
+_Static_assert(FEED_FACES_MOST <= TRACKS_MOST, "each face of a frame has a track");
+
 static void faces_write(GstStructure *out, const results_parts *parts)
 {
     const feed_frame *frame = parts->frame;

@@ -78,8 +78,14 @@ typedef struct cli_open_options {
     {"device", 0, CLI_KIND_TEXT, &(o).device, "N|ID", "device, see 'mts devices' (default: auto)", 0, 0},     \
         {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "compact (default), sequential, netfuse or dense", \
          0,          0},                                                                                      \
-        {"precision", 0, CLI_KIND_TEXT, &(o).precision, "P", "auto (default), float32, float16-storage or float16", \
-         0,           0},                                                                                     \
+        {"precision",                                                                                         \
+         0,                                                                                                   \
+         CLI_KIND_TEXT,                                                                                       \
+         &(o).precision,                                                                                      \
+         "P",                                                                                                 \
+         "auto (default), float32, float16-storage or float16",                                               \
+         0,                                                                                                   \
+         0},                                                                                                  \
         {"threads",                                                                                           \
          0,                                                                                                   \
          CLI_KIND_COUNT,                                                                                      \

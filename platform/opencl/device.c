@@ -241,7 +241,8 @@ static uint32_t find_group_multiple(const mts_cl_library *cl, cl_device_id id)
     (void)id;
     return 0; /* the smallest library has one shape of tiles */
 #else
-    const uint64_t multiple = get_number(cl, id, CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, sizeof(size_t));
+    const uint64_t multiple =
+        get_number(cl, id, CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, sizeof(size_t));
     return multiple > GROUP_MULTIPLE_MOST ? 0 : (uint32_t)multiple;
 #endif
 }

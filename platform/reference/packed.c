@@ -185,8 +185,9 @@ static void softmax_pixel(const mts_reference_call *call, const mts_softmax_pack
     for (uint32_t c = 0; c < stored; c++) {
         const double v =
             c < r->channels ? (double)in[offset_of(r->in_pitch, c, pixel, true)] - (double)most : 0.0;
-        out[offset_of(r->out_pitch, c, pixel, r->packs != 0)] =
-            (float)(c >= r->channels ? 0.0 : r->log ? v - log(sum) : exp(v) / sum);
+        out[offset_of(r->out_pitch, c, pixel, r->packs != 0)] = (float)(c >= r->channels ? 0.0
+                                                                        : r->log         ? v - log(sum)
+                                                                                         : exp(v) / sum);
     }
 }
 
@@ -198,10 +199,11 @@ static const char *softmax_packed(const mts_reference_call *call, const void *pa
         (r->wide & (r->wide - 1)) != 0) {
         return "there is nothing to take the softmax of";
     }
-    const uint64_t in = r->in + image * r->in_image + offset_of(r->in_pitch, (uint32_t)last, r->pixels - 1, true);
-    const uint64_t out = r->out + image * r->out_image +
-                         offset_of(r->out_pitch, r->packs ? (uint32_t)last : r->channels - 1, r->pixels - 1,
-                                   r->packs != 0);
+    const uint64_t in =
+        r->in + image * r->in_image + offset_of(r->in_pitch, (uint32_t)last, r->pixels - 1, true);
+    const uint64_t out =
+        r->out + image * r->out_image +
+        offset_of(r->out_pitch, r->packs ? (uint32_t)last : r->channels - 1, r->pixels - 1, r->packs != 0);
     if (!mts_reference_in_act(call, in, 1) || !mts_reference_in_act(call, out, 1)) {
         return "an operand leaves the arena";
     }

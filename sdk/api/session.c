@@ -94,8 +94,7 @@ static mts_status placement_check(const mts_session_options *options, mts_error 
 static mts_status options_check(const mts_session_options *options, mts_error *error)
 {
     mts_status status = mts_check_kind(where, "strategy", (int)options->strategy, MTS_STRATEGY_DENSE, error);
-    MTS_TRY(status,
-            mts_check_kind(where, "precision", (int)options->precision, MTS_PRECISION_AUTO, error));
+    MTS_TRY(status, mts_check_kind(where, "precision", (int)options->precision, MTS_PRECISION_AUTO, error));
     if (status == MTS_STATUS_OK && (options->tasks != NULL) != (options->task_count != 0)) {
         status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s: tasks is %s, but task_count is %" PRIu32,
                           where, options->tasks ? "given" : "NULL", options->task_count);
@@ -243,7 +242,8 @@ static mts_status engine_build(mts_session *session, const mts_session_options *
     /* what float16 does not hold: weights, positions */
     if (chosen && precision != MTS_PRECISION_FLOAT32 &&
         (status == MTS_STATUS_LIMIT || status == MTS_STATUS_UNSUPPORTED)) {
-        mts_log_write(&session->runtime->log, MTS_LOG_INFO, "the session computes in float32: %s", error->text);
+        mts_log_write(&session->runtime->log, MTS_LOG_INFO, "the session computes in float32: %s",
+                      error->text);
         status = engine_build_in(session, options, MTS_PRECISION_FLOAT32, error);
     }
 #endif
@@ -336,11 +336,10 @@ static mts_status session_build(mts_session *session, const mts_session_options 
 
 void mts_session_options_default_sized(mts_session_options *options, size_t size)
 {
-    const mts_session_options defaults = {
-        .size = sizeof(mts_session_options),
-        .strategy = MTS_STRATEGY_COMPACT,
-        .precision = MTS_PRECISION_AUTO,
-        .frames_in_flight = 1};
+    const mts_session_options defaults = {.size = sizeof(mts_session_options),
+                                          .strategy = MTS_STRATEGY_COMPACT,
+                                          .precision = MTS_PRECISION_AUTO,
+                                          .frames_in_flight = 1};
     mts_sized_default(options, size, &defaults);
 }
 

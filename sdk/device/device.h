@@ -288,8 +288,9 @@ typedef struct mts_host_head mts_host_head; /* of memory.c */
 /* First member of every backend's device struct. */
 struct mts_device {
     /* Set by a backend, and by the front where two waits in a row fail (mts_device_lose).
-       Threads that take turns on the device ask between their turns (guard.h). It stands
-       first, as 64-bit ARM reads an atomic byte at an offset by two instructions. */
+       Threads that take turns on the device read it between their turns (guard.h). It is the
+       first member because 64-bit ARM needs a second instruction to read an atomic byte at
+       an offset. */
     _Atomic(bool) lost;
     const mts_device_ops *ops;
     const mts_allocator *allocator;

@@ -3,9 +3,10 @@
  *
  * mts_engine_create does all the work: it stitches, plans, builds kernels, packs and
  * uploads weights, and records the command list. A run uploads inputs, submits the
- * command list and reads outputs back. It allocates and builds nothing, with two
- * exceptions: the frame buffer grows when a larger frame comes, and memory of a zero-copy
- * frame is imported. Tasks are named by their index in the archive.
+ * command list and reads outputs back. It allocates and builds nothing, with three
+ * exceptions: the frame buffer grows when a larger frame comes, memory of a zero-copy
+ * frame is imported, and a part of a pipeline imports its links and records a list at the
+ * first run of each slot (links.h). Tasks are named by their index in the archive.
  *
  * Thread-safety: an engine belongs to one thread at a time.
  */

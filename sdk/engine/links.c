@@ -291,9 +291,11 @@ void mts_engine_use_slot(mts_engine *engine, uint32_t slot)
     engine->links.next = slot;
 }
 
+/* Whether the next run is one of all tasks. Only parts that take the caller's inputs have a deadline,
+   which might split it. */
 static bool is_whole(const mts_engine *engine)
 {
-    bool whole = engine->submissions.deadline_ms == 0;
+    bool whole = true;
     for (uint32_t t = 0; whole && t < engine->tasks.count; t++) {
         whole = !engine->tasks.items[t].schedule.disabled;
     }

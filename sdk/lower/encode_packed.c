@@ -249,10 +249,9 @@ static const mts_segment_params *pack_phase(mts_tiler *t, const packed_part *par
     *segment = (mts_segment_params){.channel = diagonal ? block->row_a : group * depth,
                                     .count = diagonal ? block->rows_a : depth,
                                     .weight_b = MTS_PARAM_NONE};
-    segment->weight_a =
-        mts_weights_packed(&t->encoding->pool, part->weight, 0, &from, &none,
-                           diagonal ? 0 : segment->channel % MTS_CHANNEL_PACK,
-                           mts_encode_owner(t->encoding, site->member));
+    segment->weight_a = mts_weights_packed(&t->encoding->pool, part->weight, 0, &from, &none,
+                                           diagonal ? 0 : segment->channel % MTS_CHANNEL_PACK,
+                                           mts_encode_owner(t->encoding, site->member));
     return segment;
 }
 
@@ -303,9 +302,8 @@ static void add_phases(packing *p, packed_part *part, const mts_packed_params *w
         part->shape = &shape;
         part->site->tap = write_shape(p, &shape);
         for (uint32_t row = 0; row < outs && p->tiler.status == MTS_STATUS_OK; row += most) {
-            const mts_row_block block = {.row_a = group * outs + row,
-                                         .rows_a = outs - row < most ? outs - row : most,
-                                         .segments = 1};
+            const mts_row_block block = {
+                .row_a = group * outs + row, .rows_a = outs - row < most ? outs - row : most, .segments = 1};
             add_jobs(&p->tiler, part, &block, pack_phase(&p->tiler, part, &block, group));
         }
     }

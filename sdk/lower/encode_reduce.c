@@ -212,7 +212,8 @@ static uint32_t softmax_width(const mts_device_info *device, const mts_softmax_p
     uint32_t global[3];
     uint32_t local[3];
     mts_launch_over_plane(device, r->pixels, global, local);
-    const uint64_t wanted = (uint64_t)GROUPS_OF_UNIT * (device->compute_units > 0 ? device->compute_units : 1);
+    const uint64_t wanted =
+        (uint64_t)GROUPS_OF_UNIT * (device->compute_units > 0 ? device->compute_units : 1);
     uint32_t wide = local[0];
     while (wide > 1 && (uint64_t)r->images * ((r->pixels + wide - 1) / wide) < wanted &&
            local[0] / wide * MTS_CHANNEL_PACK < r->channels) {
@@ -229,18 +230,17 @@ static void fill_softmax_packed(mts_encoding *encoding, const mts_member *member
     const mts_storage *out = &plan->storages[plan->value_storage[member->output]];
     const int64_t *dims = encoding->stitched->values[member->output].shape.dims;
     mts_softmax_packed_params *r = params;
-    *r = (mts_softmax_packed_params){
-        .images = (mts_u32)dims[0],
-        .channels = (mts_u32)dims[1],
-        .pixels = (mts_u32)(dims[2] * dims[3]),
-        .in = mts_encode_view(encoding, member->inputs[0]).base,
-        .in_image = mts_storage_channels(in) * in->pitch,
-        .in_pitch = in->pitch,
-        .out = mts_encode_view(encoding, member->output).base,
-        .out_image = mts_storage_channels(out) * out->pitch,
-        .out_pitch = out->pitch,
-        .packs = out->lanes > 0,
-        .log = mts_member_node(encoding->stitched, member)->attrs.softmax.log};
+    *r = (mts_softmax_packed_params){.images = (mts_u32)dims[0],
+                                     .channels = (mts_u32)dims[1],
+                                     .pixels = (mts_u32)(dims[2] * dims[3]),
+                                     .in = mts_encode_view(encoding, member->inputs[0]).base,
+                                     .in_image = mts_storage_channels(in) * in->pitch,
+                                     .in_pitch = in->pitch,
+                                     .out = mts_encode_view(encoding, member->output).base,
+                                     .out_image = mts_storage_channels(out) * out->pitch,
+                                     .out_pitch = out->pitch,
+                                     .packs = out->lanes > 0,
+                                     .log = mts_member_node(encoding->stitched, member)->attrs.softmax.log};
     r->wide = softmax_width(encoding->device, r);
 }
 
@@ -264,12 +264,9 @@ static mts_status launch_softmax_packed(mts_encoding *encoding, const char *kern
     return mts_extent_launch(encoding, &extent, &launch, params, words);
 }
 
-const mts_operator mts_operator_softmax_packed = {"softmax_packed__f32_lanes",
-                                                  "softmax",
-                                                  MTS_PARAM_WORDS(mts_softmax_packed_params),
-                                                  fill_softmax_packed,
-                                                  NULL,
-                                                  launch_softmax_packed};
+const mts_operator mts_operator_softmax_packed = {
+    "softmax_packed__f32_lanes", "softmax", MTS_PARAM_WORDS(mts_softmax_packed_params),
+    fill_softmax_packed,         NULL,      launch_softmax_packed};
 
 #endif
 

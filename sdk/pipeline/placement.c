@@ -90,7 +90,7 @@ static mts_status measure_device(placing *p, uint32_t d)
 /* ---- memory that devices share ---- */
 
 /* Whether a device computes in memory of the process, where others can read it. */
-static bool lends(mts_device *device)
+static bool computes_in_host_memory(mts_device *device)
 {
     mts_buffer *buffer = NULL;
     const bool in_place =
@@ -105,19 +105,22 @@ bool mts_placement_reads(const mts_pipeline_options *options, uint32_t device)
            (options->devices[device]->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0;
 }
 
-/* What is read where it lies costs nothing: what a device reads of the process' memory, and what lies
-   there because the device computes in it. */
+/* What is read in place costs nothing: values in memory of the process that a device imports, and those
+   that it computes there. */
 static void price_borders(placing *p)
 {
     const mts_pipeline_options *o = p->options;
     const bool float32 = o->engine.precision == MTS_PRECISION_FLOAT32 && !o->engine.persistent;
     for (uint32_t d = 0; d < o->device_count; d++) {
         mts_device_costs *costs = &p->plan->costs[d];
-        if (!o->devices[d]->lost && mts_placement_reads(o, d)) {
+        if (mts_device_is_lost(o->devices[d])) {
+            continue;
+        }
+        if (mts_placement_reads(o, d)) {
             costs->to = (mts_copy_cost){0};
             costs->reads_in_place = true;
         }
-        if (!o->devices[d]->lost && float32 && lends(o->devices[d])) {
+        if (float32 && computes_in_host_memory(o->devices[d])) {
             costs->from = (mts_copy_cost){0};
         }
     }

@@ -2,8 +2,8 @@
  * Sessions that change while they run: tasks are added, removed and given other weights, and every frame's
  * outputs are, bit for bit on each device, those of a session that was created with the tasks of that frame.
  *
- * MTS_TEST_DEVICE=cuda runs the tests on the first CUDA device, the emulated one in ctest. MTS_TEST_FILTER names some of
- * them.
+ * MTS_TEST_DEVICE=cuda runs the tests on the first CUDA device, the emulated one in ctest. MTS_TEST_FILTER
+ * names some of them.
  */
 #include "changes_fixture.h"
 #include "support/synth.h" /* by name, so that builds without the compiler leave this test out */

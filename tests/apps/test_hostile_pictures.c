@@ -178,6 +178,45 @@ static bytes bomb(uint32_t width, uint32_t height, size_t inflated)
     return b;
 }
 
+static uint32_t adler_of(const unsigned char *data, size_t size)
+{
+    uint32_t a = 1, b = 0;
+    for (size_t i = 0; i < size; i++) {
+        a = (a + data[i]) % 65521;
+        b = (b + a) % 65521;
+    }
+    return b << 16 | a;
+}
+
+/* A PNG of 16-bit RGBA whose rows were not deflated: each is a stored block of its own, as after a full flush,
+   which takes the most room that writers need. */
+static bytes stored_png(uint32_t width, uint32_t height)
+{
+    const uint32_t row = 1 + 8 * width;
+    bytes rows = {0}, data = {0}, b = {0};
+    const unsigned char head[13] = {0, 0, 0, (unsigned char)width, 0, 0, 0, (unsigned char)height, 16, 6};
+    add(&data, "\x78\x01", 2);
+    for (uint32_t y = 0; y < height; y++) {
+        const unsigned char block[] = {y + 1 == height, (unsigned char)row, (unsigned char)(row >> 8),
+                                       (unsigned char)~row, (unsigned char)(~row >> 8)};
+        const size_t begin = rows.size;
+        add(&rows, "", 1); /* no filter */
+        for (uint32_t i = 1; i < row; i++) {
+            add(&rows, &(unsigned char){(unsigned char)random_number()}, 1);
+        }
+        add(&data, block, sizeof block);
+        add(&data, rows.at + begin, row);
+    }
+    add_number(&data, adler_of(rows.at, rows.size), 4);
+    add(&b, "\x89PNG\r\n\x1a\n", 8);
+    add_chunk(&b, "IHDR", head, 13);
+    add_chunk(&b, "IDAT", data.at, (uint32_t)data.size);
+    add_chunk(&b, "IEND", head, 0);
+    free(rows.at);
+    free(data.at);
+    return b;
+}
+
 /* As a program reads it: the decoder is chosen by how the file begins. */
 static bool read_as_file(const bytes *file, cli_image *image, char *error)
 {
@@ -243,10 +282,13 @@ static void a_small_png_that_inflates_to_much_takes_the_memory_of_its_size(void 
     const bool limited = memory_is_limited();
     bytes file = bomb(8, 8, (size_t)(limited ? 400 : 16) << 20);
     assert_true(file.size < (size_t)4 << 20);
+    bytes large = bomb(400, 400, (size_t)16 << 20); /* its packed bytes are fewer than its rows may take */
     const long before = peak_of(RUSAGE_SELF);
 #ifdef MTS_KIT_PNG
     assert_false(read_as_file(&file, &image, error)); /* all of it would be inflated */
-    assert_non_null(strstr(error, " bytes for 8x8 pixels, which take at most "));
+    assert_non_null(strstr(error, "it has more bytes than its rows can take"));
+    assert_false(read_as_file(&large, &image, error));
+    assert_non_null(strstr(error, "it has more bytes than its rows can take"));
     assert_true(peak_of(RUSAGE_SELF) - before < 32 << 10);
 #else
     (void)read_as_file(&file, &image, error); /* either is right: its first rows are good */
@@ -258,7 +300,27 @@ static void a_small_png_that_inflates_to_much_takes_the_memory_of_its_size(void 
     } else {
         print_message("RLIMIT_AS does not hold here: not checked in the decoder's process\n");
     }
+    free(large.at);
     free(file.at);
+}
+
+/* The limit of a PNG's packed size refuses no picture that is whole. */
+static void pictures_that_do_not_deflate_are_taken(void **state)
+{
+    static const uint32_t sides[][2] = {{1, 1}, {1, 255}, {255, 1}, {200, 200}};
+    char error[CLI_ERROR];
+    (void)state;
+    for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) {
+        cli_image image;
+        bytes file = stored_png(sides[i][0], sides[i][1]);
+        if (!read_as_file(&file, &image, error)) {
+            fail_msg("%ux%u: %s", sides[i][0], sides[i][1], error);
+        }
+        assert_int_equal(image.width, sides[i][0]);
+        assert_int_equal(image.height, sides[i][1]);
+        cli_image_release(&image);
+        free(file.at);
+    }
 }
 
 static void declared_sizes_are_checked_before_anything_is_decoded(void **state)
@@ -354,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_png_that_inflates_to_much_takes_the_memory_of_its_size),
         cmocka_unit_test(a_jpeg_that_breaks_its_decoder_is_refused_and_the_program_goes_on),
+        cmocka_unit_test(pictures_that_do_not_deflate_are_taken),
         cmocka_unit_test(declared_sizes_are_checked_before_anything_is_decoded),
         cmocka_unit_test(every_decoder_sees_the_same_picture),
         cmocka_unit_test(pictures_that_are_cut_off_are_refused),

@@ -375,6 +375,38 @@ static void the_ridge_grows_until_a_deficient_system_can_be_solved(void **state)
     free(x);
 }
 
+/* Larger than the blocks of a factor: a trial that fails leaves what the next one begins with. */
+static void a_large_deficient_system_is_solved_as_a_small_one_is(void **state)
+{
+    static const uint32_t sizes[] = {65, 130, 200};
+    (void)state;
+    for (size_t s = 0; s < 3; s++) {
+        const uint32_t n = sizes[s];
+        double used = -1;
+        mts_error error = {0};
+        noise_state = n;
+        double *a = positive_make(n, n - 30); /* of this rank */
+        double *b = noise_doubles(n);
+        double *factored = malloc((size_t)n * n * sizeof *a);
+        double *x = malloc(n * sizeof *x);
+        assert_true(factored && x);
+        memcpy(factored, a, (size_t)n * n * sizeof *a);
+        memcpy(x, b, n * sizeof *x);
+        assert_int_equal(mts_solve_positive(factored, n, x, 1, b, 0, &used, &error), MTS_STATUS_OK);
+        assert_true(used > 0 && used <= 1e-6);
+        assert_true(backward_error(a, n, x, b, b, used * diagonal_mean(a, n)) < 1);
+        for (size_t i = 0; i < n; i++) {
+            for (size_t j = 0; j < i; j++) { /* the lower triangle is as it was */
+                assert_true(factored[i * n + j] == a[i * n + j]);
+            }
+        }
+        free(a);
+        free(b);
+        free(factored);
+        free(x);
+    }
+}
+
 static void systems_that_say_nothing_are_refused(void **state)
 {
     double zero[4] = {0, 0, 0, 0};
@@ -480,6 +512,7 @@ int main(void)
         cmocka_unit_test(sums_need_memory_and_say_so),
         cmocka_unit_test(systems_are_solved_for_several_right_hand_sides_with_a_pull),
         cmocka_unit_test(the_ridge_grows_until_a_deficient_system_can_be_solved),
+        cmocka_unit_test(a_large_deficient_system_is_solved_as_a_small_one_is),
         cmocka_unit_test(systems_that_say_nothing_are_refused),
         cmocka_unit_test(products_of_any_size_and_order_are_those_of_plain_loops),
         cmocka_unit_test(merging_two_filters_gives_what_was_published),

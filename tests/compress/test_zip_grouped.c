@@ -129,7 +129,7 @@ static void filters_that_differ_are_fitted_to_what_each_channel_reads(void **sta
     const mtsz_zip_options zip = all_of(1.0);
     const mtsz_zip_report report = must_zip(other, &zip);
     assert_int_equal(report.zipped, 3);
-    assert_true(difference("one") < 0.1 && difference("two") < 0.1);
+    assert_true(difference("one") < 0.015 && difference("two") < 0.015); /* 0.03 if groups are mixed up */
 }
 
 static void a_limit_reaches_them_too(void **state)

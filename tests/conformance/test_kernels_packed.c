@@ -257,7 +257,8 @@ static mts_softmax_packed_params softmax_of(kernel_pair *pair, bool packs)
 {
     mts_softmax_packed_params r = {.images = kernel_pair_pick(pair, 1, 2),
                                    .pixels = kernel_pair_pick(pair, 1, 70),
-                                   .channels = kernel_pair_pick(pair, 1, kernel_pair_pick(pair, 0, 3) ? 23 : 90),
+                                   .channels =
+                                       kernel_pair_pick(pair, 1, kernel_pair_pick(pair, 0, 3) ? 23 : 90),
                                    .wide = 1u << kernel_pair_pick(pair, 0, 6),
                                    .packs = packs,
                                    .log = kernel_pair_pick(pair, 0, 1)};

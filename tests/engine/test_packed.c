@@ -132,7 +132,8 @@ static void build_decoder(mts_net *net)
 /* A transposed convolution that reads the image and softmax along channels, which is the output: both in planes. */
 static void build_mask(mts_net *net)
 {
-    const mts_net_value x = mts_net_deconv(net, mts_net_input(net, 3, 7), mts_net_channels(net, true), 2, 2, 1);
+    const mts_net_value x =
+        mts_net_deconv(net, mts_net_input(net, 3, 7), mts_net_channels(net, true), 2, 2, 1);
     const mts_net_value last = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
     const uint32_t mask = mts_net_softmax(net, last, 1).value;
     net->failed = net->failed || mts_graph_add_output(net->graph, "y", mask, MTS_TYPE_FLOAT32,
@@ -143,7 +144,8 @@ static void decoders_agree(void **state)
 {
     (void)state;
     check(build_decoder, &(mts_net_plan){.tasks = 1, .shared = 8});
-    check(build_decoder, &(mts_net_plan){.tasks = 2, .shared = 5, .exclusive = 2, .shuffled = true, .seed = 3});
+    check(build_decoder,
+          &(mts_net_plan){.tasks = 2, .shared = 5, .exclusive = 2, .shuffled = true, .seed = 3});
     check(build_mask, &(mts_net_plan){.tasks = 2, .shared = 7, .seed = 2});
 }
 

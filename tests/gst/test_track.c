@@ -49,8 +49,8 @@ static void two_that_come_close_keep_their_own_in_any_order(void **state)
     tracker_next(&all, 0, first, 2, out);
     assert_int_equal(out[0].id, 1);
     assert_int_equal(out[1].id, 2);
-    /* the first one overlaps more with where the second one was than with its own last place, but the second
-       one overlaps most */
+    /* Both boxes overlap most with the last place of track 2. The first box overlaps more, and gets it; the
+       second box gets track 1. */
     const float then[2][4] = {BOX(0.22f, 0.1f), BOX(0.2f, 0.1f)};
     tracker_next(&all, 1, then, 2, out);
     assert_int_equal(out[0].id, 2);

@@ -3,9 +3,10 @@ notices.
 
     python3 tests/mutation/mutate.py [--module bundle] [--count 60] [--seed 1] [--build build/mutation] [--list]
 
-It changes the files of the folder that it runs in, and puts them back: `toolchains/host mutate` runs it in a copy. A mutant is killed where a test fails, is ended by a signal or takes too long, `stillborn` where the
-compiler refuses it, warnings too (those do not count), and survives where every test passes. Exit status 1: less than --least of them
-were killed.
+It changes the files of the folder that it runs in, and puts them back: `toolchains/host mutate` runs it in a copy. A
+mutant is killed where a test fails, is ended by a signal or takes too long. It survives where every test passes. It is
+`stillborn` where the compiler refuses it, for a warning too; those do not count. Exit status 1: less than --least of
+them were killed.
 """
 import argparse
 import glob

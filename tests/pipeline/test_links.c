@@ -301,6 +301,25 @@ static void runs_of_some_tasks_are_copied(void **state)
     close_devices(devices);
 }
 
+/* A deadline, which may split the first part's runs by groups of tasks: the values of split runs are copied. */
+static void a_deadline_changes_nothing_in_time(void **state)
+{
+    (void)state;
+    const random_family family = {.seed = 14, .tasks = PIPELINE_TASKS, .steps = 4, .common = true};
+    mts_device *devices[STAGES] = {NULL};
+    pipeline_world w;
+    assert_true(open_devices("reference", devices));
+    pipeline_world_make(&w, &family);
+    mts_pipeline *p = make_pipeline(&w, devices, false);
+    for (uint32_t round = 0; round < 4; round++) {
+        mts_pipeline_deadline(p, round % 2 == 0 ? 3600000 : 0);
+        run_and_compare(&w, p, "a deadline");
+    }
+    mts_pipeline_destroy(&p);
+    pipeline_world_release(&w);
+    close_devices(devices);
+}
+
 /* The last device has not begun with the first frame when the parts before it have computed all that they may. */
 static void a_slow_reader_finds_what_was_computed_for_it(void **state)
 {
@@ -411,6 +430,7 @@ int main(void)
         cmocka_unit_test(what_a_device_cannot_read_in_place_is_copied),
         cmocka_unit_test(inputs_may_stay_with_the_caller),
         cmocka_unit_test(runs_of_some_tasks_are_copied),
+        cmocka_unit_test(a_deadline_changes_nothing_in_time),
         cmocka_unit_test(a_slow_reader_finds_what_was_computed_for_it),
         cmocka_unit_test(a_loss_leaves_the_memory_that_others_read),
         cmocka_unit_test(a_budget_without_room_copies),

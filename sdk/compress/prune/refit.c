@@ -261,7 +261,8 @@ static bool make_fit(refitter *r, fit *f, mts_arena *arena)
             mts_arena_zero(arena, (size_t)f->layer.outputs * unknowns_of(&f->layer), sizeof(*f->start));
     }
     return (f->pairs || (f->filters && !some_fixed)) && (f->start || !f->filters) &&
-           (!f->filters || mts_gram_init(&f->gram, unknowns_of(&f->layer), f->layer.outputs, 1, r->allocator));
+           (!f->filters ||
+            mts_gram_init(&f->gram, unknowns_of(&f->layer), f->layer.outputs, 1, r->allocator));
 }
 
 static mts_status fit_node(refitter *r, uint32_t n, const bool *fixed, mts_error *error)

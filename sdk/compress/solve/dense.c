@@ -172,7 +172,7 @@ void mts_dense_add(size_t m, size_t n, size_t k, double factor, mts_dense a, mts
 /* ---- factors ---- */
 
 /* to[count] -= factor * from */
-static void take(double *to, const double *from, double factor, size_t count)
+static void subtract(double *to, const double *from, double factor, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         to[i] -= factor * from[i];
@@ -185,7 +185,7 @@ static bool factor_rows(double *a, size_t n, size_t first, size_t end)
     for (size_t i = first; i < end; i++) {
         double *row = a + i * n;
         for (size_t p = first; p < i; p++) {
-            take(row + i, a + p * n + i, a[p * n + i], n - i);
+            subtract(row + i, a + p * n + i, a[p * n + i], n - i);
         }
         const double pivot = row[i];
         if (!(pivot > 0.0) || !isfinite(pivot)) {
@@ -199,6 +199,20 @@ static bool factor_rows(double *a, size_t n, size_t first, size_t end)
     return true;
 }
 
+/* Takes what rows[depth][n] of U explain off the diagonal block of A that begins at `first`. It goes by
+   way of a block of its own, as only the upper triangle may change. */
+static void reduce_diagonal(double *a, size_t n, const double *rows, size_t depth, size_t first, size_t count)
+{
+    double block[STEP * STEP] = {0.0};
+    const mts_dense left = {rows + first, 1, n}, right = {rows + first, n, 1};
+    mts_dense_add(count, count, depth, -1.0, left, right, block, count);
+    for (size_t r = 0; r < count; r++) {
+        for (size_t c = r; c < count; c++) {
+            a[(first + r) * n + first + c] += block[r * count + c];
+        }
+    }
+}
+
 bool mts_dense_factor(double *a, size_t n)
 {
     for (size_t first = 0; first < n; first += STEP) {
@@ -208,8 +222,10 @@ bool mts_dense_factor(double *a, size_t n)
         }
         const double *rows = a + first * n;
         for (size_t i = end; i < n; i += STEP) { /* what these rows explain of the rest's upper triangle */
-            const mts_dense left = {rows + i, 1, n}, right = {rows + i, n, 1};
-            mts_dense_add(least(STEP, n - i), n - i, end - first, -1.0, left, right, a + i * n + i, n);
+            const size_t count = least(STEP, n - i), next = i + count;
+            const mts_dense left = {rows + i, 1, n}, right = {rows + next, n, 1};
+            reduce_diagonal(a, n, rows, end - first, i, count);
+            mts_dense_add(count, n - next, end - first, -1.0, left, right, a + i * n + next, n);
         }
     }
     return true;
@@ -222,7 +238,7 @@ static void forward(const double *u, size_t n, double *b, size_t first, size_t e
 {
     for (size_t p = first; p < end; p++) {
         b[p] /= u[p * n + p];
-        take(b + p + 1, u + p * n + p + 1, b[p], end - p - 1);
+        subtract(b + p + 1, u + p * n + p + 1, b[p], end - p - 1);
     }
 }
 

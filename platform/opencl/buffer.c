@@ -12,16 +12,22 @@ static cl_mem handle_of(mts_buffer *buffer)
 #define ALIGNMENT 4096u /* of a page, and more than any device asks for */
 
 /* Memory of the process, where the driver computes in it (quirks.h): other devices can read it in
-   place. Not given where there is none: the driver may have some. */
-static void *allocate_host(mts_cl_device *device, size_t size, mts_cl_buffer *buffer)
+   place. */
+static mts_status allocate_host(mts_cl_device *device, size_t size, mts_cl_buffer *buffer, void **host,
+                                mts_error *error)
 {
-    const bool reads = (device->base.info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0;
-    if (!reads || size > SIZE_MAX - ALIGNMENT ||
-        mts_host_create(&device->base, size + ALIGNMENT, &buffer->own, NULL) != MTS_STATUS_OK) {
-        return NULL;
+    if ((device->base.info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) == 0) {
+        return MTS_STATUS_OK;
     }
-    const uintptr_t beyond = (uintptr_t)buffer->own % ALIGNMENT;
-    return (char *)buffer->own + (ALIGNMENT - beyond) % ALIGNMENT;
+    if (size > SIZE_MAX - ALIGNMENT) {
+        return mts_fail_memory(error);
+    }
+    const mts_status status = mts_host_create(&device->base, size + ALIGNMENT, &buffer->own, error);
+    if (status == MTS_STATUS_OK) {
+        const uintptr_t beyond = (uintptr_t)buffer->own % ALIGNMENT;
+        *host = (char *)buffer->own + (ALIGNMENT - beyond) % ALIGNMENT;
+    }
+    return status;
 }
 #endif
 
@@ -33,7 +39,10 @@ static mts_status allocate(mts_cl_device *device, size_t size, mts_cl_buffer *bu
     cl_int result = CL_SUCCESS;
     void *host = NULL;
 #ifndef MTS_SMALL
-    host = allocate_host(device, size, buffer);
+    const mts_status status = allocate_host(device, size, buffer, &host, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
     shared = host ? CL_MEM_USE_HOST_PTR : shared;
     buffer->base.host = host;
 #endif

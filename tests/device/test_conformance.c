@@ -77,6 +77,7 @@ static void what_is_written_in_host_memory_is_what_the_buffer_holds(void **state
     assert_int_equal(mts_buffer_read(buffer, 0, got, sizeof got, NULL), MTS_STATUS_OK);
     assert_memory_equal(got, buffer->host, sizeof got);
     assert_int_equal(mts_buffer_fill(buffer, 4, 8, 0, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_wait(buffer->device, NULL), MTS_STATUS_OK);
     assert_int_equal(((unsigned char *)buffer->host)[3] + ((unsigned char *)buffer->host)[4], 9);
     mts_buffer_destroy(&buffer);
 }

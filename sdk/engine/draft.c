@@ -383,28 +383,30 @@ static mts_status encode(mts_builder *b)
     return MTS_STATUS_OK;
 }
 
-/* The tables of persistent launches give way to the memory budget, whose smallest is that of
-   launch by launch. */
+/* Whether the plan keeps to the memory budget; the sentence of a refusal is not kept. */
+static bool keeps_budget(mts_builder *b)
+{
+    mts_error *error = b->error;
+    b->error = NULL;
+    const mts_status status = mts_build_footprint(b);
+    b->error = error;
+    return status == MTS_STATUS_OK;
+}
+
+/* The tables of persistent launches and the slots of links give way to the memory budget, whose
+   smallest is that of launch by launch, with copies. */
 static mts_status count_bytes(mts_builder *b)
 {
     if (MTS_HAS_PERSISTENT && b->engine->persistent.plan.run_count > 0) {
-        mts_error *error = b->error;
-        b->error = NULL;
-        const mts_status status = mts_build_footprint(b);
-        b->error = error;
-        if (status == MTS_STATUS_OK) {
-            return status;
+        if (keeps_budget(b)) {
+            return MTS_STATUS_OK;
         }
         mts_persistent_drop(b, "the memory budget has no room for its tables");
     }
 #ifndef MTS_SMALL
     if (b->engine->links.moves) {
-        mts_error *error = b->error;
-        b->error = NULL;
-        const mts_status status = mts_build_footprint(b);
-        b->error = error;
-        if (status == MTS_STATUS_OK) {
-            return status;
+        if (keeps_budget(b)) {
+            return MTS_STATUS_OK;
         }
         mts_links_drop(b);
     }
